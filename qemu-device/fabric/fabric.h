@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shm transport: nodes that are processes of one host exchange packets
+ * through rings in one shared file, and read each other's memory where a
+ * packet refers to it. Nothing of another node is ever written but the rings
+ * to it: owner executes.
+ *
+ * The shared file (fabric/layout.h) holds a table of nodes and, for every
+ * ordered pair and class, a single-producer single-consumer ring. A process
+ * that dies leaves complete records only; another that takes the same node
+ * number gets a new generation, and records of old generations are dropped.
+ *
+ * Not thread-safe: the owner serialises all calls but tofu_fabric_fd().
+ */
+#ifndef FABRIC_FABRIC_H
+#define FABRIC_FABRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "fabric/packet.h"
+#include "icc/topology.h"
+
+struct tofu_fabric;
+
+#define TOFU_FABRIC_NODES_MAX 1024
+
+/**
+ * struct tofu_ram - a piece of a node's memory as others can read it
+ * @addr:   bus address
+ * @len:    bytes
+ * @fd:     of this process; a shared file that cannot shrink. -1: the bus
+ *          address is an address of this process, read by process_vm_readv()
+ * @offset: in the file
+ */
+struct tofu_ram {
+	uint64_t addr;
+	uint64_t len;
+	int fd;
+	uint64_t offset;
+};
+
+/**
+ * tofu_fabric_format - make a file the shared memory of a machine
+ * @fd:    empty file; is sized, and sealed against shrinking if it can be
+ * @shape: of the machine
+ *
+ * Return: 0 or a negative errno.
+ */
+int tofu_fabric_format(int fd, const struct tofu_shape *shape);
+
+/**
+ * tofu_fabric_attach - become a node
+ * @path:   of the shared file, e.g. /dev/fd/3; NULL for a machine of one node
+ * @node:   number, or -1 for the lowest that nobody has
+ * @why:    on failure, if not NULL: a sentence that says what to do, to be
+ *          freed
+ * @fabric: set on success
+ *
+ * Return: 0 or a negative errno: -EBUSY where a living process has the number,
+ * -EINVAL where the file is no fabric or has no such node.
+ */
+int tofu_fabric_attach(const char *path, int node, char **why,
+		       struct tofu_fabric **fabric);
+
+/* tofu_fabric_detach - leave; others see the node go at once */
+void tofu_fabric_detach(struct tofu_fabric *fabric);
+
+uint32_t tofu_fabric_node(const struct tofu_fabric *fabric);
+const struct tofu_shape *tofu_fabric_shape(const struct tofu_fabric *fabric);
+
+/* tofu_fabric_up - whether a node is there now; reads the shared table */
+bool tofu_fabric_up(struct tofu_fabric *fabric, uint32_t node);
+
+/**
+ * tofu_fabric_publish - say what memory this node has
+ * @ram:   at most TOFU_FABRIC_RAM_MAX pieces (fabric/layout.h)
+ *
+ * Replaces what was said before. Return: 0 or a negative errno.
+ */
+int tofu_fabric_publish(struct tofu_fabric *fabric, const struct tofu_ram *ram,
+			size_t count);
+
+/**
+ * tofu_fabric_peer - where bytes of a node's memory are in this process
+ * @addr: bus address in the memory of @node
+ * @len:  in: bytes wanted; out: bytes that can be read from the result
+ *
+ * For memory in a file: a read-only mapping, checked against the node's table
+ * and the file's size.
+ *
+ * Return: the address, or NULL: not memory of that node, node gone, or memory
+ * that has to be read by tofu_fabric_read().
+ */
+const void *tofu_fabric_peer(struct tofu_fabric *fabric, uint32_t node,
+			     uint64_t addr, size_t *len);
+
+/**
+ * tofu_fabric_read - copy out of a node's memory, of either kind
+ *
+ * Return: 0, -EHOSTDOWN where the node is gone, -EFAULT where that is not its
+ * memory.
+ */
+int tofu_fabric_read(struct tofu_fabric *fabric, uint32_t node, uint64_t addr,
+		     void *buf, size_t len);
+
+/* Sending: the contracts of the same names in struct icc_host_ops. */
+struct tofu_packet *tofu_fabric_tx_begin(struct tofu_fabric *fabric,
+					 uint32_t node, enum tofu_class class_,
+					 size_t payload, int *err);
+void tofu_fabric_tx_commit(struct tofu_fabric *fabric);
+bool tofu_fabric_tx_room(struct tofu_fabric *fabric, uint32_t node,
+			 enum tofu_class class_);
+void tofu_fabric_fence_begin(struct tofu_fabric *fabric);
+bool tofu_fabric_fence_done(struct tofu_fabric *fabric);
+
+/**
+ * struct tofu_fabric_handler - who takes what arrives
+ * @packet:    as icc_receive(): 0 or -EAGAIN
+ * @peer_down: a node that this one had exchanged packets with, or sent to, is
+ *             gone; called from tofu_fabric_poll()
+ */
+struct tofu_fabric_handler {
+	int (*packet)(void *ctx, const struct tofu_packet *pkt,
+		      const void *payload);
+	void (*peer_down)(void *ctx, uint32_t node);
+};
+
+/**
+ * tofu_fabric_poll - take what has arrived
+ *
+ * From each node: first every response, then the requests that had been there
+ * before the responses were looked at: so an answer is never seen before the
+ * response to what it answers. Bounded work a call.
+ *
+ * Return: true when anything was taken: call again soon.
+ */
+bool tofu_fabric_poll(struct tofu_fabric *fabric,
+		      const struct tofu_fabric_handler *handler, void *ctx);
+
+/**
+ * tofu_fabric_want_wake - whether senders make tofu_fabric_fd() readable
+ *
+ * Before sleeping: want, then a full fence (inside), then poll once more.
+ * Wanting is cleared by the sender that wakes.
+ */
+void tofu_fabric_want_wake(struct tofu_fabric *fabric, bool want);
+
+/* tofu_fabric_fd - readable when woken, or when a peer has come or gone */
+int tofu_fabric_fd(const struct tofu_fabric *fabric);
+
+/* tofu_fabric_fd_ack - take note of why the descriptor was readable */
+void tofu_fabric_fd_ack(struct tofu_fabric *fabric);
+
+#endif /* FABRIC_FABRIC_H */

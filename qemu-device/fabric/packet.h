@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What travels between nodes. Transports carry it; the ICC model makes and
+ * reads it. Whoever reads a packet treats every field as written by an enemy.
+ */
+#ifndef FABRIC_PACKET_H
+#define FABRIC_PACKET_H
+
+#include <stdint.h>
+
+#include <tofu/desc.h>
+
+/*
+ * Two classes, as virtual channels: a request is taken only when its
+ * response has room, a response is always taken. So neither waits in a ring
+ * for the other.
+ */
+enum tofu_class { TOFU_REQUEST, TOFU_RESPONSE, TOFU_CLASSES };
+
+enum tofu_packet_type {
+	TOFU_PKT_PUT = 1, /* request: data, or references to it */
+	TOFU_PKT_GET = 2, /* request: what to read */
+	TOFU_PKT_ARMW = 3, /* request */
+	TOFU_PKT_DONE = 16, /* response to PUT: status */
+	TOFU_PKT_DATA = 17, /* response to GET: status, data or references */
+	TOFU_PKT_VALUE = 18, /* response to ARMW: status, value before */
+};
+
+/* struct tofu_packet.flags */
+#define TOFU_PKT_F_STRONG_ORDER (1U << 0)
+#define TOFU_PKT_F_RMT_NOTICE (1U << 1)
+#define TOFU_PKT_F_LAST (1U << 2) /* last fragment of the command */
+#define TOFU_PKT_F_REFS (1U << 3) /* the payload is struct tofu_ref[] */
+
+#define TOFU_PKT_INLINE_MAX 1024 /* bytes of data in a packet */
+#define TOFU_PKT_REFS_MAX 64
+
+/*
+ * A get is asked for in fragments of which each can be described by
+ * TOFU_PKT_REFS_MAX pages of 4 KiB wherever it begins.
+ */
+#define TOFU_GET_FRAGMENT_MAX ((TOFU_PKT_REFS_MAX - 1) * 4096ULL)
+
+/**
+ * struct tofu_ref - bytes of the sender's memory
+ * @addr: bus address in the sender's memory
+ * @len:  bytes
+ */
+struct tofu_ref {
+	uint64_t addr;
+	uint64_t len;
+};
+TOFU_ASSERT_SIZE(struct tofu_ref, 16);
+
+/**
+ * struct tofu_packet - header of a packet; the payload follows
+ * @src:     node number of the sender; the transport checks it
+ * @payload: bytes that follow: data, or a whole number of struct tofu_ref
+ * @type:    enum tofu_packet_type
+ * @flags:   TOFU_PKT_F_*
+ * @path:    TOFU_TOQ_PATH of the command
+ * @edata:   of the command
+ * @src_tni: of the sender of this packet (of a response: who answers)
+ * @src_cq:  likewise
+ * @dst_tni: of the receiver of this packet
+ * @dst_cq:  likewise
+ * @gpid:    group of the initiator
+ * @status:  of a response: enum tofu_status
+ * @tag:     TOFU_ROUTE_TAG of the command
+ * @armw_op: enum tofu_armw_op
+ * @armw_size: 4 or 8
+ * @length:  bytes of this fragment
+ * @total:   bytes of the whole command
+ * @offset:  of this fragment in the command
+ * @tid:     chosen by the initiator, echoed by responses
+ * @rmt:     TOFU_ADDR_* of the target as in the command
+ * @lcl:     STADD of the initiator as in the command
+ * @operand: of ARMW
+ * @compare: of ARMW CSWAP; of VALUE the value before
+ * @time:    arrival, ns of virtual time; 0 in functional mode
+ */
+struct tofu_packet {
+	uint32_t src;
+	uint32_t payload;
+	uint8_t type;
+	uint8_t flags;
+	uint8_t path;
+	uint8_t edata;
+	uint8_t src_tni;
+	uint8_t src_cq;
+	uint8_t dst_tni;
+	uint8_t dst_cq;
+	uint16_t gpid;
+	uint8_t status;
+	uint8_t tag;
+	uint8_t armw_op;
+	uint8_t armw_size;
+	uint8_t reserved[2];
+	uint32_t length;
+	uint32_t total;
+	uint64_t offset;
+	uint64_t tid;
+	uint64_t rmt;
+	uint64_t lcl;
+	uint64_t operand;
+	uint64_t compare;
+	uint64_t time;
+	uint64_t reserved1;
+};
+TOFU_ASSERT_SIZE(struct tofu_packet, 96);
+TOFU_ASSERT_OFFSET(struct tofu_packet, length, 24);
+TOFU_ASSERT_OFFSET(struct tofu_packet, tid, 40);
+TOFU_ASSERT_OFFSET(struct tofu_packet, time, 80);
+
+#define TOFU_PKT_BYTES_MAX \
+	(sizeof(struct tofu_packet) + TOFU_PKT_INLINE_MAX)
+TOFU_ASSERT(TOFU_PKT_REFS_MAX * sizeof(struct tofu_ref) <= TOFU_PKT_INLINE_MAX,
+	    "references fit where data fits");
+
+#endif /* FABRIC_PACKET_H */

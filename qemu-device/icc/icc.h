@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The interconnect controller (ICC): TNIs with their command queues, address
+ * translation, atomics, counters. Plain C11: no thread, no clock, no lock, no
+ * allocation after icc_create(). It is told of events (register accesses,
+ * doorbells, packets, a peer's death) and calls a small table of host
+ * services. Not thread-safe: the owner serialises all calls.
+ *
+ * QEMU, the emu port of libtofu, unit tests and fuzzers run this same code.
+ */
+#ifndef ICC_ICC_H
+#define ICC_ICC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tofu/regs.h>
+#include "fabric/packet.h"
+#include "icc/topology.h"
+
+struct icc;
+
+/**
+ * struct icc_host_ops - what the model asks of its home
+ * @read:    copy @len bytes of the node's memory at bus address @addr
+ * @write:   copy to the node's memory
+ * @store64: store an aligned 64-bit word after everything written before
+ *           (release); a processor of the node sees it whole
+ * @armw:    atomic against the node's processors on an aligned word of @size
+ *           4 or 8 bytes; @old gets the value before, zero-extended
+ * @pull:    copy @len bytes at @src of node @node's memory to @dst of the own
+ *           memory: the one memcpy of a transfer. @node can be the own number.
+ * @write_ordered, @pull_ordered: the same, and the bytes land in ascending
+ *           order (strong order)
+ * @tx_begin: room for a packet with @payload bytes behind it, in place
+ * @tx_commit: send what the last successful @tx_begin gave; header and
+ *           payload are complete
+ * @tx_room: true when tx_begin() of the largest packet would succeed, or
+ *           when @node is gone (the packet then goes nowhere)
+ * @fence_begin, @fence_done: a fence is done when every packet with
+ *           references that had been sent as a response before it began has
+ *           been taken by its receiver, or the receiver is gone. One fence at
+ *           a time.
+ * @irq:     raise an MSI-X vector
+ * @misuse:  a guest's mistake, for a log: a constant format with arguments
+ *
+ * @read, @write, @store64, @armw and @pull return 0, or a negative errno:
+ * -EFAULT where a bus address is not memory of the node; @pull -EHOSTDOWN
+ * where the peer's memory cannot be read. After an error the destination may
+ * be written in part.
+ *
+ * @tx_begin returns NULL and sets @err to -EAGAIN (no room now; the model
+ * tries again in icc_progress()) or -EHOSTDOWN (no such node, or gone).
+ *
+ * All are called on the thread that called into the model.
+ */
+struct icc_host_ops {
+	int (*read)(void *host, uint64_t addr, void *buf, size_t len);
+	int (*write)(void *host, uint64_t addr, const void *buf, size_t len);
+	int (*write_ordered)(void *host, uint64_t addr, const void *buf,
+			     size_t len);
+	int (*store64)(void *host, uint64_t addr, uint64_t value);
+	int (*armw)(void *host, uint64_t addr, unsigned int size,
+		    enum tofu_armw_op op, uint64_t operand, uint64_t compare,
+		    uint64_t *old);
+	int (*pull)(void *host, uint32_t node, uint64_t src, uint64_t dst,
+		    size_t len);
+	int (*pull_ordered)(void *host, uint32_t node, uint64_t src,
+			    uint64_t dst, size_t len);
+	struct tofu_packet *(*tx_begin)(void *host, uint32_t node,
+					enum tofu_class class_, size_t payload,
+					int *err);
+	void (*tx_commit)(void *host);
+	bool (*tx_room)(void *host, uint32_t node, enum tofu_class class_);
+	void (*fence_begin)(void *host);
+	bool (*fence_done)(void *host);
+	void (*irq)(void *host, unsigned int vector);
+	void (*misuse)(void *host, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
+};
+
+/**
+ * struct icc_params - how a controller is made
+ * @tnis:   1 … TOFU_TNIS_MAX
+ * @shape:  of the machine
+ * @node:   number of this node, in the shape
+ * @pages:  first half of TOFU_BAR_PAGES: TOFU_PAGES_HALF bytes that the CQs'
+ *          owners write at any time
+ * @ram_pages: what TOFU_CAPS_RAM_PAGES says
+ * @inline_max: payload up to this size travels in the packet, at most
+ *          TOFU_PKT_INLINE_MAX
+ * @ops, @host: the home
+ */
+struct icc_params {
+	unsigned int tnis;
+	struct tofu_shape shape;
+	uint32_t node;
+	void *pages;
+	bool ram_pages;
+	size_t inline_max;
+	const struct icc_host_ops *ops;
+	void *host;
+};
+
+/**
+ * icc_create - make a controller, as after power-on
+ *
+ * Return: the controller, or NULL with errno EINVAL or ENOMEM.
+ */
+struct icc *icc_create(const struct icc_params *params);
+void icc_destroy(struct icc *icc);
+
+/* icc_reset - as TOFU_CTRL_RESET; raises no interrupt */
+void icc_reset(struct icc *icc);
+
+/**
+ * icc_reg_read, icc_reg_write - an access to TOFU_BAR_REGS
+ * @offset: in the BAR
+ * @size:   bytes of the access
+ */
+uint64_t icc_reg_read(struct icc *icc, uint64_t offset, unsigned int size);
+void icc_reg_write(struct icc *icc, uint64_t offset, uint64_t value,
+		   unsigned int size);
+
+/**
+ * icc_progress - look at the CQ pages and go on with what waits
+ *
+ * Takes up to a bounded number of commands of each enabled CQ in turn, tries
+ * again what found no room, ends flushes.
+ *
+ * Return: true when anything was done: call again soon.
+ */
+bool icc_progress(struct icc *icc);
+
+/**
+ * icc_receive - a packet has arrived
+ * @pkt:     a private copy of the header
+ * @payload: @pkt->payload bytes, in memory that the sender can still write
+ *
+ * Return: 0 when taken; -EAGAIN when a request cannot be answered now: the
+ * transport keeps it and offers it again, and nothing has been changed.
+ */
+int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
+		const void *payload);
+
+/* icc_peer_down - node is gone: what is under way to it ends in an error */
+void icc_peer_down(struct icc *icc, uint32_t node);
+
+/**
+ * icc_need_kick - say in the pages which kicks are wanted
+ * @mask: TOFU_NEED_KICK_*, for every CQ enabled now or later
+ *
+ * The caller orders: after setting TOFU_NEED_KICK_TAIL it issues a full fence
+ * and calls icc_progress() once more before it sleeps.
+ */
+void icc_need_kick(struct icc *icc, uint32_t mask);
+
+#endif /* ICC_ICC_H */

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note OR MIT */
+/*
+ * The driver's interface to user space: /dev/tofuN.
+ *
+ * A CQ is a file descriptor: TOFU_IOC_CQ_CREATE on the device gives it, its
+ * rings and pages are mapped from it, memory is registered on it, poll(2)
+ * waits on it, and closing the last reference destroys it with all that was
+ * registered. Documentation/driver.rst describes it at length.
+ *
+ * Every structure begins with its size as the caller knows it. A kernel that
+ * knows a longer one takes the rest as zero; a shorter one wants the
+ * caller's rest to be zero (E2BIG). Reserved fields and unknown flags must be
+ * zero.
+ *
+ * errno, the same for all calls:
+ *   EINVAL    a field is out of its range, or a reserved one not zero
+ *   E2BIG     size is larger than this kernel knows, and the rest not zero
+ *   EFAULT    a pointer cannot be read or written
+ *   ENOTTY    not a command of this file
+ *   ENODEV    the device is gone, or was reset: close and open again
+ *   ENOMEM    no kernel memory, or RLIMIT_MEMLOCK is exhausted
+ *   EBUSY     CQ_CREATE: that CQ is in use
+ *   ENOSPC    CQ_CREATE: no CQ of the TNI is free;
+ *             MEM_REG: no STAG or memory block is free
+ *   EEXIST    MEM_REG: that STAG is in use
+ *   ENOENT    MEM_DEREG: no such STAG
+ *   EINTR     MEM_DEREG: a fatal signal; the kernel finishes by itself
+ */
+#ifndef TOFU_UAPI_IOCTL_H
+#define TOFU_UAPI_IOCTL_H
+
+#include <linux/ioctl.h>
+#include <tofu/base.h>
+
+#define TOFU_IOC_TYPE 'T'
+
+/**
+ * struct tofu_ioc_info - TOFU_IOC_INFO, on device and CQ
+ * @size:    of this structure
+ * @flags:   in: 0
+ * @tnis:    TNIs of the controller
+ * @cqs:     CQs of a TNI that user space can have (0 … cqs - 1)
+ * @node:    number of this node
+ * @nodes:   count of nodes of the machine
+ * @coords:  TOFU_ROUTE_X … C of this node
+ * @shape:   as TOFU_REG_SHAPE
+ * @ring_code_max: largest size code of a ring
+ * @stags:   entries of a CQ's steering table
+ */
+struct tofu_ioc_info {
+	__u32 size;
+	__u32 flags;
+	__u32 tnis;
+	__u32 cqs;
+	__u32 node;
+	__u32 nodes;
+	__u64 coords;
+	__u64 shape;
+	__u32 ring_code_max;
+	__u32 stags;
+};
+TOFU_ASSERT_SIZE(struct tofu_ioc_info, 48);
+
+/* struct tofu_map.cache */
+#define TOFU_MAP_CACHED 0
+#define TOFU_MAP_UNCACHED 1
+
+/**
+ * struct tofu_map - something of a CQ to be mapped
+ * @key:    offset for mmap(2) on the CQ's file; opaque
+ * @length: for mmap(2), bytes
+ * @cache:  TOFU_MAP_*: how the kernel will map it
+ * @reserved: 0
+ *
+ * All are mapped MAP_SHARED, whole; PROT_EXEC is refused.
+ */
+struct tofu_map {
+	__u64 key;
+	__u64 length;
+	__u32 cache;
+	__u32 reserved;
+};
+TOFU_ASSERT_SIZE(struct tofu_map, 24);
+
+enum tofu_map_index {
+	TOFU_MAP_PAGE, /* struct tofu_cq_page */
+	TOFU_MAP_KICK, /* the kick page */
+	TOFU_MAP_TOQ,
+	TOFU_MAP_TCQ,
+	TOFU_MAP_MRQ,
+	TOFU_MAPS,
+};
+
+#define TOFU_CQ_ANY 0xffffffffU
+
+/**
+ * struct tofu_ioc_cq_create - TOFU_IOC_CQ_CREATE, on the device
+ * @size:     of this structure
+ * @flags:    0
+ * @tni:      TNI
+ * @cq:       in: number of the CQ, or TOFU_CQ_ANY for the lowest free;
+ *            out: its number
+ * @toq_code: size code of TOQ and TCQ
+ * @mrq_code: size code of the MRQ
+ * @fd:       out: the CQ's file, O_CLOEXEC
+ * @reserved: 0
+ * @map:      out: what can be mapped from it
+ *
+ * The CQ's group (GPID) is the low 16 bits of the caller's effective user
+ * id: processes of different users cannot reach each other's memory.
+ */
+struct tofu_ioc_cq_create {
+	__u32 size;
+	__u32 flags;
+	__u32 tni;
+	__u32 cq;
+	__u32 toq_code;
+	__u32 mrq_code;
+	__s32 fd;
+	__u32 reserved;
+	struct tofu_map map[TOFU_MAPS];
+};
+TOFU_ASSERT_SIZE(struct tofu_ioc_cq_create, 152);
+
+#define TOFU_STAG_ANY 0xffffffffU
+#define TOFU_MEM_READ_ONLY (1U << 0) /* other nodes may only read it */
+
+/**
+ * struct tofu_ioc_mem_reg - TOFU_IOC_MEM_REG, on a CQ
+ * @size:     of this structure
+ * @flags:    TOFU_MEM_*
+ * @addr:     first byte
+ * @length:   bytes, not 0
+ * @stag:     in: below TOFU_STAG_AUTO, or TOFU_STAG_ANY; out: the STAG
+ * @reserved: 0
+ * @offset:   out: of @addr in the region, which begins at the
+ *            TOFU_STAG_ALIGN boundary below it
+ *
+ * Pins the pages. Unmapping the memory later does no harm: the region then
+ * names memory that nobody else has.
+ */
+struct tofu_ioc_mem_reg {
+	__u32 size;
+	__u32 flags;
+	__u64 addr;
+	__u64 length;
+	__u32 stag;
+	__u32 reserved;
+	__u64 offset;
+};
+TOFU_ASSERT_SIZE(struct tofu_ioc_mem_reg, 40);
+
+/**
+ * struct tofu_ioc_mem_dereg - TOFU_IOC_MEM_DEREG, on a CQ
+ * @size:  of this structure
+ * @flags: 0
+ * @stag:  STAG
+ * @reserved: 0
+ *
+ * Returns when nothing under way can touch the pages any more.
+ */
+struct tofu_ioc_mem_dereg {
+	__u32 size;
+	__u32 flags;
+	__u32 stag;
+	__u32 reserved;
+};
+TOFU_ASSERT_SIZE(struct tofu_ioc_mem_dereg, 16);
+
+#define TOFU_IOC_INFO _IOWR(TOFU_IOC_TYPE, 0x00, struct tofu_ioc_info)
+#define TOFU_IOC_CQ_CREATE \
+	_IOWR(TOFU_IOC_TYPE, 0x01, struct tofu_ioc_cq_create)
+#define TOFU_IOC_MEM_REG _IOWR(TOFU_IOC_TYPE, 0x10, struct tofu_ioc_mem_reg)
+#define TOFU_IOC_MEM_DEREG \
+	_IOWR(TOFU_IOC_TYPE, 0x11, struct tofu_ioc_mem_dereg)
+
+#endif /* TOFU_UAPI_IOCTL_H */

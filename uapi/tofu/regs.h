@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note OR MIT */
+/*
+ * The PCI device: identity, BARs, registers, CQ pages, translation tables.
+ * Shared by device and driver; the library uses the CQ page.
+ * Documentation/spec/ is the specification; this is its only copy in code.
+ */
+#ifndef TOFU_UAPI_REGS_H
+#define TOFU_UAPI_REGS_H
+
+#include <tofu/desc.h>
+
+/* ---- PCI ---- */
+
+/*
+ * 1b36:00xx is the vendor and range that QEMU gives to its own devices; the
+ * number is not registered with anybody.
+ */
+#define TOFU_PCI_VENDOR_ID 0x1b36
+#define TOFU_PCI_DEVICE_ID 0x00f0
+#define TOFU_PCI_REVISION 1
+#define TOFU_PCI_CLASS 0x0280 /* network controller, other */
+
+#define TOFU_BAR_REGS 0
+#define TOFU_BAR_REGS_SIZE 0x20000
+#define TOFU_BAR_PAGES 2 /* 64-bit, prefetchable */
+#define TOFU_BAR_PAGES_SIZE 0x100000
+#define TOFU_BAR_MSIX 4
+
+/* MSI-X: vector 0 is the controller's, one more a CQ. */
+#define TOFU_VECTOR_GLOBAL 0
+#define TOFU_VECTOR_CQ(tni, cq) (1 + (tni) * TOFU_CQS_PER_TNI + (cq))
+#define TOFU_VECTORS(tnis) (1 + (tnis) * TOFU_CQS_PER_TNI)
+
+/*
+ * Every register is 64 bits wide and accessed by an aligned 8-byte access.
+ * Any other access, and any access to a hole, reads as all ones or is
+ * ignored, and is counted in TOFU_REG_BAD_ACCESS.
+ */
+
+/* ---- Registers of the controller, in TOFU_BAR_REGS ---- */
+
+#define TOFU_REG_ID 0x000
+#define TOFU_ID_MAGIC_SHIFT 0
+#define TOFU_ID_MAGIC_BITS 32
+#define TOFU_ID_MAGIC 0x55464f54 /* "TOFU" in memory order */
+#define TOFU_ID_VERSION_SHIFT 32
+#define TOFU_ID_VERSION_BITS 16
+#define TOFU_ID_VERSION 1
+
+#define TOFU_REG_CAPS 0x008
+#define TOFU_CAPS_TNIS_SHIFT 0
+#define TOFU_CAPS_TNIS_BITS 4
+#define TOFU_CAPS_CQS_SHIFT 4 /* per TNI */
+#define TOFU_CAPS_CQS_BITS 4
+#define TOFU_CAPS_RING_CODE_SHIFT 8 /* largest */
+#define TOFU_CAPS_RING_CODE_BITS 4
+#define TOFU_CAPS_STAG_SHIFT 12 /* log2 of the largest table */
+#define TOFU_CAPS_STAG_BITS 5
+#define TOFU_CAPS_RAM_PAGES_SHIFT 17 /* CQ pages are memory: map cached */
+#define TOFU_CAPS_RAM_PAGES_BITS 1
+
+#define TOFU_REG_CTRL 0x010
+/*
+ * Write 1: every CQ is disabled and forgotten. Reads 1 until no other node
+ * reads this node's memory any more.
+ */
+#define TOFU_CTRL_RESET (1ULL << 0)
+
+#define TOFU_REG_NODE 0x018 /* number of this node, count of nodes << 32 */
+#define TOFU_REG_COORDS 0x020 /* TOFU_ROUTE_X … C of this node */
+#define TOFU_REG_SHAPE 0x028 /* size of axis i (X Y Z A B C) at bit 10 * i */
+#define TOFU_SHAPE_AXIS_BITS 10
+#define TOFU_REG_BAD_ACCESS 0x030 /* count, read-only */
+
+/* Ports of the router: counters, read-only. */
+enum tofu_port {
+	TOFU_PORT_XP, TOFU_PORT_XM, TOFU_PORT_YP, TOFU_PORT_YM,
+	TOFU_PORT_ZP, TOFU_PORT_ZM, TOFU_PORT_A, TOFU_PORT_BP,
+	TOFU_PORT_BM, TOFU_PORT_C,
+	TOFU_PORTS,
+};
+
+enum tofu_port_counter {
+	TOFU_PORT_TX_PACKETS,
+	TOFU_PORT_TX_BYTES,
+	TOFU_PORT_RX_PACKETS,
+	TOFU_PORT_RX_BYTES,
+	TOFU_PORT_COUNTERS,
+};
+
+#define TOFU_REG_PORT(port, counter) (0x400 + (port) * 0x40 + (counter) * 8)
+
+/* ---- Registers of a CQ, in TOFU_BAR_REGS ---- */
+
+#define TOFU_CQ_REGS(tni, cq) (0x10000 + (tni) * 0x1000 + (cq) * 0x100)
+#define TOFU_CQ_REGS_STRIDE 0x100
+
+/*
+ * Writing ENABLE = 1 takes over the registers from TOQ_BASE to GPID, checks
+ * them and starts with empty rings at index 0; wrong settings leave the CQ
+ * disabled with TOFU_CQ_STATUS_BAD_CONFIG. Those registers can only be
+ * written while the CQ is disabled.
+ */
+#define TOFU_CQ_CTRL 0x00
+#define TOFU_CQ_CTRL_ENABLE (1ULL << 0)
+
+#define TOFU_CQ_STATUS 0x08 /* read-only */
+#define TOFU_CQ_STATUS_ENABLED (1ULL << 0)
+#define TOFU_CQ_STATUS_BAD_CONFIG (1ULL << 1)
+#define TOFU_CQ_STATUS_TOQ_EXCEPTION (1ULL << 2) /* stopped, see spec */
+#define TOFU_CQ_STATUS_MRQ_OVERFLOW (1ULL << 3) /* a notice was lost */
+
+#define TOFU_CQ_TOQ_BASE 0x10 /* bus address, 256-byte aligned */
+#define TOFU_CQ_TCQ_BASE 0x18
+#define TOFU_CQ_MRQ_BASE 0x20
+#define TOFU_CQ_RINGS 0x28
+#define TOFU_CQ_RINGS_TOQ_SHIFT 0 /* size code; the TCQ has the same */
+#define TOFU_CQ_RINGS_TOQ_BITS 4
+#define TOFU_CQ_RINGS_MRQ_SHIFT 4
+#define TOFU_CQ_RINGS_MRQ_BITS 4
+#define TOFU_CQ_STT_BASE 0x30 /* steering table */
+#define TOFU_CQ_STT_COUNT 0x38 /* entries, up to 2^TOFU_STAG_BITS_MAX */
+#define TOFU_CQ_MBT_BASE 0x40 /* memory block table */
+#define TOFU_CQ_MBT_COUNT 0x48
+#define TOFU_CQ_GPID 0x50 /* 16 bits; both ends of a transfer must agree */
+
+/*
+ * Write 1: starts a flush. Reads 1 until nothing that began before it can
+ * touch this node's memory through this CQ's tables: every command that had
+ * been fetched has ended, and no other node reads a get's source any more.
+ * A write while it reads 1 begins it anew.
+ */
+#define TOFU_CQ_FLUSH 0x58
+
+/* Causes, each armed by a one and disarmed when its interrupt is raised. */
+#define TOFU_CQ_IRQ_ARM 0x60 /* write: arms; read: armed causes */
+#define TOFU_CQ_IRQ_CAUSE 0x68 /* raised since read; write 1s to clear */
+#define TOFU_CQ_IRQ_TCQ (1ULL << 0) /* an entry was written */
+#define TOFU_CQ_IRQ_MRQ (1ULL << 1)
+#define TOFU_CQ_IRQ_FLUSH (1ULL << 2) /* a flush has ended */
+#define TOFU_CQ_IRQ_EXCEPTION (1ULL << 3) /* STATUS has gained an error */
+#define TOFU_CQ_IRQ_ALL 0xfULL
+
+/* Free-running positions, read-only: entries fetched or written so far. */
+#define TOFU_CQ_TOQ_HEAD 0x70
+#define TOFU_CQ_TCQ_TAIL 0x78
+#define TOFU_CQ_MRQ_TAIL 0x80
+
+/* Counters, read-only, from zero at ENABLE. */
+enum tofu_cq_counter {
+	TOFU_CQ_TX_COMMANDS,
+	TOFU_CQ_TX_BYTES, /* payload sent by puts, asked for by gets */
+	TOFU_CQ_RX_REQUESTS,
+	TOFU_CQ_RX_BYTES, /* payload written by others' puts, read by gets */
+	TOFU_CQ_TCQ_ERRORS,
+	TOFU_CQ_MRQ_ERRORS,
+	TOFU_CQ_MRQ_LOST, /* notices that found the MRQ full */
+	TOFU_CQ_COUNTERS,
+};
+
+#define TOFU_CQ_COUNTER(counter) (0x90 + (counter) * 8)
+
+/* ---- CQ pages, in TOFU_BAR_PAGES ---- */
+
+/*
+ * The first half of the BAR holds the CQ pages, the second half a kick page
+ * for each, at the same offset.
+ */
+#define TOFU_PAGE_SIZE 0x1000
+#define TOFU_PAGE_CQS 16 /* pages a TNI, of which 12 exist */
+#define TOFU_PAGES_HALF 0x80000
+#define TOFU_CQ_PAGE(tni, cq) \
+	(((tni) * TOFU_PAGE_CQS + (cq)) * (__u64)TOFU_PAGE_SIZE)
+#define TOFU_KICK_PAGE(tni, cq) (TOFU_PAGES_HALF + TOFU_CQ_PAGE(tni, cq))
+
+/* A write of any value and size to the kick page at: */
+#define TOFU_KICK_TAIL 0x0 /* fetch_start was moved */
+#define TOFU_KICK_POLL 0x8 /* a poll of the rings found nothing */
+
+/* struct tofu_cq_page.need_kick: which kicks the engine wants now. */
+#define TOFU_NEED_KICK_TAIL (1U << 0)
+#define TOFU_NEED_KICK_POLL (1U << 1)
+
+/**
+ * struct tofu_cq_page - what user space maps of a CQ
+ * @direct:      reserved for direct descriptors
+ * @fetch_start: software: free-running count of TOQ slots written
+ * @mrq_full_pointer: software: free-running count of MRQ entries read
+ * @piggyback:   reserved
+ * @tcq_read:    software: free-running count of TCQ entries read; only for
+ *               the kernel, so that it can say whether any are unread
+ * @need_kick:   device: TOFU_NEED_KICK_*
+ * @status:      device: TOFU_CQ_STATUS_*
+ * @toq_head:    device: free-running count of TOQ slots fetched
+ *
+ * The rest of the page is reserved. The device takes nothing from this page
+ * but what software owns, and trusts none of it.
+ */
+struct tofu_cq_page {
+	__u8 direct[64];
+	__le64 fetch_start;
+	__le64 mrq_full_pointer;
+	__u8 piggyback[32];
+	__le64 tcq_read;
+	__u8 reserved0[8];
+	__le32 need_kick;
+	__le32 status;
+	__le64 toq_head;
+	__u8 reserved1[48];
+};
+TOFU_ASSERT_SIZE(struct tofu_cq_page, 0xc0);
+TOFU_ASSERT_OFFSET(struct tofu_cq_page, direct, 0x00);
+TOFU_ASSERT_OFFSET(struct tofu_cq_page, fetch_start, 0x40);
+TOFU_ASSERT_OFFSET(struct tofu_cq_page, mrq_full_pointer, 0x48);
+TOFU_ASSERT_OFFSET(struct tofu_cq_page, piggyback, 0x50);
+TOFU_ASSERT_OFFSET(struct tofu_cq_page, tcq_read, 0x70);
+TOFU_ASSERT_OFFSET(struct tofu_cq_page, need_kick, 0x80);
+TOFU_ASSERT_OFFSET(struct tofu_cq_page, status, 0x84);
+TOFU_ASSERT_OFFSET(struct tofu_cq_page, toq_head, 0x88);
+
+/* ---- Translation: STAG → steering entry → memory block → page ---- */
+
+#define TOFU_STAG_BITS_MIN 13
+#define TOFU_STAG_BITS_MAX 15
+#define TOFU_STAG_AUTO 4096 /* lower ones are chosen by the caller */
+#define TOFU_STAG_ALIGN 256 /* a region begins at such a boundary */
+
+/**
+ * struct tofu_steering - entry of the steering table, indexed by STAG
+ * @ctrl:   TOFU_STEERING_*
+ * @mbva:   where the region begins in its memory block, bytes
+ * @length: of the region, bytes
+ */
+struct tofu_steering {
+	__le64 ctrl;
+	__le64 mbva;
+	__le64 length;
+	__le64 reserved;
+};
+TOFU_ASSERT_SIZE(struct tofu_steering, 32);
+TOFU_ASSERT_OFFSET(struct tofu_steering, mbva, 8);
+TOFU_ASSERT_OFFSET(struct tofu_steering, length, 16);
+
+#define TOFU_STEERING_ENABLE_SHIFT 0
+#define TOFU_STEERING_ENABLE_BITS 1
+#define TOFU_STEERING_READONLY_SHIFT 1 /* others may only read it */
+#define TOFU_STEERING_READONLY_BITS 1
+#define TOFU_STEERING_MBID_SHIFT 32
+#define TOFU_STEERING_MBID_BITS 32
+
+/**
+ * struct tofu_memory_block - entry of the memory block table, indexed by mbid
+ * @ctrl:  TOFU_MB_*
+ * @table: bus address of the page table: npage 64-bit bus addresses
+ * @npage: pages of the block
+ *
+ * Byte v of the block is byte v mod page size of page v / page size. A page's
+ * address need not be aligned to its size.
+ */
+struct tofu_memory_block {
+	__le64 ctrl;
+	__le64 table;
+	__le64 npage;
+	__le64 reserved;
+};
+TOFU_ASSERT_SIZE(struct tofu_memory_block, 32);
+TOFU_ASSERT_OFFSET(struct tofu_memory_block, table, 8);
+TOFU_ASSERT_OFFSET(struct tofu_memory_block, npage, 16);
+
+#define TOFU_MB_ENABLE_SHIFT 0
+#define TOFU_MB_ENABLE_BITS 1
+#define TOFU_MB_PAGE_SHIFT_SHIFT 8 /* log2 of the page size, 12 to 40 */
+#define TOFU_MB_PAGE_SHIFT_BITS 6
+
+#endif /* TOFU_UAPI_REGS_H */
