@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+/* Programs started for the host: their processes, pipes and terminals. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "job.h"
+#include "port.h"
+
+/**
+ * struct job - a running program
+ * @pid: its first process, leader of its session; 0 marks a free slot
+ * @id: the host's number
+ * @in: its input, or the terminal; -1 when closed
+ * @out: where its output is read (STDOUT, STDERR); -1 when closed
+ * @pty: whether @in and @out[0] are one terminal
+ */
+struct job {
+	pid_t pid;
+	uint16_t id;
+	int in;
+	int out[JOB_FDS];
+	int pty;
+};
+
+static struct job jobs[JOB_MAX];
+
+static struct job *job_find(uint16_t id)
+{
+	for (int i = 0; i < JOB_MAX; i++)
+		if (jobs[i].pid && jobs[i].id == id)
+			return &jobs[i];
+	return NULL;
+}
+
+static struct job *job_free_slot(void)
+{
+	for (int i = 0; i < JOB_MAX; i++)
+		if (!jobs[i].pid)
+			return &jobs[i];
+	return NULL;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* A request taken apart: the strings point into the request. */
+struct command {
+	uint32_t flags;
+	struct winsize size;
+	const char *cwd;
+	char **argv;
+	char **env;
+	uint32_t envc;
+};
+
+static void command_destroy(struct command *command)
+{
+	free(command->argv);
+	free(command->env);
+}
+
+/* The next NUL-ended string before @end, or NULL. */
+static const char *take_string(const char **at, const char *end)
+{
+	const char *start = *at;
+	const char *nul = memchr(start, '\0', (size_t)(end - start));
+
+	if (!nul)
+		return NULL;
+	*at = nul + 1;
+	return start;
+}
+
+static char **take_strings(const char **at, const char *end, uint32_t count)
+{
+	char **list = calloc((size_t)count + 1, sizeof(*list));
+
+	for (uint32_t i = 0; list && i < count; i++) {
+		list[i] = (char *)take_string(at, end);
+		if (!list[i]) {
+			free(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+static int command_parse(struct command *command, const void *request, size_t length)
+{
+	const struct tofu_agent_exec *exec = request;
+	const char *at = exec->strings;
+	const char *end = (const char *)request + length;
+
+	memset(command, 0, sizeof(*command));
+	/* Each string takes a byte at least, which bounds the counts. */
+	if (length < sizeof(*exec) || !exec->argc || exec->argc > length || exec->envc > length)
+		return -EINVAL;
+	command->flags = exec->flags;
+	command->size.ws_row = exec->rows;
+	command->size.ws_col = exec->columns;
+	command->envc = exec->envc;
+	command->cwd = take_string(&at, end);
+	if (!command->cwd)
+		return -EINVAL;
+	command->argv = take_strings(&at, end, exec->argc);
+	command->env = command->argv ? take_strings(&at, end, exec->envc) : NULL;
+	if (command->env)
+		return 0;
+	command_destroy(command);
+	return -EINVAL;
+}
+
+/* In the child, with its descriptors in place: does not return. */
+static void __attribute__((noreturn)) command_exec(const struct command *command)
+{
+	sigset_t none;
+	int status;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	for (uint32_t i = 0; i < command->envc; i++)
+		putenv(command->env[i]);
+	if (chdir(command->cwd)) {
+		dprintf(STDERR_FILENO, "tofu-agent: %s: %s\n", command->cwd, strerror(errno));
+		_exit(126);
+	}
+	execvp(command->argv[0], command->argv);
+	/* The shell's convention: 127 for what is not there, 126 for what does not run. */
+	status = errno == ENOENT ? 127 : 126;
+	dprintf(STDERR_FILENO, "tofu-agent: %s: %s\n", command->argv[0], strerror(errno));
+	_exit(status);
+}
+
+static int spawn_pty(struct job *job, const struct command *command)
+{
+	int master;
+	pid_t pid = forkpty(&master, NULL, NULL, &command->size);
+
+	if (pid < 0)
+		return -errno;
+	if (!pid)
+		command_exec(command);
+	fcntl(master, F_SETFD, FD_CLOEXEC);
+	fcntl(master, F_SETFL, O_NONBLOCK);
+	*job = (struct job){ .pid = pid, .in = master, .out = { master, -1 }, .pty = 1 };
+	return 0;
+}
+
+static void close_pipes(int pipes[3][2])
+{
+	for (int i = 0; i < 3; i++) {
+		close_fd(&pipes[i][0]);
+		close_fd(&pipes[i][1]);
+	}
+}
+
+static int spawn_pipes(struct job *job, const struct command *command)
+{
+	int pipes[3][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	pid_t pid = -1;
+	int err = 0;
+
+	for (int i = 0; i < 3 && !err; i++)
+		if (pipe2(pipes[i], O_CLOEXEC))
+			err = -errno;
+	if (!err) {
+		pid = fork();
+		if (pid < 0)
+			err = -errno;
+	}
+	if (err) {
+		close_pipes(pipes);
+		return err;
+	}
+	if (!pid) {
+		setsid();
+		dup2(pipes[0][0], STDIN_FILENO);
+		dup2(pipes[1][1], STDOUT_FILENO);
+		dup2(pipes[2][1], STDERR_FILENO);
+		command_exec(command);
+	}
+	*job = (struct job){
+		.pid = pid, .in = pipes[0][1], .out = { pipes[1][0], pipes[2][0] },
+	};
+	fcntl(job->in, F_SETFL, O_NONBLOCK);
+	fcntl(job->out[0], F_SETFL, O_NONBLOCK);
+	fcntl(job->out[1], F_SETFL, O_NONBLOCK);
+	pipes[0][1] = pipes[1][0] = pipes[2][0] = -1;
+	close_pipes(pipes);
+	return 0;
+}
+
+int job_start(uint16_t id, const void *request, size_t length)
+{
+	struct job *job = job_free_slot();
+	struct command command;
+	int err;
+
+	if (!job || job_find(id))
+		return -EBUSY;
+	err = command_parse(&command, request, length);
+	if (err)
+		return err;
+	if (command.flags & TOFU_AGENT_EXEC_PTY)
+		err = spawn_pty(job, &command);
+	else
+		err = spawn_pipes(job, &command);
+	if (!err)
+		job->id = id;
+	command_destroy(&command);
+	return err;
+}
+
+void job_input(uint16_t id, const void *data, size_t length)
+{
+	struct job *job = job_find(id);
+
+	if (!job || job->in < 0)
+		return;
+	if (!length && job->pty)
+		return;
+	if (!length)
+		close_fd(&job->in);
+	else if (write(job->in, data, length) < 0 && errno == EPIPE)
+		close_fd(&job->in);
+}
+
+void job_resize(uint16_t id, uint16_t rows, uint16_t columns)
+{
+	struct winsize size = { .ws_row = rows, .ws_col = columns };
+	struct job *job = job_find(id);
+
+	if (job && job->pty)
+		ioctl(job->in, TIOCSWINSZ, &size);
+}
+
+void job_signal(uint16_t id, int signo)
+{
+	struct job *job = job_find(id);
+
+	if (job)
+		kill(-job->pid, signo);
+}
+
+nfds_t job_poll_fill(struct pollfd *fds)
+{
+	nfds_t count = 0;
+
+	for (int i = 0; i < JOB_MAX; i++)
+		for (int stream = 0; jobs[i].pid && stream < JOB_FDS; stream++)
+			if (jobs[i].out[stream] >= 0)
+				fds[count++] = (struct pollfd){
+					.fd = jobs[i].out[stream], .events = POLLIN,
+				};
+	return count;
+}
+
+/* Forward one buffer of output; returns whether there may be more. */
+static int job_forward(int port, struct job *job, int stream)
+{
+	static char buffer[32 << 10];
+	ssize_t got = read(job->out[stream], buffer, sizeof(buffer));
+
+	if (got > 0) {
+		port_send(port, stream ? TOFU_AGENT_STDERR : TOFU_AGENT_STDOUT, job->id, buffer,
+			  (size_t)got);
+		return 1;
+	}
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	/* The terminal is also the input: it is closed with the job. */
+	if (job->pty)
+		job->out[stream] = -1;
+	else
+		close_fd(&job->out[stream]);
+	return 0;
+}
+
+void job_poll_handle(int port, const struct pollfd *fds, nfds_t count)
+{
+	for (nfds_t n = 0; n < count; n++) {
+		if (!fds[n].revents)
+			continue;
+		for (int i = 0; i < JOB_MAX * JOB_FDS; i++) {
+			struct job *job = &jobs[i / JOB_FDS];
+
+			if (job->pid && job->out[i % JOB_FDS] == fds[n].fd)
+				job_forward(port, job, i % JOB_FDS);
+		}
+	}
+}
+
+static void job_finish(int port, struct job *job, int wait_status)
+{
+	uint32_t status = (uint32_t)wait_status;
+
+	/*
+	 * What it wrote before it ended is in the pipes now.  A process that it
+	 * left behind may hold them open: that is not waited for.
+	 */
+	for (int stream = 0; stream < JOB_FDS; stream++)
+		while (job->out[stream] >= 0 && job_forward(port, job, stream))
+			;
+	port_send(port, TOFU_AGENT_EXIT, job->id, &status, sizeof(status));
+	if (job->pty)
+		job->out[0] = -1;
+	close_fd(&job->in);
+	close_fd(&job->out[0]);
+	close_fd(&job->out[1]);
+	job->pid = 0;
+}
+
+void job_reap(int port)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (int i = 0; i < JOB_MAX; i++)
+			if (jobs[i].pid == pid)
+				job_finish(port, &jobs[i], status);
+}

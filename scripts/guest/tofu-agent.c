@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The host's hand in a guest: runs programs, takes files.  Process 1 of the
+ * guest, started by /init when the guest is set up.
+ *
+ * usage: tofu-agent [FILE], the file with what went wrong before
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "job.h"
+#include "port.h"
+
+/* A file on its way in, one at a time: the host waits for each. */
+static struct {
+	int fd;
+	int err;
+	char path[4096];
+	char scratch[4096 + 8];
+} incoming = { .fd = -1 };
+
+static void file_open(const uint8_t *payload, size_t length)
+{
+	uint32_t mode;
+
+	if (incoming.fd >= 0)
+		close(incoming.fd);
+	incoming.fd = -1;
+	incoming.err = EINVAL;
+	if (length <= sizeof(mode) || length - sizeof(mode) >= sizeof(incoming.path))
+		return;
+	memcpy(&mode, payload, sizeof(mode));
+	memcpy(incoming.path, payload + sizeof(mode), length - sizeof(mode));
+	incoming.path[length - sizeof(mode)] = '\0';
+	/* A program that is running cannot be written, its name can be replaced. */
+	snprintf(incoming.scratch, sizeof(incoming.scratch), "%s.new", incoming.path);
+	incoming.fd = open(incoming.scratch, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	incoming.err = incoming.fd < 0 ? errno : 0;
+	if (!incoming.err && fchmod(incoming.fd, mode & 07777))
+		incoming.err = errno;
+}
+
+static void file_data(const uint8_t *payload, size_t length)
+{
+	while (length && !incoming.err) {
+		ssize_t put = write(incoming.fd, payload, length);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0) {
+			incoming.err = errno;
+			return;
+		}
+		payload += put;
+		length -= (size_t)put;
+	}
+}
+
+static void file_close(int port, uint16_t job)
+{
+	uint32_t err;
+
+	if (incoming.fd < 0 && !incoming.err)
+		incoming.err = EBADF;
+	if (incoming.fd >= 0 && close(incoming.fd) && !incoming.err)
+		incoming.err = errno;
+	if (!incoming.err && rename(incoming.scratch, incoming.path))
+		incoming.err = errno;
+	if (incoming.err && incoming.fd >= 0)
+		unlink(incoming.scratch);
+	incoming.fd = -1;
+	err = (uint32_t)incoming.err;
+	incoming.err = EBADF;
+	port_send(port, TOFU_AGENT_FILE_DONE, job, &err, sizeof(err));
+}
+
+static void exec_start(int port, uint16_t job, const void *payload, size_t length)
+{
+	uint32_t status = 126u << 8;
+	char text[128];
+	int err = job_start(job, payload, length);
+
+	if (!err)
+		return;
+	snprintf(text, sizeof(text), "tofu-agent: cannot start a program: %s\n", strerror(-err));
+	port_send(port, TOFU_AGENT_STDERR, job, text, strlen(text));
+	port_send(port, TOFU_AGENT_EXIT, job, &status, sizeof(status));
+}
+
+static void frame_handle(int port, const struct tofu_agent_frame *frame, const void *payload)
+{
+	uint16_t size[2];
+	uint32_t signo;
+
+	switch (frame->type) {
+	case TOFU_AGENT_EXEC:
+		exec_start(port, frame->job, payload, frame->length);
+		break;
+	case TOFU_AGENT_STDIN:
+		job_input(frame->job, payload, frame->length);
+		break;
+	case TOFU_AGENT_RESIZE:
+		if (frame->length != sizeof(size))
+			break;
+		memcpy(size, payload, sizeof(size));
+		job_resize(frame->job, size[0], size[1]);
+		break;
+	case TOFU_AGENT_SIGNAL:
+		if (frame->length != sizeof(signo))
+			break;
+		memcpy(&signo, payload, sizeof(signo));
+		job_signal(frame->job, (int)signo);
+		break;
+	case TOFU_AGENT_FILE_OPEN:
+		file_open(payload, frame->length);
+		break;
+	case TOFU_AGENT_FILE_DATA:
+		file_data(payload, frame->length);
+		break;
+	case TOFU_AGENT_FILE_CLOSE:
+		file_close(port, frame->job);
+		break;
+	case TOFU_AGENT_PING:
+		port_send(port, TOFU_AGENT_PONG, frame->job, payload, frame->length);
+		break;
+	default:
+		fprintf(stderr, "tofu-agent: unknown frame %u\n", frame->type);
+	}
+}
+
+static int hello_send(int port, const char *trouble_file)
+{
+	struct {
+		uint32_t version;
+		char trouble[8192];
+	} hello = { .version = TOFU_AGENT_VERSION };
+	ssize_t got = 0;
+	int fd = trouble_file ? open(trouble_file, O_RDONLY | O_CLOEXEC) : -1;
+
+	if (fd >= 0) {
+		got = read(fd, hello.trouble, sizeof(hello.trouble));
+		close(fd);
+	}
+	return port_send(port, TOFU_AGENT_HELLO, 0, &hello,
+			 sizeof(hello.version) + (got > 0 ? (size_t)got : 0));
+}
+
+static int child_signal_fd(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int serve(int port, int children)
+{
+	static struct pollfd fds[2 + JOB_MAX * JOB_FDS];
+	static _Alignas(8) uint8_t payload[TOFU_AGENT_PAYLOAD_MAX];
+	struct tofu_agent_frame frame;
+
+	for (;;) {
+		struct signalfd_siginfo info;
+		nfds_t count;
+		int err;
+
+		fds[0] = (struct pollfd){ .fd = port, .events = POLLIN };
+		fds[1] = (struct pollfd){ .fd = children, .events = POLLIN };
+		count = job_poll_fill(fds + 2);
+		if (poll(fds, 2 + count, -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		job_poll_handle(port, fds + 2, count);
+		if (fds[1].revents) {
+			/* One signal may stand for several children. */
+			while (read(children, &info, sizeof(info)) > 0)
+				;
+			job_reap(port);
+		}
+		if (!fds[0].revents)
+			continue;
+		err = port_receive(port, &frame, payload);
+		if (err)
+			return err;
+		frame_handle(port, &frame, payload);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int children = child_signal_fd();
+	int port = port_open();
+	int err;
+
+	if (port < 0 || children < 0) {
+		fprintf(stderr, "tofu-agent: no port '%s': %s\n", TOFU_AGENT_PORT_NAME,
+			strerror(port < 0 ? -port : errno));
+		return 1;
+	}
+	err = hello_send(port, argc > 1 ? argv[1] : NULL);
+	if (!err)
+		err = serve(port, children);
+	fprintf(stderr, "tofu-agent: %s\n", strerror(-err));
+	return 1;
+}

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""The distribution's kernel: fetched, not installed, and unpacked to vmlinux."""
+
+import lzma
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+
+from . import apt, cache, run
+from .cache import BuildError
+
+# Modules that no guest can have a use for: two thirds of the package.
+_UNUSED = ["sound", "drivers/gpu", "drivers/media", "drivers/staging", "drivers/net/wireless",
+           "drivers/net/ethernet", "drivers/hwmon", "drivers/iio", "drivers/input",
+           "drivers/scsi", "drivers/usb", "drivers/mfd", "drivers/hid", "drivers/bluetooth"]
+
+_DECOMPRESSORS = [
+    (b"\xfd7zXZ\0", "xz"),
+    (b"\x1f\x8b", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"\x02\x21\x4c\x18", "lz4"),
+]
+
+
+def headers(abi=None):
+    """The folder of installed kernel headers: of `abi`, or the newest."""
+    pattern = f"linux-headers-{abi or '*-amd64'}"
+    found = [p for p in pathlib.Path("/usr/src").glob(pattern)
+             if not re.search(r"-(cloud|rt)-", p.name)]
+    if not found:
+        raise BuildError(f"no /usr/src/{pattern}; run scripts/setup guest")
+    return max(found, key=lambda p: [int(n) for n in re.findall(r"\d+", p.name)])
+
+
+class Kernel:
+    """vmlinux and modules that match a folder of kernel headers."""
+
+    def __init__(self, kdir):
+        self.abi = kdir.name.removeprefix("linux-headers-")
+        self.version = apt.installed_version(kdir.name)
+        if not self.version:
+            raise BuildError(f"{kdir} does not belong to an installed package")
+        self.folder = cache.root() / "kernel" / f"{self.abi}_{self.version}"
+        self.vmlinux = self.folder / "vmlinux"
+
+    def make(self):
+        if self.folder.exists():
+            return
+        root = cache.root() / "kernel"
+        with cache.lock(root / "lock"):
+            if self.folder.exists():
+                return
+            with cache.publish(self.folder) as scratch:
+                self._fetch(scratch, root / "build.log")
+
+    def _fetch(self, scratch, log):
+        deb = apt.fetch_binary(f"linux-image-{self.abi}", self.version, scratch, log)
+        unpacked = scratch / "unpacked"
+        run.run(["dpkg", "-x", deb, unpacked], log, "unpacking the kernel")
+        modules = unpacked / "lib/modules" / self.abi
+        for name in _UNUSED:
+            shutil.rmtree(modules / "kernel" / name, ignore_errors=True)
+        image = (unpacked / f"boot/vmlinuz-{self.abi}").read_bytes()
+        (scratch / "vmlinux").write_bytes(extract(image))
+        run.run(["/sbin/depmod", "-b", unpacked, self.abi], log, "indexing modules")
+        modules.rename(scratch / "modules")
+        shutil.rmtree(unpacked)
+        deb.unlink()
+
+    def modules(self, names):
+        """Paths of the modules and of what they need, in load order."""
+        needs = {}
+        for line in (self.folder / "modules/modules.dep").read_text("ascii").splitlines():
+            path, _, rest = line.partition(":")
+            needs[_module_name(path)] = (path, rest.split())
+        builtin = (self.folder / "modules/modules.builtin").read_text("ascii").split()
+        builtin = {_module_name(path) for path in builtin}
+        order = []
+        for name in names:
+            name = name.replace("-", "_")
+            if name in builtin:
+                continue
+            if name not in needs:
+                raise BuildError(f"kernel {self.abi} has no module {name}")
+            path, rest = needs[name]
+            # depmod lists the nearest dependency first.
+            for item in [*reversed(rest), path]:
+                if item not in order:
+                    order.append(item)
+        return [self.folder / "modules" / item for item in order]
+
+
+def _module_name(path):
+    return pathlib.Path(path).name.removesuffix(".ko").replace("-", "_")
+
+
+def extract(image):
+    """The ELF file inside a bzImage, whose header says where its payload is."""
+    if image[0x202:0x206] != b"HdrS":
+        raise BuildError("the kernel image is not a bzImage")
+    protocol, = struct.unpack_from("<H", image, 0x206)
+    if protocol < 0x208:
+        raise BuildError("the kernel image is too old to say where its payload is")
+    setup_sectors = image[0x1f1] or 4
+    offset, length = struct.unpack_from("<II", image, 0x248)
+    start = (setup_sectors + 1) * 512 + offset
+    # The last four bytes are the unpacked size, not a part of the stream.
+    payload = image[start:start + length - 4]
+    elf = _decompress(payload)
+    if not elf.startswith(b"\x7fELF"):
+        raise BuildError("the payload of the kernel image is not an ELF file")
+    return elf
+
+
+def _decompress(payload):
+    for magic, tool in _DECOMPRESSORS:
+        if not payload.startswith(magic):
+            continue
+        if tool == "xz":
+            return lzma.LZMADecompressor().decompress(payload)
+        if tool == "gzip":
+            return zlib.decompressobj(31).decompress(payload)
+        done = subprocess.run([tool, "-dc"], input=payload, capture_output=True, check=False)
+        return done.stdout
+    raise BuildError("the kernel image is compressed in a way not known here")
