@@ -1,0 +1,714 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The uTofu interface: one-sided communication through the command queues of
+ * a Tofu interconnect. Documentation/library/utofu.rst says what is chosen
+ * where the public facts about this interface are silent.
+ *
+ * Words used below. A TNI is one of the network interfaces of a node. A
+ * virtual control queue (VCQ) is what a program sends and receives through;
+ * its handle is good in the process that made it, its VCQ ID names it
+ * everywhere. A STADD is an address that other nodes can use: (stag << 40) |
+ * offset; adding bytes to it addresses further into the region. A TCQ report
+ * says that a command is through with its source; an MRQ notice tells of data
+ * that came in, or of a command's end at its target.
+ *
+ * Every function returns enum utofu_return_code and fills its results only
+ * where it says so. Besides the codes that a function lists,
+ *   UTOFU_ERR_NOT_AVAILABLE  means that there is no interconnect to be had
+ *                            (TOFU_DEBUG=1 in the environment says why), or
+ *                            that this process is the child of a fork() of
+ *                            one that had opened it;
+ *   UTOFU_ERR_OUT_OF_MEMORY  and UTOFU_ERR_OUT_OF_RESOURCE come from any
+ *                            function that creates something;
+ *   UTOFU_ERR_INVALID_VCQ_HDL from any that takes a handle: it is none, or
+ *                            was freed;
+ *   UTOFU_ERR_FATAL          means that the interconnect is broken or gone.
+ */
+#ifndef UTOFU_H
+#define UTOFU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UTOFU_VERSION_MAJOR 1
+#define UTOFU_VERSION_MINOR 0
+
+/* ---- Types ---- */
+
+typedef uint16_t utofu_tni_id_t;
+typedef uint16_t utofu_cq_id_t;
+typedef uint16_t utofu_bg_id_t;
+typedef uint16_t utofu_cmp_id_t;
+typedef uintptr_t utofu_vcq_hdl_t;
+typedef uint64_t utofu_vcq_id_t;
+typedef uint64_t utofu_vbg_id_t;
+typedef uint64_t utofu_stadd_t;
+typedef uint8_t utofu_path_id_t;
+
+#define UTOFU_VBG_ID_NULL ((utofu_vbg_id_t)-1)
+#define UTOFU_PATH_COORD_NULL ((uint8_t)-1)
+
+/* ---- Constants ---- */
+
+/* struct utofu_onesided_caps.flags */
+#define UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE (1UL << 0)
+#define UTOFU_ONESIDED_CAP_FLAG_ARMW (1UL << 1)
+
+/* struct utofu_onesided_caps.armw_ops */
+#define UTOFU_ONESIDED_CAP_ARMW_OP_CSWAP (1UL << 0)
+#define UTOFU_ONESIDED_CAP_ARMW_OP_SWAP (1UL << 1)
+#define UTOFU_ONESIDED_CAP_ARMW_OP_ADD (1UL << 2)
+#define UTOFU_ONESIDED_CAP_ARMW_OP_XOR (1UL << 3)
+#define UTOFU_ONESIDED_CAP_ARMW_OP_AND (1UL << 4)
+#define UTOFU_ONESIDED_CAP_ARMW_OP_OR (1UL << 5)
+
+/* struct utofu_barrier_caps.reduce_ops */
+#define UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER (1UL << 1)
+#define UTOFU_BARRIER_CAP_REDUCE_OP_BAND (1UL << 2)
+#define UTOFU_BARRIER_CAP_REDUCE_OP_BOR (1UL << 3)
+#define UTOFU_BARRIER_CAP_REDUCE_OP_BXOR (1UL << 4)
+#define UTOFU_BARRIER_CAP_REDUCE_OP_MAX (1UL << 5)
+#define UTOFU_BARRIER_CAP_REDUCE_OP_MAXLOC (1UL << 6)
+#define UTOFU_BARRIER_CAP_REDUCE_OP_SUM (1UL << 7)
+#define UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM (1UL << 8)
+
+/* Flags of utofu_create_vcq() */
+#define UTOFU_VCQ_FLAG_THREAD_SAFE (1UL << 0)
+#define UTOFU_VCQ_FLAG_EXCLUSIVE (1UL << 1)
+#define UTOFU_VCQ_FLAG_SESSION_MODE (1UL << 2)
+
+#define UTOFU_VBG_FLAG_THREAD_SAFE (1UL << 0)
+
+/* Flags of utofu_reg_mem() */
+#define UTOFU_REG_MEM_FLAG_READ_ONLY (1UL << 0)
+
+/*
+ * Flags of the transfers:
+ * STRONG_ORDER       the bytes land in ascending order, the last ones last
+ * PACKET_RESPONSE    accepted; a report always comes after the response
+ * REMOTE_MRQ_NOTICE  RMT_* notice in the target's MRQ
+ * PADDING            accepted; nothing outside the range is ever written
+ * CACHE_INJECTION    a hint, without effect on the data
+ * DELAY_START        queue it, and start it together with the next command
+ *                    that has not this flag
+ * TCQ_NOTICE         report in the own TCQ
+ * LOCAL_MRQ_NOTICE   LCL_* notice in the own MRQ
+ * SPS                session progress step, 0 … 15
+ * PATH               a path ID; 0 is the path of the VCQ ID
+ */
+#define UTOFU_ONESIDED_FLAG_STRONG_ORDER (1UL << 0)
+#define UTOFU_ONESIDED_FLAG_PACKET_RESPONSE (1UL << 1)
+#define UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE (1UL << 2)
+#define UTOFU_ONESIDED_FLAG_PADDING (1UL << 3)
+#define UTOFU_ONESIDED_FLAG_CACHE_INJECTION (1UL << 5)
+#define UTOFU_ONESIDED_FLAG_DELAY_START (1UL << 8)
+#define UTOFU_ONESIDED_FLAG_TCQ_NOTICE (1UL << 14)
+#define UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE (1UL << 15)
+#define UTOFU_ONESIDED_FLAG_SPS(sps) ((unsigned long)(sps) << 24)
+#define UTOFU_ONESIDED_FLAG_PATH(path_id) ((unsigned long)(path_id) << 28)
+
+enum utofu_armw_op {
+	UTOFU_ARMW_OP_SWAP = 1,
+	UTOFU_ARMW_OP_ADD = 2,
+	UTOFU_ARMW_OP_XOR = 3,
+	UTOFU_ARMW_OP_AND = 4,
+	UTOFU_ARMW_OP_OR = 5
+};
+
+enum utofu_reduce_op {
+	UTOFU_REDUCE_OP_BARRIER = 1,
+	UTOFU_REDUCE_OP_BAND = 2,
+	UTOFU_REDUCE_OP_BOR = 3,
+	UTOFU_REDUCE_OP_BXOR = 4,
+	UTOFU_REDUCE_OP_MAX = 5,
+	UTOFU_REDUCE_OP_MAXLOC = 6,
+	UTOFU_REDUCE_OP_SUM = 7,
+	UTOFU_REDUCE_OP_BFPSUM = 8
+};
+
+enum utofu_mrq_notice_type {
+	UTOFU_MRQ_TYPE_LCL_PUT = 0,
+	UTOFU_MRQ_TYPE_RMT_PUT = 1,
+	UTOFU_MRQ_TYPE_LCL_GET = 2,
+	UTOFU_MRQ_TYPE_RMT_GET = 3,
+	UTOFU_MRQ_TYPE_LCL_ARMW = 4,
+	UTOFU_MRQ_TYPE_RMT_ARMW = 5
+};
+
+enum utofu_return_code {
+	UTOFU_SUCCESS = 0,
+	UTOFU_ERR_NOT_FOUND = -1,
+	UTOFU_ERR_NOT_COMPLETED = -2,
+	UTOFU_ERR_NOT_PROCESSED = -3,
+	UTOFU_ERR_BUSY = -4,
+	UTOFU_ERR_USED = -5,
+	UTOFU_ERR_FULL = -6,
+	UTOFU_ERR_NOT_AVAILABLE = -7,
+	UTOFU_ERR_NOT_SUPPORTED = -8,
+
+	/* A command that did not leave the node, as reported in the TCQ */
+	UTOFU_ERR_TCQ_OTHER = -128,
+	UTOFU_ERR_TCQ_DESC = -129,
+	UTOFU_ERR_TCQ_MEMORY = -130,
+	UTOFU_ERR_TCQ_STADD = -131,
+	UTOFU_ERR_TCQ_LENGTH = -132,
+
+	/* A command that failed under way, as told in the MRQ */
+	UTOFU_ERR_MRQ_OTHER = -192,
+	UTOFU_ERR_MRQ_PEER = -193,
+	UTOFU_ERR_MRQ_LCL_MEMORY = -194,
+	UTOFU_ERR_MRQ_RMT_MEMORY = -195,
+	UTOFU_ERR_MRQ_LCL_STADD = -196,
+	UTOFU_ERR_MRQ_RMT_STADD = -197,
+	UTOFU_ERR_MRQ_LCL_LENGTH = -198,
+	UTOFU_ERR_MRQ_RMT_LENGTH = -199,
+
+	UTOFU_ERR_BARRIER_OTHER = -256,
+	UTOFU_ERR_BARRIER_MISMATCH = -257,
+
+	UTOFU_ERR_INVALID_ARG = -512,
+	UTOFU_ERR_INVALID_POINTER = -513,
+	UTOFU_ERR_INVALID_FLAGS = -514,
+	UTOFU_ERR_INVALID_COORDS = -515,
+	UTOFU_ERR_INVALID_PATH = -516,
+	UTOFU_ERR_INVALID_TNI_ID = -517,
+	UTOFU_ERR_INVALID_CQ_ID = -518,
+	UTOFU_ERR_INVALID_BG_ID = -519,
+	UTOFU_ERR_INVALID_CMP_ID = -520,
+	UTOFU_ERR_INVALID_VCQ_HDL = -521,
+	UTOFU_ERR_INVALID_VCQ_ID = -522,
+	UTOFU_ERR_INVALID_VBG_ID = -523,
+	UTOFU_ERR_INVALID_PATH_ID = -524,
+	UTOFU_ERR_INVALID_STADD = -525,
+	UTOFU_ERR_INVALID_ADDRESS = -526,
+	UTOFU_ERR_INVALID_SIZE = -527,
+	UTOFU_ERR_INVALID_STAG = -528,
+	UTOFU_ERR_INVALID_EDATA = -529,
+	UTOFU_ERR_INVALID_NUMBER = -530,
+	UTOFU_ERR_INVALID_OP = -531,
+	UTOFU_ERR_INVALID_DESC = -532,
+	UTOFU_ERR_INVALID_DATA = -533,
+
+	UTOFU_ERR_OUT_OF_RESOURCE = -640,
+	UTOFU_ERR_OUT_OF_MEMORY = -641,
+	UTOFU_ERR_FATAL = -768
+};
+
+/* ---- Structures ---- */
+
+/**
+ * struct utofu_onesided_caps - what a TNI can do
+ * @flags:      UTOFU_ONESIDED_CAP_FLAG_*
+ * @armw_ops:   UTOFU_ONESIDED_CAP_ARMW_OP_*
+ * @num_cmp_ids: component IDs are 0 … @num_cmp_ids - 1
+ * @num_reserved_stags: STAGs for utofu_reg_mem_with_stag(), likewise
+ * @cache_line_size: bytes
+ * @stag_address_alignment: a region begins at such a boundary
+ * @max_toq_desc_size: room that a prepared descriptor needs at most, bytes
+ * @max_putget_size: bytes of a put or get
+ * @max_piggyback_size: bytes of a piggyback put
+ * @max_edata_size: bytes of edata
+ * @max_mtu:    bytes
+ * @max_gap:    between packets
+ */
+struct utofu_onesided_caps {
+	unsigned long int flags;
+	unsigned long int armw_ops;
+	unsigned int num_cmp_ids;
+	unsigned int num_reserved_stags;
+	size_t cache_line_size;
+	size_t stag_address_alignment;
+	size_t max_toq_desc_size;
+	size_t max_putget_size;
+	size_t max_piggyback_size;
+	size_t max_edata_size;
+	size_t max_mtu;
+	size_t max_gap;
+};
+
+/**
+ * struct utofu_barrier_caps - what a TNI's barrier gates can do
+ * @flags:      0
+ * @reduce_ops: UTOFU_BARRIER_CAP_REDUCE_OP_*
+ * @max_uint64_reduction: elements
+ * @max_double_reduction: elements
+ */
+struct utofu_barrier_caps {
+	unsigned long int flags;
+	unsigned long int reduce_ops;
+	size_t max_uint64_reduction;
+	size_t max_double_reduction;
+};
+
+/**
+ * struct utofu_vbg_setting - how a barrier gate is linked
+ * @vbg_id:         the gate
+ * @src_lcl_vbg_id: gate of this node that signals it
+ * @src_rmt_vbg_id: gate of another node that signals it
+ * @dst_lcl_vbg_id: gate of this node that it signals
+ * @dst_rmt_vbg_id: gate of another node that it signals
+ * @dst_path_coords: path to the latter
+ */
+struct utofu_vbg_setting {
+	utofu_vbg_id_t vbg_id;
+	utofu_vbg_id_t src_lcl_vbg_id;
+	utofu_vbg_id_t src_rmt_vbg_id;
+	utofu_vbg_id_t dst_lcl_vbg_id;
+	utofu_vbg_id_t dst_rmt_vbg_id;
+	uint8_t dst_path_coords[3];
+};
+
+/**
+ * struct utofu_mrq_notice - a notice of the MRQ
+ * @notice_type: enum utofu_mrq_notice_type
+ * @padding1:  0
+ * @vcq_id:    the other side of the transfer, without path bits: of LCL_* the
+ *             target, of RMT_* the initiator
+ * @edata:     as in the command
+ * @rmt_value: of LCL_ARMW and RMT_ARMW the value before the operation,
+ *             else 0
+ * @lcl_stadd: the initiator's STADD as in the command; 0 for ARMW and for
+ *             piggyback puts
+ * @rmt_stadd: the target's STADD as in the command
+ * @reserved:  0
+ */
+struct utofu_mrq_notice {
+	uint8_t notice_type;
+	uint8_t padding1[7];
+	utofu_vcq_id_t vcq_id;
+	uint64_t edata;
+	uint64_t rmt_value;
+	utofu_stadd_t lcl_stadd;
+	utofu_stadd_t rmt_stadd;
+	uint64_t reserved[2];
+};
+
+/* ---- TNIs ---- */
+
+/**
+ * utofu_get_onesided_tnis - the TNIs that can make one-sided transfers
+ * @tni_ids:  set to an array that the caller frees with free()
+ * @num_tnis: set to its length
+ *
+ * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_get_onesided_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis);
+
+/**
+ * utofu_query_onesided_caps - what a TNI can do
+ * @tni_id:   TNI
+ * @tni_caps: set to a structure of the library: neither written nor freed
+ *
+ * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_query_onesided_caps(utofu_tni_id_t tni_id,
+			      struct utofu_onesided_caps **tni_caps);
+
+/* ---- VCQs ---- */
+
+/**
+ * utofu_create_vcq - make a VCQ
+ * @tni_id:  TNI
+ * @flags:   UTOFU_VCQ_FLAG_*
+ * @vcq_hdl: set to the handle
+ *
+ * VCQs of a process on a TNI share a command queue, unless EXCLUSIVE gives
+ * this one its own. Without THREAD_SAFE, calls with handles of one process
+ * and one TNI must not overlap in time, EXCLUSIVE ones aside, each of which
+ * stands for itself.
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_FLAGS,
+ * UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_NOT_SUPPORTED for SESSION_MODE;
+ * UTOFU_ERR_FULL where the TNI has no command queue left.
+ */
+int utofu_create_vcq(utofu_tni_id_t tni_id, unsigned long int flags,
+		     utofu_vcq_hdl_t *vcq_hdl);
+
+/**
+ * utofu_create_vcq_with_cmp_id - make a VCQ whose ID others can construct
+ * @tni_id:  TNI
+ * @cmp_id:  component ID, 0 … num_cmp_ids - 1
+ * @flags:   as of utofu_create_vcq()
+ * @vcq_hdl: set to the handle
+ *
+ * Return: as utofu_create_vcq(); UTOFU_ERR_INVALID_CMP_ID; UTOFU_ERR_USED
+ * where the process has a VCQ with this component ID in the command queue
+ * that the new one would share.
+ */
+int utofu_create_vcq_with_cmp_id(utofu_tni_id_t tni_id, utofu_cmp_id_t cmp_id,
+				 unsigned long int flags,
+				 utofu_vcq_hdl_t *vcq_hdl);
+
+/**
+ * utofu_free_vcq - free a VCQ
+ * @vcq_hdl: VCQ
+ *
+ * What is still registered through it is deregistered. Returns when nothing
+ * under way can touch that memory any more.
+ *
+ * Return: UTOFU_SUCCESS.
+ */
+int utofu_free_vcq(utofu_vcq_hdl_t vcq_hdl);
+
+/**
+ * utofu_query_vcq_id - the ID by which others name a VCQ
+ * @vcq_hdl: VCQ
+ * @vcq_id:  set to its ID, with the default path
+ *
+ * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_query_vcq_id(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t *vcq_id);
+
+/**
+ * utofu_construct_vcq_id - the ID of a VCQ made with a component ID
+ * @coords: six coordinates X Y Z A B C of its node
+ * @tni_id: its TNI
+ * @cq_id:  number of its command queue
+ * @cmp_id: its component ID
+ * @vcq_id: set to what utofu_query_vcq_id() gives there
+ *
+ * Communicates with nobody: whether there is such a VCQ is not looked at.
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_COORDS, UTOFU_ERR_INVALID_TNI_ID,
+ * UTOFU_ERR_INVALID_CQ_ID, UTOFU_ERR_INVALID_CMP_ID,
+ * UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_construct_vcq_id(uint8_t coords[], utofu_tni_id_t tni_id,
+			   utofu_cq_id_t cq_id, utofu_cmp_id_t cmp_id,
+			   utofu_vcq_id_t *vcq_id);
+
+/**
+ * utofu_set_vcq_id_path - set the path that transfers to a VCQ ID take
+ * @vcq_id:      changed in place
+ * @path_coords: path coordinates A, B, C, or NULL for the default: the
+ *               coordinates of the VCQ's own node, a shortest route
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_VCQ_ID;
+ * UTOFU_ERR_INVALID_PATH for coordinates outside the machine.
+ */
+int utofu_set_vcq_id_path(utofu_vcq_id_t *vcq_id, uint8_t path_coords[]);
+
+/**
+ * utofu_query_vcq_info - take a VCQ ID apart
+ * @vcq_id:    any VCQ's
+ * @coords:    filled with six coordinates
+ * @tni_id:    set to the TNI
+ * @cq_id:     set to the number of the command queue
+ * @extra_val: set to the component ID; num_cmp_ids or more for a VCQ that was
+ *             made without one
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_VCQ_ID, UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_query_vcq_info(utofu_vcq_id_t vcq_id, uint8_t coords[],
+			 utofu_tni_id_t *tni_id, utofu_cq_id_t *cq_id,
+			 uint16_t *extra_val);
+
+/* ---- Memory ---- */
+
+/**
+ * utofu_reg_mem - make memory reachable for transfers
+ * @vcq_hdl: VCQ through which it is reached, here and from other nodes
+ * @addr:    first byte
+ * @size:    bytes
+ * @flags:   UTOFU_REG_MEM_FLAG_*
+ * @stadd:   set to the STADD of @addr
+ *
+ * The region begins at the stag_address_alignment boundary below @addr. The
+ * memory must stay mapped until it is deregistered.
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_ADDRESS (NULL, or not mapped),
+ * UTOFU_ERR_INVALID_SIZE, UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_INVALID_POINTER;
+ * UTOFU_ERR_FULL where no STAG is left.
+ */
+int utofu_reg_mem(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
+		  unsigned long int flags, utofu_stadd_t *stadd);
+
+/**
+ * utofu_reg_mem_with_stag - register memory under a STAG of one's choice
+ * @vcq_hdl: as of utofu_reg_mem()
+ * @addr:    likewise
+ * @size:    likewise
+ * @stag:    0 … num_reserved_stags - 1
+ * @flags:   likewise
+ * @stadd:   set to what utofu_query_stadd() gives, plus the offset of @addr
+ *           from the boundary below it
+ *
+ * Return: as utofu_reg_mem(); UTOFU_ERR_INVALID_STAG; UTOFU_ERR_USED where
+ * this VCQ has registered memory under that STAG.
+ */
+int utofu_reg_mem_with_stag(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
+			    unsigned int stag, unsigned long int flags,
+			    utofu_stadd_t *stadd);
+
+/**
+ * utofu_query_stadd - the STADD of memory that another VCQ has registered
+ * @vcq_id: the VCQ that has, or will have, registered it
+ * @stag:   with utofu_reg_mem_with_stag() under this STAG
+ * @stadd:  set to the STADD of the region's beginning
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_VCQ_ID, UTOFU_ERR_INVALID_STAG,
+ * UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_query_stadd(utofu_vcq_id_t vcq_id, unsigned int stag,
+		      utofu_stadd_t *stadd);
+
+/**
+ * utofu_dereg_mem - take memory back
+ * @vcq_hdl: VCQ that registered it
+ * @stadd:   what the registration gave
+ * @flags:   0
+ *
+ * Returns when nothing under way can touch the memory any more.
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_STADD, UTOFU_ERR_INVALID_FLAGS.
+ */
+int utofu_dereg_mem(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
+		    unsigned long int flags);
+
+/* ---- Transfers ---- */
+
+/*
+ * What all transfers have in common:
+ * @vcq_hdl:    VCQ that sends
+ * @rmt_vcq_id: VCQ that the target's memory is registered with, and that gets
+ *              the RMT_* notice
+ * @rmt_stadd:  where in the target's memory
+ * @edata:      0 … 255, comes back in every notice
+ * @flags:      UTOFU_ONESIDED_FLAG_*
+ * @cbdata:     comes back from utofu_poll_tcq()
+ *
+ * Return: UTOFU_SUCCESS when the command is queued; UTOFU_ERR_BUSY when the
+ * queue is full: poll the TCQ and try again; UTOFU_ERR_INVALID_VCQ_ID,
+ * UTOFU_ERR_INVALID_EDATA, UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_INVALID_PATH_ID
+ * (no such path), UTOFU_ERR_NOT_SUPPORTED (SPS); and, where a function has
+ * the argument, UTOFU_ERR_INVALID_STADD (bits that no STADD has),
+ * UTOFU_ERR_INVALID_SIZE, UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_OP.
+ * Everything else that can be wrong is told by utofu_poll_tcq() and
+ * utofu_poll_mrq().
+ */
+
+/**
+ * utofu_put - copy own memory to the target
+ * @lcl_stadd: source, registered with this VCQ
+ * @length:    bytes, 0 … max_putget_size
+ */
+int utofu_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+	      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length,
+	      uint64_t edata, unsigned long int flags, void *cbdata);
+
+/**
+ * utofu_get - copy the target's memory to one's own
+ * @lcl_stadd: destination, registered with this VCQ
+ * @length:    bytes, 0 … max_putget_size
+ */
+int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+	      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length,
+	      uint64_t edata, unsigned long int flags, void *cbdata);
+
+/**
+ * utofu_put_piggyback - put a few bytes that travel in the descriptor
+ * @lcl_data: any memory; free for reuse on return
+ * @length:   bytes, 1 … max_piggyback_size
+ */
+int utofu_put_piggyback(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			void *lcl_data, utofu_stadd_t rmt_stadd, size_t length,
+			uint64_t edata, unsigned long int flags, void *cbdata);
+
+/**
+ * utofu_put_piggyback8 - put up to eight bytes given by value
+ * @lcl_data: the bytes, as they lie in memory
+ * @length:   bytes, 1 … 8
+ */
+int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			 uint64_t lcl_data, utofu_stadd_t rmt_stadd,
+			 size_t length, uint64_t edata,
+			 unsigned long int flags, void *cbdata);
+
+/**
+ * utofu_armw4, utofu_armw8 - atomic operation on a word of the target
+ * @armw_op:   operation
+ * @op_value:  its operand
+ * @rmt_stadd: of a naturally aligned word of 4 or 8 bytes
+ *
+ * The LCL_ARMW notice brings the value before the operation.
+ */
+int utofu_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		enum utofu_armw_op armw_op, uint32_t op_value,
+		utofu_stadd_t rmt_stadd, uint64_t edata,
+		unsigned long int flags, void *cbdata);
+int utofu_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		enum utofu_armw_op armw_op, uint64_t op_value,
+		utofu_stadd_t rmt_stadd, uint64_t edata,
+		unsigned long int flags, void *cbdata);
+
+/**
+ * utofu_cswap4, utofu_cswap8 - compare and swap a word of the target
+ * @old_value: what the word is compared with
+ * @new_value: what it becomes if they are equal
+ * @rmt_stadd: as of utofu_armw4()
+ */
+int utofu_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		 uint32_t old_value, uint32_t new_value,
+		 utofu_stadd_t rmt_stadd, uint64_t edata,
+		 unsigned long int flags, void *cbdata);
+int utofu_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		 uint64_t old_value, uint64_t new_value,
+		 utofu_stadd_t rmt_stadd, uint64_t edata,
+		 unsigned long int flags, void *cbdata);
+
+/**
+ * utofu_nop - a command that does nothing, in its turn
+ * @flags: TCQ_NOTICE and DELAY_START
+ */
+int utofu_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags, void *cbdata);
+
+/* ---- Prepared transfers ---- */
+
+/*
+ * Each takes the arguments of the function without prepare_ and writes the
+ * command to @desc, which has room for max_toq_desc_size bytes and needs no
+ * alignment, and its length to @desc_size. Nothing is queued. Return: as
+ * that function, without UTOFU_ERR_BUSY; UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_prepare_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+		      size_t length, uint64_t edata, unsigned long int flags,
+		      void *desc, size_t *desc_size);
+int utofu_prepare_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+		      size_t length, uint64_t edata, unsigned long int flags,
+		      void *desc, size_t *desc_size);
+int utofu_prepare_put_piggyback(utofu_vcq_hdl_t vcq_hdl,
+				utofu_vcq_id_t rmt_vcq_id, void *lcl_data,
+				utofu_stadd_t rmt_stadd, size_t length,
+				uint64_t edata, unsigned long int flags,
+				void *desc, size_t *desc_size);
+int utofu_prepare_put_piggyback8(utofu_vcq_hdl_t vcq_hdl,
+				 utofu_vcq_id_t rmt_vcq_id, uint64_t lcl_data,
+				 utofu_stadd_t rmt_stadd, size_t length,
+				 uint64_t edata, unsigned long int flags,
+				 void *desc, size_t *desc_size);
+int utofu_prepare_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			enum utofu_armw_op armw_op, uint32_t op_value,
+			utofu_stadd_t rmt_stadd, uint64_t edata,
+			unsigned long int flags, void *desc,
+			size_t *desc_size);
+int utofu_prepare_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			enum utofu_armw_op armw_op, uint64_t op_value,
+			utofu_stadd_t rmt_stadd, uint64_t edata,
+			unsigned long int flags, void *desc,
+			size_t *desc_size);
+int utofu_prepare_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			 uint32_t old_value, uint32_t new_value,
+			 utofu_stadd_t rmt_stadd, uint64_t edata,
+			 unsigned long int flags, void *desc,
+			 size_t *desc_size);
+int utofu_prepare_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			 uint64_t old_value, uint64_t new_value,
+			 utofu_stadd_t rmt_stadd, uint64_t edata,
+			 unsigned long int flags, void *desc,
+			 size_t *desc_size);
+int utofu_prepare_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
+		      void *desc, size_t *desc_size);
+
+/**
+ * utofu_post_toq - queue prepared commands
+ * @vcq_hdl:   the VCQ that they were prepared with
+ * @desc:      one or more of them, one behind the other
+ * @desc_size: bytes, of all together
+ * @cbdata:    of each of them
+ *
+ * All or none are queued. DELAY_START of the last one is what counts.
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_BUSY; UTOFU_ERR_INVALID_POINTER;
+ * UTOFU_ERR_INVALID_SIZE (0, not whole commands, or more than the queue can
+ * ever hold); UTOFU_ERR_INVALID_DESC (not prepared by this library for this
+ * VCQ).
+ */
+int utofu_post_toq(utofu_vcq_hdl_t vcq_hdl, void *desc, size_t desc_size,
+		   void *cbdata);
+
+/* ---- Queues ---- */
+
+/**
+ * utofu_poll_tcq - take the next report of own commands
+ * @vcq_hdl: VCQ
+ * @flags:   0
+ * @cbdata:  set to what the command was posted with, also on UTOFU_ERR_TCQ_*
+ *
+ * Reports come in the order of the commands: of those with TCQ_NOTICE, and of
+ * every one that failed before it left the node.
+ *
+ * Return: UTOFU_SUCCESS, UTOFU_ERR_NOT_FOUND (nothing there),
+ * UTOFU_ERR_TCQ_* (what went wrong with the command), UTOFU_ERR_INVALID_FLAGS,
+ * UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
+		   void **cbdata);
+
+/**
+ * utofu_poll_mrq - take the next notice
+ * @vcq_hdl: VCQ
+ * @flags:   0
+ * @notice:  filled, also on UTOFU_ERR_MRQ_*
+ *
+ * Return: UTOFU_SUCCESS, UTOFU_ERR_NOT_FOUND (nothing there),
+ * UTOFU_ERR_MRQ_* (the command that the notice is of failed; with a notice of
+ * zeros UTOFU_ERR_MRQ_OTHER says, from then on, that notices were lost because
+ * they were not polled for), UTOFU_ERR_INVALID_FLAGS,
+ * UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_poll_mrq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
+		   struct utofu_mrq_notice *notice);
+
+/**
+ * utofu_query_num_unread_tcq - how many reports wait to be polled
+ * @vcq_hdl: VCQ
+ * @count:   set to the number
+ *
+ * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_query_num_unread_tcq(utofu_vcq_hdl_t vcq_hdl, size_t *count);
+
+/**
+ * utofu_query_num_unread_mrq - how many notices wait to be polled
+ * @vcq_hdl: VCQ
+ * @count:   set to the number
+ *
+ * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_query_num_unread_mrq(utofu_vcq_hdl_t vcq_hdl, size_t *count);
+
+/* ---- The rest ---- */
+
+/**
+ * utofu_query_tofu_version - version of the interconnect
+ * @major_ver: set, unless NULL
+ * @minor_ver: set, unless NULL
+ */
+void utofu_query_tofu_version(int *major_ver, int *minor_ver);
+
+/**
+ * utofu_query_utofu_version - version of this interface
+ * @major_ver: set to UTOFU_VERSION_MAJOR of the library, unless NULL
+ * @minor_ver: set to UTOFU_VERSION_MINOR of the library, unless NULL
+ */
+void utofu_query_utofu_version(int *major_ver, int *minor_ver);
+
+/**
+ * utofu_query_my_coords - where this node is
+ * @coords: filled with six coordinates X Y Z A B C
+ *
+ * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_query_my_coords(uint8_t coords[]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* UTOFU_H */
