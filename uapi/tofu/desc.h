@@ -25,6 +25,7 @@
 #define TOFU_PIGGYBACK_MAX 32 /* bytes carried in a descriptor */
 #define TOFU_PIGGYBACK_SLOT 8 /* up to so many fit the first slot */
 #define TOFU_PATHS 12
+#define TOFU_WINDOW 64 /* commands of a CQ in flight at most */
 
 /* ---- Addresses ---- */
 
