@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tofu interconnect controller: who runs the engine
+ *
+ * Whenever the event loop may block, the doorbells have been armed by
+ * tofu_node_sleep() and nothing has been done since. There are two ways to
+ * that point: the loop stops polling (tofu_io_poll_end), or something was
+ * handled while it was not polling (tofu_io_run).
+ */
+#include "qemu/osdep.h"
+#include "qemu/main-loop.h"
+#include "qemu/timer.h"
+#include "qapi/error.h"
+#include "block/aio-wait.h"
+#include "tofu-io.h"
+#include "trace.h"
+
+/* Looks at the engine in one go, so that others' handlers get their turn. */
+#define TOFU_IO_ROUNDS 16
+
+static uint32_t tofu_io_node(const TofuIO *io)
+{
+    return tofu_fabric_node(tofu_node_fabric(io->node));
+}
+
+static bool tofu_io_progress(TofuIO *io)
+{
+    bool worked;
+
+    tofu_node_lock(io->node);
+    worked = tofu_node_progress(io->node);
+    tofu_node_unlock(io->node);
+    return worked;
+}
+
+/*
+ * Arm the doorbells. The tick is left alone while it runs: moving it would
+ * make the loop look again instead of blocking, for ever.
+ */
+static void tofu_io_sleep(TofuIO *io)
+{
+    int ms = tofu_node_sleep(io->node);
+
+    trace_tofu_io_sleep(tofu_io_node(io), ms);
+    if (ms == 0) {
+        qemu_bh_schedule(io->run);
+    } else if (ms > 0 && !timer_pending(io->tick)) {
+        timer_mod(io->tick, qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
+                            (int64_t)ms * SCALE_MS);
+    }
+}
+
+static void tofu_io_awake(TofuIO *io)
+{
+    trace_tofu_io_awake(tofu_io_node(io), io->polling);
+    tofu_node_awake(io->node);
+}
+
+static void tofu_io_run(void *opaque)
+{
+    TofuIO *io = opaque;
+    unsigned int round = 0;
+
+    tofu_io_awake(io);
+    while (tofu_io_progress(io) && ++round < TOFU_IO_ROUNDS) {
+        continue;
+    }
+    if (!io->polling) {
+        tofu_io_sleep(io);
+    }
+}
+
+static bool tofu_io_poll(void *opaque)
+{
+    return tofu_io_progress(opaque);
+}
+
+/* What polling found has been dealt with; where it found it, there is more. */
+static void tofu_io_poll_ready(void *opaque)
+{
+    TofuIO *io = opaque;
+
+    if (io->polling) {
+        tofu_io_progress(io);
+    } else {
+        tofu_io_run(io);
+    }
+}
+
+static void tofu_io_poll_begin(void *opaque)
+{
+    TofuIO *io = opaque;
+
+    io->polling = true;
+    tofu_io_awake(io);
+}
+
+static void tofu_io_poll_end(void *opaque)
+{
+    TofuIO *io = opaque;
+
+    io->polling = false;
+    tofu_io_sleep(io);
+}
+
+/* In the thread: so that no handler runs before everything is in place. */
+static void tofu_io_start_bh(void *opaque)
+{
+    TofuIO *io = opaque;
+    int fd = tofu_node_fd(io->node);
+
+    io->polling = false;
+    io->run = aio_bh_new(io->ctx, tofu_io_run, io);
+    io->tick = aio_timer_new(io->ctx, QEMU_CLOCK_REALTIME, SCALE_NS,
+                             tofu_io_run, io);
+    aio_set_fd_handler(io->ctx, fd, false, tofu_io_run, NULL, tofu_io_poll,
+                       tofu_io_poll_ready, io);
+    aio_set_fd_poll(io->ctx, fd, tofu_io_poll_begin, tofu_io_poll_end);
+    tofu_io_run(io);
+}
+
+static void tofu_io_stop_bh(void *opaque)
+{
+    TofuIO *io = opaque;
+
+    aio_set_fd_handler(io->ctx, tofu_node_fd(io->node), false, NULL, NULL,
+                       NULL, NULL, NULL);
+    timer_free(io->tick);
+    qemu_bh_delete(io->run);
+    io->run = NULL;
+}
+
+static void tofu_io_call(TofuIO *io, QEMUBHFunc *bh)
+{
+    aio_context_acquire(io->ctx);
+    aio_wait_bh_oneshot(io->ctx, bh, io);
+    aio_context_release(io->ctx);
+}
+
+static IOThread *tofu_io_thread_new(TofuIO *io, bool assist, Error **errp)
+{
+    g_autofree char *id = g_strdup_printf("tofu-%p", io);
+    IOThread *thread = iothread_create(id, errp);
+
+    /* Who polls beside a guest that assists takes the processor from it. */
+    if (thread && assist) {
+        aio_context_set_poll_params(iothread_get_aio_context(thread), 0, 0, 0,
+                                    &error_abort);
+    }
+    return thread;
+}
+
+bool tofu_io_start(TofuIO *io, struct tofu_node *node, bool assist,
+                   Error **errp)
+{
+    IOThread *thread = io->thread;
+
+    if (!thread) {
+        io->own = tofu_io_thread_new(io, assist, errp);
+        if (!io->own) {
+            return false;
+        }
+        thread = io->own;
+    }
+    io->node = node;
+    io->ctx = iothread_get_aio_context(thread);
+    tofu_io_call(io, tofu_io_start_bh);
+    return true;
+}
+
+void tofu_io_stop(TofuIO *io)
+{
+    tofu_io_call(io, tofu_io_stop_bh);
+    if (io->own) {
+        iothread_destroy(io->own);
+        io->own = NULL;
+    }
+}
+
+void tofu_io_wake(TofuIO *io)
+{
+    if (io->run) {
+        qemu_bh_schedule(io->run);
+    }
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tofu interconnect controller as a PCI device
+ */
+#include "qemu/osdep.h"
+#include "qemu/log.h"
+#include "qemu/main-loop.h"
+#include "qemu/module.h"
+#include "qapi/error.h"
+#include "hw/pci/msix.h"
+#include "hw/pci/pcie.h"
+#include "hw/qdev-properties.h"
+#include "migration/blocker.h"
+#include "sysemu/tcg.h"
+#include "tofu-pci.h"
+#include "trace.h"
+
+#define TOFU_EXPRESS_CAP 0x80
+
+static uint32_t tofu_pci_node(const TofuPCIState *s)
+{
+    return tofu_fabric_node(tofu_node_fabric(s->node));
+}
+
+/* ---- What the node asks of its home; under the node's lock ---- */
+
+static void *tofu_home_map(void *home, uint64_t addr, size_t *len, bool write)
+{
+    TofuPCIState *s = home;
+
+    return tofu_ram_map(&s->ram, addr, len, write);
+}
+
+static void tofu_home_written(void *home, uint64_t addr, size_t len)
+{
+    TofuPCIState *s = home;
+
+    tofu_ram_written(&s->ram, addr, len);
+}
+
+/* MSI-X state belongs to the BQL, which must not be taken here. */
+static void tofu_home_irq(void *home, unsigned int vector)
+{
+    TofuPCIState *s = home;
+
+    trace_tofu_irq_raise(tofu_pci_node(s), vector);
+    set_bit_atomic(vector, s->irq_pending);
+    if (s->irq_bh) {
+        qemu_bh_schedule(s->irq_bh);
+    }
+}
+
+static G_GNUC_PRINTF(2, 0)
+void tofu_home_misuse(void *home, const char *format, va_list args)
+{
+    TofuPCIState *s = home;
+    g_autofree char *what = NULL;
+
+    if (!qemu_loglevel_mask(LOG_GUEST_ERROR) &&
+        !trace_event_get_state_backends(TRACE_TOFU_MISUSE)) {
+        return;
+    }
+    what = g_strdup_vprintf(format, args);
+    trace_tofu_misuse(tofu_pci_node(s), what);
+    qemu_log_mask(LOG_GUEST_ERROR, "tofu-pci: node %" PRIu32 ": %s\n",
+                  tofu_pci_node(s), what);
+}
+
+static const struct tofu_node_ops tofu_home_ops = {
+    .map = tofu_home_map,
+    .written = tofu_home_written,
+    .irq = tofu_home_irq,
+    .misuse = tofu_home_misuse,
+};
+
+static void tofu_irq_bh(void *opaque)
+{
+    TofuPCIState *s = opaque;
+    unsigned int vectors = TOFU_VECTORS(s->tnis);
+    DECLARE_BITMAP(pending, TOFU_VECTORS(TOFU_TNIS_MAX));
+    unsigned int vector;
+
+    bitmap_copy_and_clear_atomic(pending, s->irq_pending, vectors);
+    for (vector = find_first_bit(pending, vectors); vector < vectors;
+         vector = find_next_bit(pending, vectors, vector + 1)) {
+        trace_tofu_irq_notify(tofu_pci_node(s), vector);
+        msix_notify(PCI_DEVICE(s), vector);
+    }
+}
+
+/* ---- TOFU_BAR_REGS ---- */
+
+static uint64_t tofu_regs_read(void *opaque, hwaddr addr, unsigned int size)
+{
+    TofuPCIState *s = opaque;
+    uint64_t value;
+
+    tofu_node_lock(s->node);
+    value = icc_reg_read(tofu_node_icc(s->node), addr, size);
+    tofu_node_unlock(s->node);
+    trace_tofu_reg_read(tofu_pci_node(s), addr, size, value);
+    return value;
+}
+
+/* A write may begin something (a flush, a CQ with a full ring): look at once. */
+static void tofu_regs_write(void *opaque, hwaddr addr, uint64_t value,
+                            unsigned int size)
+{
+    TofuPCIState *s = opaque;
+    bool worked;
+
+    trace_tofu_reg_write(tofu_pci_node(s), addr, size, value);
+    tofu_node_lock(s->node);
+    icc_reg_write(tofu_node_icc(s->node), addr, value, size);
+    worked = tofu_node_progress(s->node);
+    tofu_node_unlock(s->node);
+    if (worked) {
+        tofu_io_wake(&s->io);
+    }
+}
+
+/* Wrong sizes and alignments get through: the controller counts them. */
+static const MemoryRegionOps tofu_regs_ops = {
+    .read = tofu_regs_read,
+    .write = tofu_regs_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = {
+        .min_access_size = 1,
+        .max_access_size = 8,
+        .unaligned = true,
+    },
+    .impl = {
+        .min_access_size = 1,
+        .max_access_size = 8,
+        .unaligned = true,
+    },
+};
+
+/* ---- Properties ---- */
+
+static bool tofu_pci_check_properties(TofuPCIState *s, Error **errp)
+{
+    if (s->tnis < 1 || s->tnis > TOFU_TNIS_MAX) {
+        error_setg(errp, "property 'tnis' is %" PRIu32 ": a controller has "
+                   "1 to %d TNIs", s->tnis, TOFU_TNIS_MAX);
+        return false;
+    }
+    if (s->inline_max > TOFU_PKT_INLINE_MAX) {
+        error_setg(errp, "property 'inline-max' is %" PRIu32 ": a packet "
+                   "carries 0 to %d bytes", s->inline_max,
+                   TOFU_PKT_INLINE_MAX);
+        return false;
+    }
+    if (s->node_number < -1) {
+        error_setg(errp, "property 'node' is %" PRId32 ": give a node number "
+                   "from 0, or -1 for the lowest that is free",
+                   s->node_number);
+        return false;
+    }
+    if (!s->fabric && s->node_number > 0) {
+        error_setg(errp, "property 'node' is %" PRId32 ", but without the "
+                   "property 'fabric' the machine has one node: give the path "
+                   "of a fabric, or leave 'node' out", s->node_number);
+        return false;
+    }
+    return true;
+}
+
+static bool tofu_pci_assist(const TofuPCIState *s)
+{
+    return s->assist == ON_OFF_AUTO_ON ||
+           (s->assist == ON_OFF_AUTO_AUTO && tcg_enabled());
+}
+
+/* ---- Life ---- */
+
+static bool tofu_pci_create_node(TofuPCIState *s, Error **errp)
+{
+    struct tofu_node_params params = {
+        .fabric = s->fabric,
+        .node = s->node_number,
+        .tnis = s->tnis,
+        .pages = s->pages.memory,
+        .ram_pages = !s->trap,
+        .inline_max = s->inline_max,
+        .assist = tofu_pci_assist(s),
+        .ops = &tofu_home_ops,
+        .home = s,
+    };
+    char *why = NULL;
+    int ret = tofu_node_create(&params, &why, &s->node);
+
+    if (ret < 0) {
+        error_setg(errp, "properties 'fabric' = '%s' and 'node' = %" PRId32
+                   ": %s", s->fabric ? s->fabric : "", s->node_number,
+                   why ? why : strerror(-ret));
+        free(why);
+        return false;
+    }
+    return true;
+}
+
+static bool tofu_pci_several_nodes(const TofuPCIState *s)
+{
+    return tofu_shape_nodes(tofu_fabric_shape(tofu_node_fabric(s->node))) > 1;
+}
+
+static bool tofu_pci_block_migration(TofuPCIState *s, Error **errp)
+{
+    int ret;
+
+    error_setg(&s->migration_blocker, "tofu-pci: live migration is not "
+               "supported yet: its peers read this guest's memory");
+    ret = migrate_add_blocker(s->migration_blocker, errp);
+    if (ret < 0) {
+        error_free(s->migration_blocker);
+        s->migration_blocker = NULL;
+        return false;
+    }
+    return true;
+}
+
+static void tofu_pci_unblock_migration(TofuPCIState *s)
+{
+    migrate_del_blocker(s->migration_blocker);
+    error_free(s->migration_blocker);
+    s->migration_blocker = NULL;
+}
+
+static bool tofu_pci_init_msix(TofuPCIState *s, Error **errp)
+{
+    PCIDevice *pci = PCI_DEVICE(s);
+    unsigned int vector;
+
+    if (msix_init_exclusive_bar(pci, TOFU_VECTORS(s->tnis), TOFU_BAR_MSIX,
+                                errp) < 0) {
+        return false;
+    }
+    for (vector = 0; vector < TOFU_VECTORS(s->tnis); vector++) {
+        msix_vector_use(pci, vector);
+    }
+    return true;
+}
+
+static void tofu_pci_init_bars(TofuPCIState *s)
+{
+    PCIDevice *pci = PCI_DEVICE(s);
+
+    memory_region_init_io(&s->regs, OBJECT(s), &tofu_regs_ops, s, "tofu-regs",
+                          TOFU_BAR_REGS_SIZE);
+    pci_register_bar(pci, TOFU_BAR_REGS, PCI_BASE_ADDRESS_SPACE_MEMORY,
+                     &s->regs);
+    pci_register_bar(pci, TOFU_BAR_PAGES,
+                     PCI_BASE_ADDRESS_SPACE_MEMORY |
+                     PCI_BASE_ADDRESS_MEM_TYPE_64 |
+                     PCI_BASE_ADDRESS_MEM_PREFETCH, &s->pages.bar);
+}
+
+static bool tofu_pci_init_express(PCIDevice *pci, Error **errp)
+{
+    if (!pci_bus_is_express(pci_get_bus(pci))) {
+        return true;
+    }
+    if (pcie_endpoint_cap_init(pci, TOFU_EXPRESS_CAP) < 0) {
+        error_setg(errp, "cannot add the PCI Express capability");
+        return false;
+    }
+    pcie_cap_flr_init(pci);
+    return true;
+}
+
+static void tofu_pci_realize(PCIDevice *pci, Error **errp)
+{
+    TofuPCIState *s = TOFU_PCI(pci);
+
+    if (!tofu_pci_check_properties(s, errp)) {
+        return;
+    }
+    tofu_pages_init(s);
+    if (!tofu_pci_create_node(s, errp)) {
+        return;
+    }
+    if (tofu_pci_several_nodes(s) && !tofu_ram_check_shared(errp)) {
+        return;
+    }
+    if (!tofu_pci_init_express(pci, errp)) {
+        return;
+    }
+    tofu_pci_init_bars(s);
+    if (!tofu_pci_init_msix(s, errp)) {
+        goto err_express;
+    }
+    if (!tofu_pci_block_migration(s, errp)) {
+        goto err_msix;
+    }
+    if (!tofu_io_start(&s->io, s->node, tofu_pci_assist(s), errp)) {
+        goto err_migration;
+    }
+    s->irq_bh = qemu_bh_new_guarded(tofu_irq_bh, s,
+                                    &DEVICE(s)->mem_reentrancy_guard);
+    tofu_ram_init(&s->ram, pci_get_address_space(pci), s->node,
+                  tofu_pci_several_nodes(s));
+    trace_tofu_attach(tofu_pci_node(s),
+                      tofu_shape_nodes(tofu_fabric_shape(
+                          tofu_node_fabric(s->node))),
+                      s->fabric ? s->fabric : "none", tofu_pci_assist(s));
+    return;
+
+err_migration:
+    tofu_pci_unblock_migration(s);
+err_msix:
+    msix_uninit_exclusive_bar(pci);
+err_express:
+    pcie_cap_exit(pci);
+}
+
+/*
+ * The node stays until tofu_pci_finalize(), without memory and without a
+ * thread: a processor may be in a kick, which has given up the BQL.
+ */
+static void tofu_pci_exit(PCIDevice *pci)
+{
+    TofuPCIState *s = TOFU_PCI(pci);
+    QEMUBH *bh = s->irq_bh;
+
+    tofu_io_stop(&s->io);
+    tofu_ram_cleanup(&s->ram);
+
+    tofu_node_lock(s->node);
+    s->irq_bh = NULL;
+    tofu_node_unlock(s->node);
+    qemu_bh_delete(bh);
+
+    tofu_pci_unblock_migration(s);
+    msix_uninit_exclusive_bar(pci);
+    pcie_cap_exit(pci);
+}
+
+static void tofu_pci_finalize(Object *obj)
+{
+    TofuPCIState *s = TOFU_PCI(obj);
+
+    if (s->node) {
+        tofu_node_destroy(s->node);
+    }
+    tofu_pages_finalize(s);
+}
+
+static void tofu_pci_reset(DeviceState *dev)
+{
+    TofuPCIState *s = TOFU_PCI(dev);
+
+    trace_tofu_reset(tofu_pci_node(s));
+    tofu_node_lock(s->node);
+    icc_reset(tofu_node_icc(s->node));
+    bitmap_zero(s->irq_pending, TOFU_VECTORS(TOFU_TNIS_MAX));
+    tofu_node_unlock(s->node);
+    tofu_io_wake(&s->io);
+}
+
+static void tofu_pci_write_config(PCIDevice *pci, uint32_t addr,
+                                  uint32_t value, int size)
+{
+    pci_default_write_config(pci, addr, value, size);
+    if (pci->exp.exp_cap) {
+        pcie_cap_flr_write_config(pci, addr, value, size);
+    }
+}
+
+static void tofu_pci_instance_init(Object *obj)
+{
+    /* For the size of the configuration space; the capability comes later. */
+    PCI_DEVICE(obj)->cap_present |= QEMU_PCI_CAP_EXPRESS;
+}
+
+static Property tofu_pci_properties[] = {
+    DEFINE_PROP_STRING("fabric", TofuPCIState, fabric),
+    DEFINE_PROP_INT32("node", TofuPCIState, node_number, -1),
+    DEFINE_PROP_UINT32("tnis", TofuPCIState, tnis, TOFU_TNIS_DEFAULT),
+    DEFINE_PROP_UINT32("inline-max", TofuPCIState, inline_max,
+                       TOFU_PKT_INLINE_MAX),
+    DEFINE_PROP_BOOL("trap", TofuPCIState, trap, false),
+    DEFINE_PROP_ON_OFF_AUTO("assist", TofuPCIState, assist, ON_OFF_AUTO_AUTO),
+    DEFINE_PROP_LINK("iothread", TofuPCIState, io.thread, TYPE_IOTHREAD,
+                     IOThread *),
+    DEFINE_PROP_END_OF_LIST(),
+};
+
+static void tofu_pci_class_init(ObjectClass *klass, void *data)
+{
+    DeviceClass *dc = DEVICE_CLASS(klass);
+    PCIDeviceClass *pc = PCI_DEVICE_CLASS(klass);
+
+    pc->realize = tofu_pci_realize;
+    pc->exit = tofu_pci_exit;
+    pc->config_write = tofu_pci_write_config;
+    pc->vendor_id = TOFU_PCI_VENDOR_ID;
+    pc->device_id = TOFU_PCI_DEVICE_ID;
+    pc->revision = TOFU_PCI_REVISION;
+    pc->class_id = TOFU_PCI_CLASS;
+    dc->desc = "Tofu interconnect controller";
+    dc->reset = tofu_pci_reset;
+    set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
+    device_class_set_props(dc, tofu_pci_properties);
+}
+
+static const TypeInfo tofu_pci_type = {
+    .name = TYPE_TOFU_PCI,
+    .parent = TYPE_PCI_DEVICE,
+    .instance_size = sizeof(TofuPCIState),
+    .instance_init = tofu_pci_instance_init,
+    .instance_finalize = tofu_pci_finalize,
+    .class_init = tofu_pci_class_init,
+    .interfaces = (InterfaceInfo[]) {
+        { INTERFACE_PCIE_DEVICE },
+        { INTERFACE_CONVENTIONAL_PCI_DEVICE },
+        { },
+    },
+};
+
+static void tofu_pci_register_types(void)
+{
+    type_register_static(&tofu_pci_type);
+}
+
+type_init(tofu_pci_register_types)
