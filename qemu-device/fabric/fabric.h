@@ -10,7 +10,13 @@
  * that dies leaves complete records only; another that takes the same node
  * number gets a new generation, and records of old generations are dropped.
  *
- * Not thread-safe: the owner serialises all calls but tofu_fabric_fd().
+ * The nodes' processes trust each other with the shared file no further than
+ * this: whatever one writes into it, the others answer with a dead peer, not
+ * with a fault. They share a pid namespace and a user (or are root), since
+ * they open each other's files through /proc.
+ *
+ * Not thread-safe: the owner serialises all calls but tofu_fabric_fd() and
+ * tofu_fabric_wake().
  */
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H
@@ -31,7 +37,8 @@ struct tofu_fabric;
  * struct tofu_ram - a piece of a node's memory as others can read it
  * @addr:   bus address
  * @len:    bytes
- * @fd:     of this process; a shared file that cannot shrink. -1: the bus
+ * @fd:     of this process, to stay open; a file sealed against shrinking,
+ *          or one of the same user, who then must not shrink it. -1: the bus
  *          address is an address of this process, read by process_vm_readv()
  * @offset: in the file
  */
@@ -47,7 +54,8 @@ struct tofu_ram {
  * @fd:    empty file; is sized, and sealed against shrinking if it can be
  * @shape: of the machine
  *
- * Return: 0 or a negative errno.
+ * Return: 0 or a negative errno: -EINVAL where the shape has too many nodes or
+ * the file is no regular one, -EEXIST where it is not empty.
  */
 int tofu_fabric_format(int fd, const struct tofu_shape *shape);
 
@@ -91,8 +99,9 @@ int tofu_fabric_publish(struct tofu_fabric *fabric, const struct tofu_ram *ram,
  * For memory in a file: a read-only mapping, checked against the node's table
  * and the file's size.
  *
- * Return: the address, or NULL: not memory of that node, node gone, or memory
- * that has to be read by tofu_fabric_read().
+ * Return: the address, good until the next call with @fabric; or NULL: not
+ * memory of that node, node gone, or memory that has to be read by
+ * tofu_fabric_read().
  */
 const void *tofu_fabric_peer(struct tofu_fabric *fabric, uint32_t node,
 			     uint64_t addr, size_t *len);
@@ -101,7 +110,9 @@ const void *tofu_fabric_peer(struct tofu_fabric *fabric, uint32_t node,
  * tofu_fabric_read - copy out of a node's memory, of either kind
  *
  * Return: 0, -EHOSTDOWN where the node is gone, -EFAULT where that is not its
- * memory.
+ * memory, -EPERM where the system forbids to read the process (Yama's
+ * ptrace_scope of 2 or 3, or another user). After an error @buf may be written
+ * in part.
  */
 int tofu_fabric_read(struct tofu_fabric *fabric, uint32_t node, uint64_t addr,
 		     void *buf, size_t len);
@@ -118,9 +129,12 @@ bool tofu_fabric_fence_done(struct tofu_fabric *fabric);
 
 /**
  * struct tofu_fabric_handler - who takes what arrives
- * @packet:    as icc_receive(): 0 or -EAGAIN
+ * @packet:    as icc_receive(): 0 or, for a request, -EAGAIN. @pkt->src is
+ *             true, @pkt->type of the ring's class, @pkt->payload within
+ *             TOFU_PKT_INLINE_MAX; the rest is as the sender wrote it
  * @peer_down: a node that this one had exchanged packets with, or sent to, is
- *             gone; called from tofu_fabric_poll()
+ *             gone; called from tofu_fabric_poll(), after the responses that
+ *             it had sent have been given to @packet
  */
 struct tofu_fabric_handler {
 	int (*packet)(void *ctx, const struct tofu_packet *pkt,
@@ -148,7 +162,10 @@ bool tofu_fabric_poll(struct tofu_fabric *fabric,
  */
 void tofu_fabric_want_wake(struct tofu_fabric *fabric, bool want);
 
-/* tofu_fabric_fd - readable when woken, or when a peer has come or gone */
+/* tofu_fabric_wake - make tofu_fabric_fd() of this node readable; any thread */
+void tofu_fabric_wake(struct tofu_fabric *fabric);
+
+/* tofu_fabric_fd - readable when woken, or when the process of a peer ended */
 int tofu_fabric_fd(const struct tofu_fabric *fabric);
 
 /* tofu_fabric_fd_ack - take note of why the descriptor was readable */

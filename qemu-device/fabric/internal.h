@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the sources of the shm transport share.
+ *
+ * A peer is connected on first contact (a packet to it or from it, or a look
+ * into its memory) and stays so until tofu_fabric_poll() finds that it is
+ * gone, tells the handler, and forgets it. Only there are its mappings
+ * undone: whatever runs in between may go on using them.
+ */
+#ifndef FABRIC_INTERNAL_H
+#define FABRIC_INTERNAL_H
+
+#include "fabric/fabric.h"
+#include "fabric/layout.h"
+
+#define TOFU_FABRIC_WORDS (TOFU_FABRIC_NODES_MAX / 64)
+
+#define tofu_load(p) __atomic_load_n(p, __ATOMIC_RELAXED)
+#define tofu_load_acquire(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define tofu_store(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define tofu_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define tofu_fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+
+/**
+ * struct tofu_tx - producer's side of a ring
+ * @ring: control lines
+ * @data: the ring
+ * @conn: the connection
+ * @tail: bytes committed
+ * @head: the consumer's head when last looked at
+ */
+struct tofu_tx {
+	struct tofu_shm_ring *ring;
+	uint8_t *data;
+	uint64_t conn;
+	uint64_t tail;
+	uint64_t head;
+};
+
+/**
+ * struct tofu_rx - consumer's side of a ring
+ * @ready: the producer has begun the connection, @head is valid
+ */
+struct tofu_rx {
+	struct tofu_shm_ring *ring;
+	const uint8_t *data;
+	uint64_t conn;
+	uint64_t head;
+	bool ready;
+};
+
+/**
+ * struct tofu_peer_ram - a piece of a peer's memory, checked
+ * @map:     mapping of it, or NULL
+ * @map_len: bytes of the mapping
+ * @data:    first byte of the piece in the mapping
+ */
+struct tofu_peer_ram {
+	struct tofu_shm_ram piece;
+	void *map;
+	size_t map_len;
+	const uint8_t *data;
+};
+
+/**
+ * struct tofu_peer - what this process knows of a node
+ * @life:     of the process that this is about; 0: not connected
+ * @bad_gen:  the last generation that is known to be dead or malformed: not
+ *            connected to again
+ * @lost:     ended or left; forgotten by the next poll
+ * @broken:   has written nonsense; likewise
+ * @pid, @pidfd, @wake: the process and its wake pipe
+ * @tx, @rx:  by class
+ * @refs:     response tail behind the last record with references
+ * @fence:    what the response head must reach
+ * @ram_seq:  version of @ram; odd: none was read
+ * @ram:      array of TOFU_FABRIC_RAM_MAX, or NULL
+ */
+struct tofu_peer {
+	uint64_t life;
+	uint32_t bad_gen;
+	bool lost;
+	bool broken;
+	pid_t pid;
+	int pidfd;
+	int wake;
+	struct tofu_tx tx[TOFU_CLASSES];
+	struct tofu_rx rx[TOFU_CLASSES];
+	uint64_t refs;
+	uint64_t fence;
+	uint32_t ram_seq;
+	uint32_t ram_count;
+	struct tofu_peer_ram *ram;
+};
+
+/**
+ * struct tofu_fabric - a node of a machine
+ * @fd, @base, @size: the shared file
+ * @nodes:  count
+ * @self:   own number
+ * @gen:    own generation
+ * @epoch:  of the header, when peers were last looked at
+ * @polls:  count of polls, for what is done only every few
+ * @stale:  a peer is lost or broken
+ * @epoll:  watches the wake pipe and every peer's pidfd
+ * @pipe:   the wake pipe
+ * @open:   where tofu_fabric_tx_begin() gave a record, else NULL
+ * @open_node, @open_class, @open_payload, @open_pad: that record
+ * @known:  connected peers
+ * @todo:   peers whose rings may hold something
+ * @fenced: peers that the fence waits for
+ */
+struct tofu_fabric {
+	int fd;
+	uint8_t *base;
+	size_t size;
+	struct tofu_shape shape;
+	uint32_t nodes;
+	uint32_t self;
+	uint32_t gen;
+	uint64_t epoch;
+	uint64_t polls;
+	bool stale;
+	int epoll;
+	int pipe[2];
+	struct tofu_shm_record *open;
+	uint32_t open_node;
+	enum tofu_class open_class;
+	uint32_t open_payload;
+	uint32_t open_pad;
+	uint64_t known[TOFU_FABRIC_WORDS];
+	uint64_t todo[TOFU_FABRIC_WORDS];
+	uint64_t fenced[TOFU_FABRIC_WORDS];
+	struct tofu_peer *peers;
+};
+
+static inline struct tofu_shm_header *
+tofu_fabric_header(const struct tofu_fabric *fabric)
+{
+	return (struct tofu_shm_header *)fabric->base;
+}
+
+static inline struct tofu_shm_node *
+tofu_fabric_entry(const struct tofu_fabric *fabric, uint32_t node)
+{
+	return (struct tofu_shm_node *)(fabric->base +
+					tofu_shm_node_offset(node));
+}
+
+static inline void tofu_bit_set(uint64_t *map, uint32_t bit)
+{
+	map[bit / 64] |= 1ULL << (bit % 64);
+}
+
+static inline void tofu_bit_clear(uint64_t *map, uint32_t bit)
+{
+	map[bit / 64] &= ~(1ULL << (bit % 64));
+}
+
+/* ---- peer.c ---- */
+
+/**
+ * tofu_peer_get - a node, connected
+ *
+ * Return: the peer, or NULL where the node is not up. A peer that is lost or
+ * broken is given until the next poll forgets it: see tofu_peer_usable().
+ */
+struct tofu_peer *tofu_peer_get(struct tofu_fabric *fabric, uint32_t node);
+
+/* tofu_peer_usable - whether a connected peer is still who it was */
+bool tofu_peer_usable(const struct tofu_fabric *fabric, uint32_t node);
+
+/* tofu_peer_break - a peer has written nonsense */
+void tofu_peer_break(struct tofu_fabric *fabric, uint32_t node);
+
+/* tofu_peer_forget - undo the connection */
+void tofu_peer_forget(struct tofu_fabric *fabric, uint32_t node);
+
+/* tofu_peer_wake - wake a connected peer if it wants that */
+void tofu_peer_wake(struct tofu_fabric *fabric, uint32_t node);
+
+/* tofu_peer_watch - note which peers have ended; drains the wake pipe only
+ * when @ack
+ */
+void tofu_peer_watch(struct tofu_fabric *fabric, bool ack);
+
+/* ---- ring.c ---- */
+
+/* tofu_ring_connect - begin the rings to and from a peer */
+void tofu_ring_connect(struct tofu_fabric *fabric, uint32_t node);
+
+/* ---- memory.c ---- */
+
+void tofu_ram_forget(struct tofu_peer *peer);
+
+#endif /* FABRIC_INTERNAL_H */

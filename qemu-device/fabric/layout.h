@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shared file of the shm transport. One page of header, a page for every
+ * node, then for every ordered pair of nodes and class the control lines of a
+ * ring, then the rings' data. The file is sparse: only what is used takes
+ * memory.
+ *
+ * Every process of the machine can write all of it, so nobody takes anything
+ * from it without a check. A producer and a consumer keep their own position
+ * privately and only publish it here.
+ */
+#ifndef FABRIC_LAYOUT_H
+#define FABRIC_LAYOUT_H
+
+#include <stdint.h>
+
+#include "fabric/fabric.h"
+#include "fabric/packet.h"
+
+#define TOFU_SHM_MAGIC 0x4d48535f55464f54ULL /* "TOFU_SHM" in memory order */
+#define TOFU_SHM_VERSION 1
+#define TOFU_SHM_PAGE 4096
+#define TOFU_SHM_RING 65536 /* bytes of data of a ring */
+#define TOFU_SHM_ALIGN 64 /* of a record */
+#define TOFU_FABRIC_RAM_MAX 32
+
+/**
+ * struct tofu_shm_header - the first page
+ * @magic:     TOFU_SHM_MAGIC, written last by tofu_fabric_format()
+ * @version:   TOFU_SHM_VERSION
+ * @nodes:     count, that of @shape
+ * @shape:     as TOFU_REG_SHAPE
+ * @ring_size: TOFU_SHM_RING
+ * @epoch:     counts nodes that have come and that have left
+ */
+struct tofu_shm_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t nodes;
+	uint64_t shape;
+	uint32_t ring_size;
+	uint8_t reserved0[36];
+	uint64_t epoch;
+	uint8_t reserved1[TOFU_SHM_PAGE - 72];
+};
+TOFU_ASSERT_SIZE(struct tofu_shm_header, TOFU_SHM_PAGE);
+TOFU_ASSERT_OFFSET(struct tofu_shm_header, shape, 16);
+TOFU_ASSERT_OFFSET(struct tofu_shm_header, epoch, 64);
+
+/**
+ * struct tofu_shm_ram - struct tofu_ram in the shared file
+ * @fd: file descriptor number in the node's process, or -1
+ */
+struct tofu_shm_ram {
+	uint64_t addr;
+	uint64_t len;
+	uint64_t offset;
+	int32_t fd;
+	uint32_t reserved;
+};
+TOFU_ASSERT_SIZE(struct tofu_shm_ram, 32);
+
+/* struct tofu_shm_node.life: one word, so that it changes at once */
+#define TOFU_SHM_LIFE_UP 1ULL
+#define TOFU_SHM_LIFE_GEN_SHIFT 1
+#define TOFU_SHM_LIFE_GEN_BITS 32
+
+/**
+ * struct tofu_shm_node - entry of a node
+ * @life:      TOFU_SHM_LIFE_*; whether a process has the number, and how many
+ *             have had it (the generation, never 0 once it was up)
+ * @start:     when that process was started, from /proc/PID/stat: tells it
+ *             from another that has got the same @pid
+ * @pid:       process
+ * @wake_fd:   in that process, a pipe: a byte wakes it
+ * @want_wake: not 0: it sleeps, and whoever makes that 0 writes to the pipe;
+ *             the value is its generation, so that nobody takes the wish of
+ *             one process and wakes another
+ * @pending:   bit s: node s has sent something since the bit was cleared
+ * @ram_seq:   odd while the table of memory is written; changes with it
+ * @ram_count: pieces
+ * @ram:       pieces
+ */
+struct tofu_shm_node {
+	uint64_t life;
+	uint64_t start;
+	int32_t pid;
+	int32_t wake_fd;
+	uint8_t reserved0[40];
+	uint32_t want_wake;
+	uint8_t reserved1[60];
+	uint64_t pending[TOFU_FABRIC_NODES_MAX / 64];
+	uint32_t ram_seq;
+	uint32_t ram_count;
+	uint8_t reserved2[56];
+	struct tofu_shm_ram ram[TOFU_FABRIC_RAM_MAX];
+	uint8_t reserved3[TOFU_SHM_PAGE - 320 - 32 * TOFU_FABRIC_RAM_MAX];
+};
+TOFU_ASSERT_SIZE(struct tofu_shm_node, TOFU_SHM_PAGE);
+TOFU_ASSERT_OFFSET(struct tofu_shm_node, want_wake, 64);
+TOFU_ASSERT_OFFSET(struct tofu_shm_node, pending, 128);
+TOFU_ASSERT_OFFSET(struct tofu_shm_node, ram_seq, 256);
+TOFU_ASSERT_OFFSET(struct tofu_shm_node, ram, 320);
+
+/*
+ * A connection is a ring between two processes, not two node numbers: it is
+ * named by both generations. Each begins with an empty ring, wherever the
+ * connection before it ended.
+ */
+#define TOFU_SHM_CONN(src_gen, dst_gen) \
+	((uint64_t)(uint32_t)(src_gen) | (uint64_t)(dst_gen) << 32)
+
+/**
+ * struct tofu_shm_ring - control lines of a ring
+ * @tail:      producer: bytes written so far, free-running
+ * @start:     producer: @tail when the connection began
+ * @conn:      producer: TOFU_SHM_CONN, written after @start and @tail
+ * @want_head: the producer sets it, and whoever makes it 0 wakes the producer:
+ *             the head has moved
+ * @head:      consumer: bytes released so far
+ * @head_conn: consumer: the connection that @head is about
+ */
+struct tofu_shm_ring {
+	uint64_t tail;
+	uint64_t start;
+	uint64_t conn;
+	uint32_t want_head;
+	uint8_t reserved0[36];
+	uint64_t head;
+	uint64_t head_conn;
+	uint8_t reserved1[48];
+};
+TOFU_ASSERT_SIZE(struct tofu_shm_ring, 128);
+TOFU_ASSERT_OFFSET(struct tofu_shm_ring, head, 64);
+
+/**
+ * struct tofu_shm_record - what stands in a ring
+ * @bytes:   of the record, a multiple of TOFU_SHM_ALIGN
+ * @src_gen: generation of the sender
+ * @dst_gen: of the receiver that it was meant for
+ * @pad:     1: fills up to the ring's end, the rest of the record does not
+ *           exist; else 0
+ * @packet:  header; the payload follows
+ *
+ * A record does not wrap around the ring's end.
+ */
+struct tofu_shm_record {
+	uint32_t bytes;
+	uint32_t src_gen;
+	uint32_t dst_gen;
+	uint32_t pad;
+	struct tofu_packet packet;
+};
+TOFU_ASSERT_SIZE(struct tofu_shm_record, 112);
+TOFU_ASSERT_OFFSET(struct tofu_shm_record, packet, 16);
+
+#define TOFU_SHM_ROUND(bytes) \
+	(((uint64_t)(bytes) + TOFU_SHM_ALIGN - 1) & ~(TOFU_SHM_ALIGN - 1ULL))
+#define TOFU_SHM_RECORD(payload) \
+	TOFU_SHM_ROUND(sizeof(struct tofu_shm_record) + (payload))
+#define TOFU_SHM_RECORD_MAX TOFU_SHM_RECORD(TOFU_PKT_INLINE_MAX)
+
+TOFU_ASSERT(TOFU_SHM_RING % TOFU_SHM_ALIGN == 0 &&
+		    !(TOFU_SHM_RING & (TOFU_SHM_RING - 1)),
+	    "positions are masked");
+TOFU_ASSERT(TOFU_SHM_RING >= 4 * TOFU_SHM_RECORD_MAX, "a ring holds several");
+
+/* ---- Where things are in the file ---- */
+
+static inline uint64_t tofu_shm_node_offset(uint32_t node)
+{
+	return TOFU_SHM_PAGE * (1ULL + node);
+}
+
+/* tofu_shm_ring_index - of the ring from @src to @dst, of @nodes */
+static inline uint64_t tofu_shm_ring_index(uint32_t nodes, uint32_t dst,
+					   uint32_t src, enum tofu_class class_)
+{
+	return ((uint64_t)dst * nodes + src) * TOFU_CLASSES + class_;
+}
+
+static inline uint64_t tofu_shm_ring_offset(uint32_t nodes, uint64_t index)
+{
+	return tofu_shm_node_offset(nodes) +
+	       index * sizeof(struct tofu_shm_ring);
+}
+
+static inline uint64_t tofu_shm_data_offset(uint32_t nodes, uint64_t index)
+{
+	uint64_t rings = (uint64_t)nodes * nodes * TOFU_CLASSES;
+	uint64_t lines = tofu_shm_ring_offset(nodes, rings);
+	uint64_t data = (lines + TOFU_SHM_PAGE - 1) & ~(TOFU_SHM_PAGE - 1ULL);
+
+	return data + index * TOFU_SHM_RING;
+}
+
+/* tofu_shm_size - bytes of the file of a machine */
+static inline uint64_t tofu_shm_size(uint32_t nodes)
+{
+	return tofu_shm_data_offset(nodes,
+				    (uint64_t)nodes * nodes * TOFU_CLASSES);
+}
+
+static inline uint32_t tofu_shm_gen(uint64_t life)
+{
+	return (uint32_t)TOFU_GET(life, TOFU_SHM_LIFE_GEN);
+}
+
+#endif /* FABRIC_LAYOUT_H */

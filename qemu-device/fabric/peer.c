@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The other nodes: connecting to the process that has a number now, noticing
+ * that it is gone, waking it.
+ */
+#define _GNU_SOURCE
+#include "fabric/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabric/process.h"
+
+#define WATCH_EVENTS 16
+#define WAKE_READS 16
+
+/*
+ * Open for reading as well, the pipe has a reader as long as we write to it:
+ * no SIGPIPE in somebody's program when the owner dies.
+ */
+#define WAKE_FLAGS (O_RDWR | O_NONBLOCK)
+
+/* A process as its entry names it, all of one life. */
+struct identity {
+	uint64_t life;
+	uint64_t start;
+	pid_t pid;
+	int wake_fd;
+};
+
+static bool read_identity(const struct tofu_shm_node *entry,
+			  struct identity *id)
+{
+	id->life = tofu_load_acquire(&entry->life);
+	id->start = tofu_load(&entry->start);
+	id->pid = tofu_load(&entry->pid);
+	id->wake_fd = tofu_load(&entry->wake_fd);
+	/* The others have been read before the life is read again. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return (id->life & TOFU_SHM_LIFE_UP) &&
+	       tofu_load(&entry->life) == id->life;
+}
+
+static int watch_process(struct tofu_fabric *fabric, uint32_t node, int pidfd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = node };
+
+	return epoll_ctl(fabric->epoll, EPOLL_CTL_ADD, pidfd, &event) ? -errno :
+									0;
+}
+
+/* The process of @id, opened and watched. */
+static int open_process(struct tofu_fabric *fabric, uint32_t node,
+			const struct identity *id, struct tofu_peer *peer)
+{
+	int err;
+
+	peer->pidfd = tofu_process_open(id->pid, id->start);
+	if (peer->pidfd < 0)
+		return peer->pidfd;
+	peer->wake = tofu_process_file(peer->pidfd, id->pid, id->wake_fd,
+				       S_IFIFO, WAKE_FLAGS);
+	if (peer->wake < 0) {
+		err = peer->wake;
+		goto err_pidfd;
+	}
+	err = watch_process(fabric, node, peer->pidfd);
+	if (err)
+		goto err_wake;
+	return 0;
+
+err_wake:
+	close(peer->wake);
+err_pidfd:
+	close(peer->pidfd);
+	return err;
+}
+
+static bool connect_peer(struct tofu_fabric *fabric, uint32_t node)
+{
+	struct tofu_peer *peer = &fabric->peers[node];
+	struct identity id;
+	int err;
+
+	if (!read_identity(tofu_fabric_entry(fabric, node), &id) ||
+	    tofu_shm_gen(id.life) == peer->bad_gen)
+		return false;
+	err = open_process(fabric, node, &id, peer);
+	if (err) {
+		/* Dead for good; anything else may be another matter later. */
+		if (err == -ESRCH)
+			peer->bad_gen = tofu_shm_gen(id.life);
+		return false;
+	}
+	peer->life = id.life;
+	peer->pid = id.pid;
+	peer->lost = false;
+	peer->broken = false;
+	peer->ram_seq = 1;
+	peer->ram_count = 0;
+	tofu_bit_set(fabric->known, node);
+	tofu_ring_connect(fabric, node);
+	return true;
+}
+
+struct tofu_peer *tofu_peer_get(struct tofu_fabric *fabric, uint32_t node)
+{
+	struct tofu_peer *peer;
+
+	if (node >= fabric->nodes)
+		return NULL;
+	peer = &fabric->peers[node];
+	return peer->life || connect_peer(fabric, node) ? peer : NULL;
+}
+
+bool tofu_peer_usable(const struct tofu_fabric *fabric, uint32_t node)
+{
+	const struct tofu_peer *peer = &fabric->peers[node];
+
+	return !peer->lost && !peer->broken &&
+	       tofu_load_acquire(&tofu_fabric_entry(fabric, node)->life) ==
+		       peer->life;
+}
+
+void tofu_peer_break(struct tofu_fabric *fabric, uint32_t node)
+{
+	fabric->peers[node].broken = true;
+	fabric->stale = true;
+}
+
+void tofu_peer_forget(struct tofu_fabric *fabric, uint32_t node)
+{
+	struct tofu_peer *peer = &fabric->peers[node];
+
+	tofu_ram_forget(peer);
+	close(peer->pidfd);
+	close(peer->wake);
+	peer->bad_gen = tofu_shm_gen(peer->life);
+	peer->life = 0;
+	tofu_bit_clear(fabric->known, node);
+	tofu_bit_clear(fabric->fenced, node);
+}
+
+void tofu_peer_wake(struct tofu_fabric *fabric, uint32_t node)
+{
+	struct tofu_shm_node *entry = tofu_fabric_entry(fabric, node);
+	uint32_t gen = tofu_shm_gen(fabric->peers[node].life);
+
+	if (tofu_load(&entry->want_wake) != gen ||
+	    !__atomic_compare_exchange_n(&entry->want_wake, &gen, 0, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		return;
+	/* A full pipe is as good: its owner has bytes to read. */
+	while (write(fabric->peers[node].wake, "", 1) < 0 && errno == EINTR)
+		;
+}
+
+static void drain_pipe(int fd)
+{
+	char bytes[256];
+
+	/* Bounded: others could write as fast as we read. */
+	for (int i = 0; i < WAKE_READS; i++)
+		if (read(fd, bytes, sizeof(bytes)) < (ssize_t)sizeof(bytes))
+			return;
+}
+
+void tofu_peer_watch(struct tofu_fabric *fabric, bool ack)
+{
+	struct epoll_event events[WATCH_EVENTS];
+	int count = epoll_wait(fabric->epoll, events, WATCH_EVENTS, 0);
+
+	for (int i = 0; i < count; i++) {
+		struct tofu_peer *peer;
+
+		/* Only whoever slept may take the byte that wakes it. */
+		if (events[i].data.u64 >= fabric->nodes) {
+			if (ack)
+				drain_pipe(fabric->pipe[0]);
+			continue;
+		}
+		peer = &fabric->peers[events[i].data.u64];
+		epoll_ctl(fabric->epoll, EPOLL_CTL_DEL, peer->pidfd, NULL);
+		peer->lost = true;
+		fabric->stale = true;
+	}
+}
