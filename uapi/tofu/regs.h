@@ -71,6 +71,7 @@
 #define TOFU_REG_SHAPE 0x028 /* size of axis i (X Y Z A B C) at bit 10 * i */
 #define TOFU_SHAPE_AXIS_BITS 10
 #define TOFU_REG_BAD_ACCESS 0x030 /* count, read-only */
+#define TOFU_REG_BAD_PACKETS 0x038 /* count of packets dropped, read-only */
 
 /* Ports of the router: counters, read-only. */
 enum tofu_port {
