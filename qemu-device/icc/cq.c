@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A command queue: enabling, its three rings, its interrupts. The CQ page and
+ * the rings are memory of a guest that may do anything to them at any time:
+ * positions are kept here, and nothing that the device wrote is read back.
+ */
+#include <string.h>
+
+#include "icc/icc-internal.h"
+
+#define RING_ALIGN 256
+
+static uint64_t setting(const struct icc_cq *cq, unsigned int reg)
+{
+	return cq->setting[(reg - TOFU_CQ_TOQ_BASE) / 8];
+}
+
+/* Are @count things of @size bytes at @base inside the address space? */
+static bool area_good(uint64_t base, uint64_t count, uint64_t size)
+{
+	uint64_t bytes, end;
+
+	return !__builtin_mul_overflow(count, size, &bytes) &&
+	       !__builtin_add_overflow(base, bytes, &end);
+}
+
+static bool ring_good(uint64_t base, unsigned int code, uint64_t entry)
+{
+	return code <= TOFU_RING_CODE_MAX && base % RING_ALIGN == 0 &&
+	       area_good(base, TOFU_RING_ENTRIES(code), entry);
+}
+
+static bool settings_good(const struct icc_cq *cq)
+{
+	const uint64_t rings = setting(cq, TOFU_CQ_RINGS);
+	const unsigned int toq = TOFU_GET(rings, TOFU_CQ_RINGS_TOQ);
+	const unsigned int mrq = TOFU_GET(rings, TOFU_CQ_RINGS_MRQ);
+
+	return !(rings & ~(TOFU_FIELD(TOFU_CQ_RINGS_TOQ) |
+			   TOFU_FIELD(TOFU_CQ_RINGS_MRQ))) &&
+	       ring_good(setting(cq, TOFU_CQ_TOQ_BASE), toq,
+			 sizeof(struct tofu_toq_desc)) &&
+	       ring_good(setting(cq, TOFU_CQ_TCQ_BASE), toq, sizeof(__le64)) &&
+	       ring_good(setting(cq, TOFU_CQ_MRQ_BASE), mrq,
+			 sizeof(struct tofu_mrq_entry)) &&
+	       setting(cq, TOFU_CQ_STT_COUNT) <= 1ULL << TOFU_STAG_BITS_MAX &&
+	       area_good(setting(cq, TOFU_CQ_STT_BASE),
+			 setting(cq, TOFU_CQ_STT_COUNT),
+			 sizeof(struct tofu_steering)) &&
+	       area_good(setting(cq, TOFU_CQ_MBT_BASE),
+			 setting(cq, TOFU_CQ_MBT_COUNT),
+			 sizeof(struct tofu_memory_block)) &&
+	       setting(cq, TOFU_CQ_GPID) <= UINT16_MAX;
+}
+
+static void set_status(struct icc_cq *cq, uint32_t status)
+{
+	cq->status = status;
+	/* Relaxed: one word that says all; nothing is ordered by it. */
+	icc_store_relaxed32(&cq->page->status, status);
+}
+
+static struct icc_ring ring(const struct icc_cq *cq, unsigned int base_reg,
+			    unsigned int code)
+{
+	return (struct icc_ring){ .base = setting(cq, base_reg), .code = code };
+}
+
+void icc_cq_enable(struct icc *icc, struct icc_cq *cq)
+{
+	const uint64_t rings = setting(cq, TOFU_CQ_RINGS);
+
+	if (icc_cq_enabled(cq))
+		return;
+	set_status(cq, 0);
+	if (icc->resetting || cq->seq_head != cq->seq_tail ||
+	    !settings_good(cq)) {
+		icc_cq_gain(icc, cq, TOFU_CQ_STATUS_BAD_CONFIG);
+		return;
+	}
+	cq->toq = ring(cq, TOFU_CQ_TOQ_BASE,
+		       TOFU_GET(rings, TOFU_CQ_RINGS_TOQ));
+	cq->tcq = ring(cq, TOFU_CQ_TCQ_BASE,
+		       TOFU_GET(rings, TOFU_CQ_RINGS_TOQ));
+	cq->mrq = ring(cq, TOFU_CQ_MRQ_BASE,
+		       TOFU_GET(rings, TOFU_CQ_RINGS_MRQ));
+	cq->stt_base = setting(cq, TOFU_CQ_STT_BASE);
+	cq->stt_count = setting(cq, TOFU_CQ_STT_COUNT);
+	cq->mbt_base = setting(cq, TOFU_CQ_MBT_BASE);
+	cq->mbt_count = setting(cq, TOFU_CQ_MBT_COUNT);
+	cq->gpid = (uint16_t)setting(cq, TOFU_CQ_GPID);
+	memset(cq->counter, 0, sizeof(cq->counter));
+	icc_cq_publish(cq);
+	icc_store_relaxed32(&cq->page->need_kick, icc->need_kick);
+	set_status(cq, TOFU_CQ_STATUS_ENABLED);
+	icc->tni[cq->tni].enabled |= 1U << cq->cq;
+}
+
+void icc_cq_disable(struct icc *icc, struct icc_cq *cq)
+{
+	set_status(cq, 0);
+	icc->tni[cq->tni].enabled &= ~(1U << cq->cq);
+	if (cq->sending)
+		icc_command_fail(icc, cq->sending, TOFU_ST_PEER);
+}
+
+void icc_cq_event(struct icc *icc, struct icc_cq *cq, uint64_t cause)
+{
+	if (!(cq->armed & cause))
+		return;
+	cq->armed &= ~cause;
+	cq->cause |= cause;
+	icc->ops->irq(icc->host, TOFU_VECTOR_CQ(cq->tni, cq->cq));
+}
+
+void icc_cq_gain(struct icc *icc, struct icc_cq *cq, uint32_t error)
+{
+	if (cq->status & error)
+		return;
+	set_status(cq, cq->status | error);
+	icc->ops->misuse(icc->host, "TNI %u CQ %u: status %#x", cq->tni, cq->cq,
+			 cq->status);
+	icc_cq_event(icc, cq, TOFU_CQ_IRQ_EXCEPTION);
+}
+
+/* ---- TOQ ---- */
+
+static int read_slot(struct icc *icc, const struct icc_cq *cq, uint64_t index,
+		     void *slot)
+{
+	index &= icc_ring_mask(&cq->toq);
+	return icc->ops->read(icc->host,
+			      cq->toq.base +
+				      index * sizeof(struct tofu_toq_desc),
+			      slot, sizeof(struct tofu_toq_desc));
+}
+
+unsigned int icc_cq_fetch(struct icc *icc, struct icc_cq *cq,
+			  struct icc_command *command)
+{
+	/* Acquire: the slots were written before software moved the tail. */
+	const uint64_t filled = icc_load_acquire(&cq->page->fetch_start) -
+				cq->toq.pos;
+	unsigned int slots = 1;
+
+	if (!filled)
+		return 0;
+	if (filled > TOFU_RING_ENTRIES(cq->toq.code) ||
+	    read_slot(icc, cq, cq->toq.pos, &command->desc))
+		goto exception;
+	/* What stands in a slot of an old round is no command of any length. */
+	if (TOFU_GET(command->desc.ctrl, TOFU_TOQ_FLIP) ==
+	    tofu_ring_flip(cq->toq.pos, cq->toq.code))
+		slots = tofu_toq_slots(command->desc.ctrl, command->desc.route);
+	if (slots > filled)
+		return 0;
+	if (slots > 1 && read_slot(icc, cq, cq->toq.pos + 1, command->data))
+		goto exception;
+	command->index = cq->toq.pos;
+	cq->toq.pos += slots;
+	return slots;
+
+exception:
+	icc_cq_gain(icc, cq, TOFU_CQ_STATUS_TOQ_EXCEPTION);
+	return 0;
+}
+
+void icc_cq_publish(struct icc_cq *cq)
+{
+	/* Release: we have read the slots that software may now write over. */
+	icc_store_release(&cq->page->toq_head, cq->toq.pos);
+}
+
+/* ---- TCQ ---- */
+
+static void tcq_write(struct icc *icc, struct icc_cq *cq, uint64_t index,
+		      enum tofu_status status)
+{
+	const uint64_t slot = cq->tcq.pos & icc_ring_mask(&cq->tcq);
+	const uint64_t entry =
+		TOFU_SET(TOFU_TCQ_FLIP,
+			 tofu_ring_flip(cq->tcq.pos, cq->tcq.code)) |
+		TOFU_SET(TOFU_TCQ_STATUS, status) |
+		TOFU_SET(TOFU_TCQ_INDEX, index);
+
+	cq->tcq.pos++;
+	if (icc->ops->store64(icc->host, cq->tcq.base + slot * sizeof(entry),
+			      entry))
+		icc->ops->misuse(icc->host, "TNI %u CQ %u: no TCQ at %#llx",
+				 cq->tni, cq->cq,
+				 (unsigned long long)cq->tcq.base);
+	icc_cq_event(icc, cq, TOFU_CQ_IRQ_TCQ);
+}
+
+void icc_cq_retire(struct icc *icc, struct icc_cq *cq)
+{
+	while (cq->seq_tail != cq->seq_head) {
+		const struct icc_xfer *x =
+			&cq->window[cq->seq_tail % ICC_WINDOW];
+		const bool tcq_error = icc_status_of_tcq(x->status);
+
+		if (x->stage != ICC_ENDED)
+			break;
+		cq->seq_tail++;
+		if (!icc_cq_enabled(cq))
+			continue;
+		if (tcq_error)
+			cq->counter[TOFU_CQ_TCQ_ERRORS]++;
+		if (tcq_error || (TOFU_GET(x->command.desc.ctrl,
+					   TOFU_TOQ_FLAGS) &
+				  TOFU_TOQ_F_TCQ_NOTICE))
+			tcq_write(icc, cq, x->command.index,
+				  tcq_error ? x->status : TOFU_ST_OK);
+	}
+}
+
+/* ---- MRQ ---- */
+
+static bool mrq_store(struct icc *icc, struct icc_cq *cq,
+		      const struct tofu_mrq_entry *entry)
+{
+	const uint64_t addr = cq->mrq.base +
+			      (cq->mrq.pos & icc_ring_mask(&cq->mrq)) *
+				      sizeof(*entry);
+
+	/* Software reads word 0 first: it goes last, by a releasing store. */
+	return !icc->ops->write(icc->host, addr + sizeof(entry->ctrl),
+				&entry->route,
+				sizeof(*entry) - sizeof(entry->ctrl)) &&
+	       !icc->ops->store64(icc->host, addr, entry->ctrl);
+}
+
+void icc_mrq_write(struct icc *icc, struct icc_cq *cq,
+		   struct tofu_mrq_entry *entry)
+{
+	/* Acquire: software has read the entries that it gives back. */
+	const uint64_t unread = cq->mrq.pos -
+				icc_load_acquire(&cq->page->mrq_full_pointer);
+
+	entry->ctrl |= TOFU_SET(TOFU_MRQ_FLIP,
+				tofu_ring_flip(cq->mrq.pos, cq->mrq.code));
+	if (unread >= TOFU_RING_ENTRIES(cq->mrq.code) ||
+	    !mrq_store(icc, cq, entry)) {
+		cq->counter[TOFU_CQ_MRQ_LOST]++;
+		icc_cq_gain(icc, cq, TOFU_CQ_STATUS_MRQ_OVERFLOW);
+		return;
+	}
+	cq->mrq.pos++;
+	icc_cq_event(icc, cq, TOFU_CQ_IRQ_MRQ);
+}

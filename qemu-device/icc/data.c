@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Payload: out of the node's memory into packets, and back. Large payload is
+ * not carried: the packet refers to the sender's memory, and the receiver
+ * copies out of it.
+ */
+#include <errno.h>
+
+#include "icc/icc-internal.h"
+
+static int gather_data(struct icc *icc, struct icc_range *range,
+		       struct icc_outbox *out)
+{
+	struct tofu_ref piece;
+	int more;
+
+	out->refs = false;
+	out->bytes = 0;
+	while ((more = icc_range_next(icc, range, &piece)) > 0) {
+		if (icc->ops->read(icc->host, piece.addr,
+				   out->data + out->bytes, piece.len))
+			return -EFAULT;
+		out->bytes += (uint32_t)piece.len;
+	}
+	return more;
+}
+
+int icc_gather(struct icc *icc, struct icc_range *range, struct icc_outbox *out)
+{
+	unsigned int refs = 0;
+	int more = 1;
+
+	if (range->left <= icc->inline_max)
+		return gather_data(icc, range, out);
+
+	while (refs < TOFU_PKT_REFS_MAX) {
+		more = icc_range_next(icc, range, &out->ref[refs]);
+		if (more <= 0)
+			break;
+		refs++;
+	}
+	out->refs = true;
+	out->bytes = refs * sizeof(struct tofu_ref);
+	return more < 0 ? more : 0;
+}
+
+static int scatter_data(struct icc *icc, const struct tofu_packet *pkt,
+			const uint8_t *data, struct icc_range *range,
+			bool ordered)
+{
+	int (*write)(void *, uint64_t, const void *, size_t) =
+		ordered ? icc->ops->write_ordered : icc->ops->write;
+	struct tofu_ref piece;
+	int more;
+
+	if (pkt->payload != pkt->length || pkt->length > TOFU_PKT_INLINE_MAX)
+		return -EMSGSIZE;
+	while ((more = icc_range_next(icc, range, &piece)) > 0) {
+		if (write(icc->host, piece.addr, data, piece.len))
+			return -EFAULT;
+		data += piece.len;
+	}
+	return more;
+}
+
+/* Take the references over, once, and see that they are @length bytes. */
+static int take_refs(const struct tofu_packet *pkt, const void *payload,
+		     struct tofu_ref *ref)
+{
+	const struct tofu_ref *shared = payload;
+	const size_t count = pkt->payload / sizeof(*ref);
+	uint64_t left = pkt->length;
+
+	if (pkt->payload % sizeof(*ref) || count > TOFU_PKT_REFS_MAX)
+		return -EMSGSIZE;
+	for (size_t i = 0; i < count; i++) {
+		/*
+		 * Relaxed: the transport has ordered the packet's arrival; the
+		 * load only must not be repeated after the checks.
+		 */
+		ref[i].addr = __atomic_load_n(&shared[i].addr,
+					      __ATOMIC_RELAXED);
+		ref[i].len = __atomic_load_n(&shared[i].len, __ATOMIC_RELAXED);
+		if (!ref[i].len || ref[i].len > left ||
+		    ref[i].addr > UINT64_MAX - ref[i].len)
+			return -EMSGSIZE;
+		left -= ref[i].len;
+	}
+	return left ? -EMSGSIZE : 0;
+}
+
+static int scatter_refs(struct icc *icc, const struct tofu_packet *pkt,
+			const void *payload, struct icc_range *range,
+			bool ordered)
+{
+	int (*pull)(void *, uint32_t, uint64_t, uint64_t, size_t) =
+		ordered ? icc->ops->pull_ordered : icc->ops->pull;
+	struct tofu_ref ref[TOFU_PKT_REFS_MAX];
+	struct tofu_ref piece, *src = ref;
+	int more, err;
+
+	err = take_refs(pkt, payload, ref);
+	if (err)
+		return err;
+	while ((more = icc_range_next(icc, range, &piece)) > 0) {
+		while (piece.len) {
+			uint64_t len = piece.len < src->len ? piece.len :
+							      src->len;
+
+			err = pull(icc->host, pkt->src, src->addr, piece.addr,
+				   len);
+			if (err)
+				return err == -EHOSTDOWN ? err : -EFAULT;
+			piece.addr += len;
+			piece.len -= len;
+			src->addr += len;
+			src->len -= len;
+			if (!src->len)
+				src++;
+		}
+	}
+	return more;
+}
+
+int icc_scatter(struct icc *icc, const struct tofu_packet *pkt,
+		const void *payload, struct icc_range *range, bool ordered)
+{
+	if (pkt->flags & TOFU_PKT_F_REFS)
+		return scatter_refs(icc, pkt, payload, range, ordered);
+	return scatter_data(icc, pkt, payload, range, ordered);
+}

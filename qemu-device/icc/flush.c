@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Flush and the end of a reset: waiting until nobody can touch the node's
+ * memory. The host's fence covers the answers to others' gets; the windows
+ * cover what was begun here.
+ */
+#include "icc/icc-internal.h"
+
+/*
+ * A fence that is under way may have begun before something that the wish is
+ * about: only the next one will do, and it serves all wishes made until then.
+ */
+static uint64_t fence_wish(struct icc *icc)
+{
+	icc->fence.wanted = icc->fence.begun + 1;
+	return icc->fence.wanted;
+}
+
+static bool fence_progress(struct icc *icc)
+{
+	struct icc_fences *fence = &icc->fence;
+	bool done = false;
+
+	if (fence->done < fence->begun && icc->ops->fence_done(icc->host)) {
+		fence->done = fence->begun;
+		done = true;
+	}
+	if (fence->done == fence->begun && fence->wanted > fence->begun) {
+		fence->begun++;
+		icc->ops->fence_begin(icc->host);
+		done = true;
+	}
+	return done;
+}
+
+static bool flush_end(struct icc *icc, struct icc_cq *cq)
+{
+	if (!cq->flushing || cq->seq_tail < cq->flush_seq ||
+	    icc->fence.done < cq->flush_fence)
+		return false;
+	cq->flushing = false;
+	icc_cq_event(icc, cq, TOFU_CQ_IRQ_FLUSH);
+	return true;
+}
+
+static bool windows_empty(const struct icc *icc)
+{
+	for (unsigned int t = 0; t < icc->tnis; t++) {
+		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++) {
+			const struct icc_cq *cq = &icc->tni[t].cq[c];
+
+			if (cq->seq_head != cq->seq_tail)
+				return false;
+		}
+	}
+	return true;
+}
+
+void icc_flush_begin(struct icc *icc, struct icc_cq *cq)
+{
+	cq->flushing = true;
+	cq->flush_seq = cq->seq_head;
+	cq->flush_fence = fence_wish(icc);
+	icc->flushes = true;
+	icc_flush_progress(icc);
+}
+
+void icc_reset_begin(struct icc *icc)
+{
+	icc->resetting = true;
+	icc->reset_fence = fence_wish(icc);
+	icc->flushes = true;
+	icc_flush_progress(icc);
+}
+
+bool icc_flush_progress(struct icc *icc)
+{
+	bool waiting = false;
+	bool done;
+
+	if (!icc->flushes)
+		return false;
+	done = fence_progress(icc);
+	for (unsigned int t = 0; t < icc->tnis; t++) {
+		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++) {
+			done |= flush_end(icc, &icc->tni[t].cq[c]);
+			waiting |= icc->tni[t].cq[c].flushing;
+		}
+	}
+	if (icc->resetting && icc->fence.done >= icc->reset_fence &&
+	    windows_empty(icc)) {
+		icc->resetting = false;
+		done = true;
+	}
+	icc->flushes = waiting || icc->resetting ||
+		       icc->fence.wanted > icc->fence.done;
+	return done;
+}

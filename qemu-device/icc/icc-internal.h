@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the model share. Nothing of it is seen outside.
+ *
+ *   icc.c        create, reset, progress, arrival of packets
+ *   regs.c       register file
+ *   cq.c         state of a command queue, its rings and interrupts
+ *   xfer.c       the dispatcher of stages; stages of an initiator's command
+ *   serve.c      stages of a request at its target
+ *   response.c   stages of a response at its initiator
+ *   translate.c  STAG and offset to bus addresses
+ *   data.c       payload out of and into the node's memory
+ *   route.c      ports of the router and their counters
+ *   flush.c      flush, fence, end of a reset
+ */
+#ifndef ICC_INTERNAL_H
+#define ICC_INTERNAL_H
+
+#include "icc/icc.h"
+
+/* Words of memory and packets are used as they are. */
+TOFU_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	    "the model runs on little-endian hosts");
+
+#define ICC_WINDOW 64 /* commands of a CQ that are under way */
+#define ICC_BURST 16 /* commands that a CQ starts in one icc_progress() */
+#define ICC_FRAGMENTS_MAX 128 /* of one command */
+#define ICC_SETTINGS ((TOFU_CQ_GPID - TOFU_CQ_TOQ_BASE) / 8 + 1)
+#define ICC_ROUTES 64 /* routes remembered, a power of two */
+
+/* The worst put: every reference a 4 KiB page, the first one cut short. */
+TOFU_ASSERT(TOFU_LENGTH_MAX / ((TOFU_PKT_REFS_MAX - 1) * 4096) + 2 <=
+		    ICC_FRAGMENTS_MAX,
+	    "a bit for each fragment");
+
+/* ---- Translation ---- */
+
+/* Why an address cannot be used; index of the tables of statuses below. */
+enum icc_fault { ICC_FAULT_NONE, ICC_FAULT_STADD, ICC_FAULT_MEMORY };
+
+#define ICC_RANGE_BATCH 8 /* entries of a page table read at once */
+
+/**
+ * struct icc_range - what is left of a translated range, as an iterator
+ * @table: bus address of the page table
+ * @at:    next byte, counted in the memory block
+ * @left:  bytes
+ * @shift: log2 of the page size
+ * @next:  next entry of @page
+ * @count: entries of @page that have been read
+ * @page:  entries of the page table, from the page of @at on
+ */
+struct icc_range {
+	uint64_t table;
+	uint64_t at;
+	uint64_t left;
+	unsigned int shift;
+	unsigned int next;
+	unsigned int count;
+	uint64_t page[ICC_RANGE_BATCH];
+};
+
+/* ---- Transfers ---- */
+
+/*
+ * A transfer goes through three legs, each of them a struct icc_xfer that
+ * moves from stage to stage:
+ *
+ *   command   fetch → read → inject → route → parked (until the response)
+ *   request   receive → read or write → notify → inject → route
+ *   response  receive → write → notify
+ */
+enum icc_kind { ICC_COMMAND, ICC_REQUEST, ICC_RESPONSE, ICC_KINDS };
+
+enum icc_stage {
+	ICC_FETCH, /* descriptor out of the TOQ, and its checks */
+	ICC_READ, /* payload, or references to it, out of own memory */
+	ICC_INJECT, /* packet into the network */
+	ICC_ROUTE, /* through the router */
+	ICC_RECEIVE, /* checks of what arrived */
+	ICC_WRITE, /* payload into own memory */
+	ICC_NOTIFY, /* tell software */
+	ICC_STAGES,
+	ICC_PARKED = ICC_STAGES, /* a command that waits for responses */
+	ICC_ENDED,
+};
+
+/**
+ * struct icc_outbox - payload between reading and injecting
+ * @bytes: of payload
+ * @refs:  it is references
+ */
+struct icc_outbox {
+	uint32_t bytes;
+	bool refs;
+	union {
+		uint8_t data[TOFU_PKT_INLINE_MAX];
+		struct tofu_ref ref[TOFU_PKT_REFS_MAX];
+	};
+};
+
+/**
+ * struct icc_command - a command in the window of its CQ
+ * @desc:    private copy of the descriptor
+ * @data:    of PUT_PIGGYBACK the payload, of CSWAP in [0] what to compare with
+ * @index:   TOQ index of its first slot
+ * @seq:     number of the command in its CQ; never starts again
+ * @node:    target, -1 when its coordinates are not in the machine
+ * @length:  bytes of the command
+ * @sent:    bytes of the fragments that have been injected
+ * @part:    bytes of the fragment that is in the outbox
+ * @fragments: that have been injected
+ * @outstanding: of them not answered
+ * @pending: a bit for each fragment not answered
+ * @value:   of ARMW: the value before
+ */
+struct icc_command {
+	struct tofu_toq_desc desc;
+	uint64_t data[4];
+	uint64_t index;
+	uint64_t seq;
+	int64_t node;
+	uint32_t length;
+	uint32_t sent;
+	uint32_t part;
+	uint32_t fragments;
+	uint32_t outstanding;
+	uint64_t pending[ICC_FRAGMENTS_MAX / 64];
+	uint64_t value;
+};
+
+/**
+ * struct icc_arrival - a packet being taken
+ * @pkt:     private copy of the header
+ * @payload: can change under our eyes
+ * @range:   own memory that it concerns
+ * @value:   of ARMW: the value before
+ * @command: of a response: what it answers
+ */
+struct icc_arrival {
+	const struct tofu_packet *pkt;
+	const void *payload;
+	struct icc_range range;
+	uint64_t value;
+	struct icc_xfer *command;
+};
+
+/**
+ * struct icc_xfer - one leg of a transfer
+ * @kind:   which leg
+ * @stage:  where it is
+ * @status: first error
+ * @cq:     of the initiator (command, response) or of the target (request;
+ *          NULL where there is none)
+ */
+struct icc_xfer {
+	uint8_t kind;
+	uint8_t stage;
+	uint8_t status;
+	struct icc_cq *cq;
+	union {
+		struct icc_command command;
+		struct icc_arrival arrival;
+	};
+};
+
+/**
+ * icc_stage_fn - a stage
+ *
+ * Return: the next stage. Its own number: it cannot go on now, and has changed
+ * nothing that must not be done twice.
+ */
+typedef enum icc_stage icc_stage_fn(struct icc *icc, struct icc_xfer *x);
+
+/* ---- Command queues ---- */
+
+struct icc_ring {
+	uint64_t base;
+	uint64_t pos; /* free-running: TOQ entries fetched, others written */
+	unsigned int code;
+};
+
+/**
+ * struct icc_cq - a command queue
+ * @tni, @cq:  its numbers
+ * @page:      written by software at any time: software's words are read
+ *             once each, the device's are never read
+ * @status:    TOFU_CQ_STATUS_*
+ * @setting:   registers TOFU_CQ_TOQ_BASE … TOFU_CQ_GPID
+ * @armed, @cause: TOFU_CQ_IRQ_*
+ * @counter:   TOFU_CQ_COUNTER()
+ * @window:    the command with number n is in slot n mod ICC_WINDOW
+ * @seq_head:  number of the next command
+ * @seq_tail:  number of the oldest command under way
+ * @sending:   the command that has not been injected completely; none is
+ *             started before it has
+ * @out:       its outbox
+ * @flushing:  a flush is under way
+ * @flush_seq: the flush waits for commands before this one
+ * @flush_fence: and for this fence
+ */
+struct icc_cq {
+	uint8_t tni;
+	uint8_t cq;
+	uint16_t gpid;
+	uint32_t status;
+	struct tofu_cq_page *page;
+	struct icc_ring toq, tcq, mrq;
+	uint64_t stt_base, stt_count;
+	uint64_t mbt_base, mbt_count;
+	uint64_t seq_head, seq_tail;
+	struct icc_xfer *sending;
+	uint64_t armed, cause;
+	uint64_t counter[TOFU_CQ_COUNTERS];
+	bool flushing;
+	uint64_t flush_seq;
+	uint64_t flush_fence;
+	uint64_t setting[ICC_SETTINGS];
+	struct icc_xfer window[ICC_WINDOW];
+	struct icc_outbox out;
+};
+
+/**
+ * struct icc_tni - an engine
+ * @enabled: CQs that are, a bit each
+ * @arrival: the packet being taken
+ * @out:     outbox of its response
+ */
+struct icc_tni {
+	uint32_t enabled;
+	struct icc_xfer arrival;
+	struct icc_outbox out;
+	struct icc_cq cq[TOFU_CQS_PER_TNI];
+};
+
+/**
+ * struct icc_route - ports of the way to a node and back
+ * @key:  node and path, plus one; 0: none remembered
+ * @out:  by which a packet to the node leaves; TOFU_PORTS: by none
+ * @in:   by which one from the node arrives; TOFU_PORTS: by none
+ */
+struct icc_route {
+	uint64_t key;
+	uint8_t out;
+	uint8_t in;
+};
+
+/**
+ * struct icc_fences - the host's fence, of which there is one at a time
+ * @wanted: number of the last fence that somebody waits for
+ * @begun:  number of the last one begun
+ * @done:   number of the last one done
+ */
+struct icc_fences {
+	uint64_t wanted;
+	uint64_t begun;
+	uint64_t done;
+};
+
+struct icc {
+	const struct icc_host_ops *ops;
+	void *host;
+	struct tofu_shape shape;
+	uint32_t node;
+	uint32_t nodes;
+	unsigned int tnis;
+	bool ram_pages;
+	size_t inline_max;
+	uint8_t *pages;
+	uint32_t need_kick;
+	unsigned int turn; /* where icc_progress() begins */
+	bool resetting;
+	bool flushes; /* icc_flush_progress() has something to do */
+	uint64_t reset_fence;
+	struct icc_fences fence;
+	uint64_t bad_access;
+	uint64_t bad_packets;
+	uint64_t port[TOFU_PORTS][TOFU_PORT_COUNTERS];
+	struct icc_route route[ICC_ROUTES];
+	struct icc_tni tni[TOFU_TNIS_MAX];
+};
+
+/* ---- icc.c ---- */
+
+/* icc_drop - a packet that fits nothing: counted, otherwise ignored */
+void icc_drop(struct icc *icc, const struct tofu_packet *pkt, const char *why);
+
+/* ---- cq.c ---- */
+
+static inline bool icc_cq_enabled(const struct icc_cq *cq)
+{
+	return cq->status & TOFU_CQ_STATUS_ENABLED;
+}
+
+/* icc_cq_at - the CQ with these numbers, or NULL */
+static inline struct icc_cq *icc_cq_at(struct icc *icc, unsigned int tni,
+				       unsigned int cq)
+{
+	if (tni >= icc->tnis || cq >= TOFU_CQS_PER_TNI)
+		return NULL;
+	return &icc->tni[tni].cq[cq];
+}
+
+static inline uint64_t icc_ring_mask(const struct icc_ring *ring)
+{
+	return TOFU_RING_ENTRIES(ring->code) - 1;
+}
+
+/* icc_status_of_tcq - an error that was found before anything left the node */
+static inline bool icc_status_of_tcq(unsigned int status)
+{
+	return status != TOFU_ST_OK && status < TOFU_ST_PEER;
+}
+
+void icc_cq_enable(struct icc *icc, struct icc_cq *cq);
+void icc_cq_disable(struct icc *icc, struct icc_cq *cq);
+
+/* icc_cq_event - a cause of interrupt has happened */
+void icc_cq_event(struct icc *icc, struct icc_cq *cq, uint64_t cause);
+
+/* icc_cq_gain - set an error bit of STATUS */
+void icc_cq_gain(struct icc *icc, struct icc_cq *cq, uint32_t error);
+
+/**
+ * icc_cq_fetch - read the next command of the TOQ
+ * @command: desc, data and index are set on success
+ *
+ * Return: slots that it takes; 0: nothing complete is there (or the CQ has
+ * stopped with an exception).
+ */
+unsigned int icc_cq_fetch(struct icc *icc, struct icc_cq *cq,
+			  struct icc_command *command);
+
+/* icc_cq_publish - let software use the slots that have been fetched */
+void icc_cq_publish(struct icc_cq *cq);
+
+/* icc_cq_retire - TCQ entries of the oldest commands that have ended */
+void icc_cq_retire(struct icc *icc, struct icc_cq *cq);
+
+/* icc_mrq_write - an entry with the flip bit to be filled in; or it is lost */
+void icc_mrq_write(struct icc *icc, struct icc_cq *cq,
+		   struct tofu_mrq_entry *entry);
+
+/* ---- xfer.c ---- */
+
+/* icc_xfer_run - go through the stages as far as possible */
+void icc_xfer_run(struct icc *icc, struct icc_xfer *x);
+
+/* icc_command_run - the same for a command, which may end with that */
+void icc_command_run(struct icc *icc, struct icc_xfer *x);
+
+/**
+ * icc_command_fail - send no more of it; it ends when all that was sent has
+ * been answered
+ */
+void icc_command_fail(struct icc *icc, struct icc_xfer *x,
+		      enum tofu_status status);
+
+/* icc_command_answered - a fragment has been answered */
+void icc_command_answered(struct icc *icc, struct icc_xfer *x,
+			  unsigned int fragment, enum tofu_status status);
+
+/* icc_cq_start - start commands, at most ICC_BURST; true when any was */
+bool icc_cq_start(struct icc *icc, struct icc_cq *cq);
+
+/* ---- serve.c, response.c: stages by number, for the dispatcher ---- */
+
+extern icc_stage_fn *const icc_request_stage[ICC_STAGES];
+extern icc_stage_fn *const icc_response_stage[ICC_STAGES];
+
+/* icc_serve - take a request; there is room for the response */
+void icc_serve(struct icc *icc, const struct tofu_packet *pkt,
+	       const void *payload);
+
+/* icc_response - take a response */
+void icc_response(struct icc *icc, const struct tofu_packet *pkt,
+		  const void *payload);
+
+/*
+ * tid: the initiator's name of a fragment. Nothing in it is secret: a response
+ * must come from the node that was asked, too.
+ */
+#define ICC_TID_CQ_SHIFT 0
+#define ICC_TID_CQ_BITS 4
+#define ICC_TID_TNI_SHIFT 4
+#define ICC_TID_TNI_BITS 4
+#define ICC_TID_FRAGMENT_SHIFT 8
+#define ICC_TID_FRAGMENT_BITS 8
+#define ICC_TID_SEQ_SHIFT 16
+#define ICC_TID_SEQ_BITS 48
+
+/* ---- translate.c ---- */
+
+/**
+ * struct icc_span - a piece of what a command touches
+ * @total:  bytes of the command; all of them must be in the region
+ * @offset: of the piece
+ * @length: of the piece
+ * @write:  it is to be written
+ */
+struct icc_span {
+	uint64_t total;
+	uint64_t offset;
+	uint64_t length;
+	bool write;
+};
+
+/**
+ * icc_translate - look an address up
+ * @addr:  TOFU_ADDR_*
+ * @range: set on success; for a span without bytes it is empty
+ */
+enum icc_fault icc_translate(struct icc *icc, const struct icc_cq *cq,
+			     uint64_t addr, const struct icc_span *span,
+			     struct icc_range *range);
+
+/**
+ * icc_range_next - the next bytes that are contiguous on the bus
+ *
+ * Pages that follow each other on the bus are one piece.
+ *
+ * Return: 1; 0 at the end; -EFAULT where the page table cannot be read.
+ */
+int icc_range_next(struct icc *icc, struct icc_range *range,
+		   struct tofu_ref *piece);
+
+/* ---- data.c ---- */
+
+/**
+ * icc_gather - put as much of a range into an outbox as it takes
+ *
+ * Data where no more than inline_max bytes are left, else references.
+ *
+ * Return: 0, or -EFAULT.
+ */
+int icc_gather(struct icc *icc, struct icc_range *range,
+	       struct icc_outbox *out);
+
+/**
+ * icc_scatter - put the payload of a packet into a range
+ * @ordered: the bytes land in ascending order
+ *
+ * Return: 0; -EMSGSIZE: the payload is not pkt->length bytes, nothing was
+ * written; -EFAULT: own memory; -EHOSTDOWN: memory of the sender.
+ */
+int icc_scatter(struct icc *icc, const struct tofu_packet *pkt,
+		const void *payload, struct icc_range *range, bool ordered);
+
+/* ---- route.c ---- */
+
+/* icc_route_sent, icc_route_arrived - count a packet at its port */
+void icc_route_sent(struct icc *icc, uint32_t node, unsigned int path,
+		    uint64_t bytes);
+void icc_route_arrived(struct icc *icc, const struct tofu_packet *pkt);
+
+/* ---- flush.c ---- */
+
+void icc_flush_begin(struct icc *icc, struct icc_cq *cq);
+
+/* icc_flush_progress - begin and end fences, flushes and the reset */
+bool icc_flush_progress(struct icc *icc);
+
+void icc_reset_begin(struct icc *icc);
+
+/* ---- Shared words of a CQ page ---- */
+
+static inline uint64_t icc_load_acquire(const __le64 *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static inline void icc_store_release(__le64 *word, uint64_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static inline void icc_store_relaxed32(__le32 *word, uint32_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+#endif /* ICC_INTERNAL_H */

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The controller as a whole.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "icc/icc-internal.h"
+
+static bool params_good(const struct icc_params *params)
+{
+	struct tofu_shape shape;
+
+	return params->tnis >= 1 && params->tnis <= TOFU_TNIS_MAX &&
+	       !tofu_shape_unpack(tofu_shape_pack(&params->shape), &shape) &&
+	       params->node < tofu_shape_nodes(&params->shape) &&
+	       params->pages && params->inline_max <= TOFU_PKT_INLINE_MAX &&
+	       params->ops;
+}
+
+static void cq_init(struct icc *icc, unsigned int t, unsigned int c)
+{
+	struct icc_cq *cq = &icc->tni[t].cq[c];
+
+	cq->tni = (uint8_t)t;
+	cq->cq = (uint8_t)c;
+	cq->page = (struct tofu_cq_page *)(icc->pages + TOFU_CQ_PAGE(t, c));
+	for (unsigned int i = 0; i < ICC_WINDOW; i++) {
+		cq->window[i].kind = ICC_COMMAND;
+		cq->window[i].stage = ICC_ENDED;
+		cq->window[i].cq = cq;
+	}
+}
+
+struct icc *icc_create(const struct icc_params *params)
+{
+	struct icc *icc;
+
+	if (!params_good(params)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	icc = calloc(1, sizeof(*icc));
+	if (!icc)
+		return NULL;
+	icc->ops = params->ops;
+	icc->host = params->host;
+	icc->shape = params->shape;
+	icc->node = params->node;
+	icc->nodes = tofu_shape_nodes(&params->shape);
+	icc->tnis = params->tnis;
+	icc->ram_pages = params->ram_pages;
+	icc->inline_max = params->inline_max;
+	icc->pages = params->pages;
+	for (unsigned int t = 0; t < icc->tnis; t++) {
+		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
+			cq_init(icc, t, c);
+	}
+	return icc;
+}
+
+void icc_destroy(struct icc *icc)
+{
+	free(icc);
+}
+
+static void cq_reset(struct icc *icc, struct icc_cq *cq)
+{
+	cq->armed = 0;
+	cq->flushing = false;
+	icc_cq_disable(icc, cq);
+	cq->cause = 0;
+	cq->toq.pos = 0;
+	cq->tcq.pos = 0;
+	cq->mrq.pos = 0;
+	memset(cq->counter, 0, sizeof(cq->counter));
+	memset(cq->setting, 0, sizeof(cq->setting));
+	icc_cq_publish(cq);
+	icc_store_relaxed32(&cq->page->need_kick, 0);
+}
+
+void icc_reset(struct icc *icc)
+{
+	for (unsigned int t = 0; t < icc->tnis; t++) {
+		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
+			cq_reset(icc, &icc->tni[t].cq[c]);
+	}
+	memset(icc->port, 0, sizeof(icc->port));
+	icc->bad_access = 0;
+	icc->bad_packets = 0;
+	icc_reset_begin(icc);
+}
+
+/* The enabled CQs of an engine, beginning with another one each time. */
+static bool tni_progress(struct icc *icc, struct icc_tni *tni)
+{
+	const unsigned int first = icc->turn % TOFU_CQS_PER_TNI;
+	uint32_t left = tni->enabled | tni->enabled << TOFU_CQS_PER_TNI;
+	bool done = false;
+
+	left = left >> first & TOFU_MASK(TOFU_CQS_PER_TNI);
+	for (; left; left &= left - 1) {
+		const unsigned int c = first + (unsigned int)
+					       __builtin_ctz(left);
+
+		done |= icc_cq_start(icc, &tni->cq[c % TOFU_CQS_PER_TNI]);
+	}
+	return done;
+}
+
+bool icc_progress(struct icc *icc)
+{
+	bool done = false;
+
+	icc->turn++;
+	for (unsigned int t = 0; t < icc->tnis; t++)
+		done |= tni_progress(icc,
+				     &icc->tni[(icc->turn + t) % icc->tnis]);
+	return icc_flush_progress(icc) || done;
+}
+
+void icc_drop(struct icc *icc, const struct tofu_packet *pkt, const char *why)
+{
+	icc->bad_packets++;
+	icc->ops->misuse(icc->host, "packet of type %u from node %u: %s",
+			 pkt->type, pkt->src, why);
+}
+
+int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
+		const void *payload)
+{
+	if (pkt->src >= icc->nodes || pkt->payload > TOFU_PKT_INLINE_MAX) {
+		icc_drop(icc, pkt, "no such node or size");
+		return 0;
+	}
+	switch (pkt->type) {
+	case TOFU_PKT_PUT:
+	case TOFU_PKT_GET:
+	case TOFU_PKT_ARMW:
+		if (!icc->ops->tx_room(icc->host, pkt->src, TOFU_RESPONSE))
+			return -EAGAIN;
+		icc_route_arrived(icc, pkt);
+		icc_serve(icc, pkt, payload);
+		return 0;
+	case TOFU_PKT_DONE:
+	case TOFU_PKT_DATA:
+	case TOFU_PKT_VALUE:
+		icc_route_arrived(icc, pkt);
+		icc_response(icc, pkt, payload);
+		return 0;
+	default:
+		icc_drop(icc, pkt, "unknown type");
+		return 0;
+	}
+}
+
+static void cq_peer_down(struct icc *icc, struct icc_cq *cq, uint32_t node)
+{
+	const uint64_t end = cq->seq_head;
+
+	for (uint64_t seq = cq->seq_tail; seq != end; seq++) {
+		struct icc_xfer *x = &cq->window[seq % ICC_WINDOW];
+
+		if (x->stage == ICC_ENDED || x->command.node != node)
+			continue;
+		memset(x->command.pending, 0, sizeof(x->command.pending));
+		x->command.outstanding = 0;
+		icc_command_fail(icc, x, TOFU_ST_PEER);
+	}
+}
+
+void icc_peer_down(struct icc *icc, uint32_t node)
+{
+	for (unsigned int t = 0; t < icc->tnis; t++) {
+		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
+			cq_peer_down(icc, &icc->tni[t].cq[c], node);
+	}
+	icc_flush_progress(icc);
+}
+
+void icc_need_kick(struct icc *icc, uint32_t mask)
+{
+	icc->need_kick = mask;
+	for (unsigned int t = 0; t < icc->tnis; t++) {
+		uint32_t left = icc->tni[t].enabled;
+
+		/* Relaxed: the caller fences before it looks again. */
+		for (; left; left &= left - 1)
+			icc_store_relaxed32(&icc->tni[t]
+						     .cq[__builtin_ctz(left)]
+						     .page->need_kick,
+					    mask);
+	}
+}

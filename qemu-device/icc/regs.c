@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The register file.
+ */
+#include "icc/icc-internal.h"
+
+#define BAD_VALUE UINT64_MAX
+
+static uint64_t bad_access(struct icc *icc, const char *what, uint64_t offset,
+			   unsigned int size)
+{
+	icc->bad_access++;
+	icc->ops->misuse(icc->host, "%s of %u bytes at %#llx of the registers",
+			 what, size, (unsigned long long)offset);
+	return BAD_VALUE;
+}
+
+/* ---- The controller's ---- */
+
+static uint64_t caps(const struct icc *icc)
+{
+	return TOFU_SET(TOFU_CAPS_TNIS, icc->tnis) |
+	       TOFU_SET(TOFU_CAPS_CQS, TOFU_CQS_PER_TNI) |
+	       TOFU_SET(TOFU_CAPS_RING_CODE, TOFU_RING_CODE_MAX) |
+	       TOFU_SET(TOFU_CAPS_STAG, TOFU_STAG_BITS_MAX) |
+	       TOFU_SET(TOFU_CAPS_RAM_PAGES, icc->ram_pages);
+}
+
+static bool global_read(struct icc *icc, uint64_t offset, uint64_t *value)
+{
+	const uint64_t ports = offset - TOFU_REG_PORT(0, 0);
+	const uint64_t stride = TOFU_REG_PORT(1, 0) - TOFU_REG_PORT(0, 0);
+	struct tofu_coords coords;
+
+	switch (offset) {
+	case TOFU_REG_ID:
+		*value = TOFU_SET(TOFU_ID_MAGIC, TOFU_ID_MAGIC) |
+			 TOFU_SET(TOFU_ID_VERSION, TOFU_ID_VERSION);
+		return true;
+	case TOFU_REG_CAPS:
+		*value = caps(icc);
+		return true;
+	case TOFU_REG_CTRL:
+		icc_flush_progress(icc);
+		*value = icc->resetting ? TOFU_CTRL_RESET : 0;
+		return true;
+	case TOFU_REG_NODE:
+		*value = icc->node | (uint64_t)icc->nodes << 32;
+		return true;
+	case TOFU_REG_COORDS:
+		coords = tofu_coords_of(&icc->shape, icc->node);
+		*value = tofu_coords_pack(&coords);
+		return true;
+	case TOFU_REG_SHAPE:
+		*value = tofu_shape_pack(&icc->shape);
+		return true;
+	case TOFU_REG_BAD_ACCESS:
+		*value = icc->bad_access;
+		return true;
+	case TOFU_REG_BAD_PACKETS:
+		*value = icc->bad_packets;
+		return true;
+	}
+	if (offset < TOFU_REG_PORT(0, 0) || ports / stride >= TOFU_PORTS ||
+	    ports % stride / 8 >= TOFU_PORT_COUNTERS)
+		return false;
+	*value = icc->port[ports / stride][ports % stride / 8];
+	return true;
+}
+
+static bool global_write(struct icc *icc, uint64_t offset, uint64_t value)
+{
+	if (offset != TOFU_REG_CTRL)
+		return false;
+	if (value & TOFU_CTRL_RESET)
+		icc_reset(icc);
+	return true;
+}
+
+/* ---- A CQ's ---- */
+
+/* The CQ that has a register at @offset, or NULL. */
+static struct icc_cq *cq_of(struct icc *icc, uint64_t offset)
+{
+	const uint64_t tni_stride = TOFU_CQ_REGS(1, 0) - TOFU_CQ_REGS(0, 0);
+	const uint64_t in = offset - TOFU_CQ_REGS(0, 0);
+
+	if (offset < TOFU_CQ_REGS(0, 0) || in / tni_stride >= icc->tnis)
+		return NULL;
+	return icc_cq_at(icc, (unsigned int)(in / tni_stride),
+			 (unsigned int)(in % tni_stride / TOFU_CQ_REGS_STRIDE));
+}
+
+static bool is_setting(uint64_t reg)
+{
+	return reg >= TOFU_CQ_TOQ_BASE && reg <= TOFU_CQ_GPID;
+}
+
+static bool cq_read(struct icc *icc, struct icc_cq *cq, uint64_t reg,
+		    uint64_t *value)
+{
+	if (is_setting(reg)) {
+		*value = cq->setting[(reg - TOFU_CQ_TOQ_BASE) / 8];
+		return true;
+	}
+	if (reg >= TOFU_CQ_COUNTER(0) &&
+	    reg < TOFU_CQ_COUNTER(TOFU_CQ_COUNTERS)) {
+		*value = cq->counter[(reg - TOFU_CQ_COUNTER(0)) / 8];
+		return true;
+	}
+	switch (reg) {
+	case TOFU_CQ_CTRL:
+		*value = icc_cq_enabled(cq) ? TOFU_CQ_CTRL_ENABLE : 0;
+		return true;
+	case TOFU_CQ_STATUS:
+		*value = cq->status;
+		return true;
+	case TOFU_CQ_FLUSH:
+		icc_flush_progress(icc);
+		*value = cq->flushing;
+		return true;
+	case TOFU_CQ_IRQ_ARM:
+		*value = cq->armed;
+		return true;
+	case TOFU_CQ_IRQ_CAUSE:
+		*value = cq->cause;
+		return true;
+	case TOFU_CQ_TOQ_HEAD:
+		*value = cq->toq.pos;
+		return true;
+	case TOFU_CQ_TCQ_TAIL:
+		*value = cq->tcq.pos;
+		return true;
+	case TOFU_CQ_MRQ_TAIL:
+		*value = cq->mrq.pos;
+		return true;
+	}
+	return false;
+}
+
+static bool cq_write(struct icc *icc, struct icc_cq *cq, uint64_t reg,
+		     uint64_t value)
+{
+	if (is_setting(reg)) {
+		if (icc_cq_enabled(cq))
+			return false;
+		cq->setting[(reg - TOFU_CQ_TOQ_BASE) / 8] = value;
+		return true;
+	}
+	switch (reg) {
+	case TOFU_CQ_CTRL:
+		if (value & TOFU_CQ_CTRL_ENABLE)
+			icc_cq_enable(icc, cq);
+		else
+			icc_cq_disable(icc, cq);
+		return true;
+	case TOFU_CQ_FLUSH:
+		if (value & 1)
+			icc_flush_begin(icc, cq);
+		return true;
+	case TOFU_CQ_IRQ_ARM:
+		cq->armed |= value & TOFU_CQ_IRQ_ALL;
+		return true;
+	case TOFU_CQ_IRQ_CAUSE:
+		cq->cause &= ~value;
+		return true;
+	}
+	return false;
+}
+
+/* ---- Accesses ---- */
+
+static bool access_good(uint64_t offset, unsigned int size)
+{
+	return size == 8 && offset % 8 == 0 && offset < TOFU_BAR_REGS_SIZE;
+}
+
+uint64_t icc_reg_read(struct icc *icc, uint64_t offset, unsigned int size)
+{
+	struct icc_cq *cq = cq_of(icc, offset);
+	uint64_t value;
+
+	if (!access_good(offset, size) ||
+	    !(cq ? cq_read(icc, cq, offset % TOFU_CQ_REGS_STRIDE, &value) :
+		   global_read(icc, offset, &value)))
+		return bad_access(icc, "read", offset, size);
+	return value;
+}
+
+void icc_reg_write(struct icc *icc, uint64_t offset, uint64_t value,
+		   unsigned int size)
+{
+	struct icc_cq *cq = cq_of(icc, offset);
+
+	if (!access_good(offset, size) ||
+	    !(cq ? cq_write(icc, cq, offset % TOFU_CQ_REGS_STRIDE, value) :
+		   global_write(icc, offset, value)))
+		bad_access(icc, "write", offset, size);
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The initiator's side of an answer. Any node can send us a packet that says
+ * it is one: it has to fit a fragment that is under way to that very node, and
+ * each fragment is answered once.
+ */
+#include <errno.h>
+
+#include "icc/icc-internal.h"
+
+static uint8_t expected_type(const struct icc_command *c)
+{
+	switch (TOFU_GET(c->desc.ctrl, TOFU_TOQ_CMD)) {
+	case TOFU_CMD_GET:
+		return TOFU_PKT_DATA;
+	case TOFU_CMD_ARMW:
+		return TOFU_PKT_VALUE;
+	default:
+		return TOFU_PKT_DONE;
+	}
+}
+
+/* Gets are cut evenly, so the fragment's number says where it is. */
+static bool place_good(const struct icc_command *c,
+		       const struct tofu_packet *pkt)
+{
+	const uint64_t offset = TOFU_GET(pkt->tid, ICC_TID_FRAGMENT) *
+				TOFU_GET_FRAGMENT_MAX;
+	uint64_t length = c->length - offset;
+
+	if (length > TOFU_GET_FRAGMENT_MAX)
+		length = TOFU_GET_FRAGMENT_MAX;
+	return pkt->offset == offset && pkt->length == length;
+}
+
+/* The command that a response answers, or NULL. */
+static struct icc_xfer *find(struct icc *icc, const struct tofu_packet *pkt)
+{
+	struct icc_cq *cq = icc_cq_at(icc, TOFU_GET(pkt->tid, ICC_TID_TNI),
+				      TOFU_GET(pkt->tid, ICC_TID_CQ));
+	const uint64_t seq = TOFU_GET(pkt->tid, ICC_TID_SEQ);
+	const unsigned int fragment = TOFU_GET(pkt->tid, ICC_TID_FRAGMENT);
+	const struct icc_command *c;
+	struct icc_xfer *x;
+
+	if (!cq || pkt->dst_tni != cq->tni || pkt->dst_cq != cq->cq ||
+	    seq < cq->seq_tail || seq >= cq->seq_head)
+		return NULL;
+	x = &cq->window[seq % ICC_WINDOW];
+	c = &x->command;
+	if (x->stage == ICC_ENDED || fragment >= c->fragments ||
+	    !(c->pending[fragment / 64] & (1ULL << fragment % 64)))
+		return NULL;
+	if (pkt->src != c->node || pkt->type != expected_type(c) ||
+	    pkt->src_tni != TOFU_GET(c->desc.route, TOFU_ROUTE_TNI) ||
+	    pkt->src_cq != TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ))
+		return NULL;
+	if (pkt->type == TOFU_PKT_DATA && !place_good(c, pkt))
+		return NULL;
+	return x;
+}
+
+/* What a target can say; it does not know of our side. */
+static enum tofu_status answer(const struct tofu_packet *pkt)
+{
+	switch (pkt->status) {
+	case TOFU_ST_OK:
+	case TOFU_ST_PEER:
+	case TOFU_ST_RMT_MEMORY:
+	case TOFU_ST_RMT_STADD:
+	case TOFU_ST_RMT_LENGTH:
+		return pkt->status;
+	default:
+		return TOFU_ST_MRQ_OTHER;
+	}
+}
+
+static enum icc_stage response_receive(struct icc *icc, struct icc_xfer *x)
+{
+	(void)icc;
+	x->status = (uint8_t)answer(x->arrival.pkt);
+	/* A CQ that has been disabled writes no memory any more. */
+	if (x->status != TOFU_ST_OK || !icc_cq_enabled(x->cq))
+		return ICC_NOTIFY;
+	return ICC_WRITE;
+}
+
+static enum tofu_status write_data(struct icc *icc, struct icc_xfer *x)
+{
+	const struct tofu_packet *pkt = x->arrival.pkt;
+	const struct icc_command *c = &x->arrival.command->command;
+	const struct icc_span span = { .total = c->length,
+				       .offset = pkt->offset,
+				       .length = pkt->length, .write = true };
+	const bool ordered = TOFU_GET(c->desc.ctrl, TOFU_TOQ_FLAGS) &
+			     TOFU_TOQ_F_STRONG_ORDER;
+
+	switch (icc_translate(icc, x->cq, c->desc.lcl, &span,
+			      &x->arrival.range)) {
+	case ICC_FAULT_STADD:
+		return TOFU_ST_LCL_STADD;
+	case ICC_FAULT_MEMORY:
+		return TOFU_ST_LCL_MEMORY;
+	case ICC_FAULT_NONE:
+		break;
+	}
+	switch (icc_scatter(icc, pkt, x->arrival.payload, &x->arrival.range,
+			    ordered)) {
+	case 0:
+		return TOFU_ST_OK;
+	case -EMSGSIZE:
+		return TOFU_ST_LCL_LENGTH;
+	case -EHOSTDOWN:
+		return TOFU_ST_PEER;
+	default:
+		return TOFU_ST_LCL_MEMORY;
+	}
+}
+
+static enum icc_stage response_write(struct icc *icc, struct icc_xfer *x)
+{
+	const struct tofu_packet *pkt = x->arrival.pkt;
+	struct icc_command *c = &x->arrival.command->command;
+
+	if (pkt->type == TOFU_PKT_DATA)
+		x->status = (uint8_t)write_data(icc, x);
+	else if (pkt->type == TOFU_PKT_VALUE)
+		c->value = c->length == 8 ? pkt->compare :
+					    (uint32_t)pkt->compare;
+	return ICC_NOTIFY;
+}
+
+static enum icc_stage response_notify(struct icc *icc, struct icc_xfer *x)
+{
+	icc_command_answered(icc, x->arrival.command,
+			     TOFU_GET(x->arrival.pkt->tid, ICC_TID_FRAGMENT),
+			     x->status);
+	return ICC_ENDED;
+}
+
+icc_stage_fn *const icc_response_stage[ICC_STAGES] = {
+	[ICC_RECEIVE] = response_receive,
+	[ICC_WRITE] = response_write,
+	[ICC_NOTIFY] = response_notify,
+};
+
+void icc_response(struct icc *icc, const struct tofu_packet *pkt,
+		  const void *payload)
+{
+	struct icc_xfer *command = find(icc, pkt);
+	struct icc_xfer *x;
+
+	if (!command) {
+		icc_drop(icc, pkt, "no such response is waited for");
+		return;
+	}
+	x = &icc->tni[command->cq->tni].arrival;
+	x->kind = ICC_RESPONSE;
+	x->stage = ICC_RECEIVE;
+	x->cq = command->cq;
+	x->arrival.pkt = pkt;
+	x->arrival.payload = payload;
+	x->arrival.command = command;
+	icc_xfer_run(icc, x);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The router, as far as a model without time has one: which port a packet
+ * leaves and arrives by, and the counters of these ports.
+ */
+#include "icc/icc-internal.h"
+
+static enum tofu_port first_port(const struct icc *icc, uint32_t to,
+				 unsigned int path)
+{
+	struct tofu_hop hop[TOFU_HOPS_MAX];
+
+	return tofu_route(&icc->shape, icc->node, to, path, hop) ?
+		       hop[0].port : TOFU_PORTS;
+}
+
+static enum tofu_port last_port(const struct icc *icc, uint32_t from,
+				unsigned int path)
+{
+	struct tofu_hop hop[TOFU_HOPS_MAX];
+	size_t hops = tofu_route(&icc->shape, from, icc->node, path, hop);
+
+	return hops ? tofu_port_reverse(hop[hops - 1].port) : TOFU_PORTS;
+}
+
+/* A route takes longer to find than a small put: remember the last ones. */
+static const struct icc_route *route(struct icc *icc, uint32_t node,
+				     unsigned int path)
+{
+	const uint64_t id = ((uint64_t)node << TOFU_TOQ_PATH_BITS) |
+			    (path & TOFU_MASK(TOFU_TOQ_PATH_BITS));
+	struct icc_route *r;
+
+	r = &icc->route[(id ^ (id >> TOFU_TOQ_PATH_BITS)) % ICC_ROUTES];
+	if (r->key != id + 1) {
+		r->key = id + 1;
+		r->out = (uint8_t)first_port(icc, node, path);
+		r->in = (uint8_t)last_port(icc, node, path);
+	}
+	return r;
+}
+
+void icc_route_sent(struct icc *icc, uint32_t node, unsigned int path,
+		    uint64_t bytes)
+{
+	const struct icc_route *r = route(icc, node, path);
+
+	if (r->out == TOFU_PORTS)
+		return;
+	icc->port[r->out][TOFU_PORT_TX_PACKETS]++;
+	icc->port[r->out][TOFU_PORT_TX_BYTES] += bytes;
+}
+
+void icc_route_arrived(struct icc *icc, const struct tofu_packet *pkt)
+{
+	const struct icc_route *r = route(icc, pkt->src, pkt->path);
+	uint64_t bytes = 0;
+
+	if (r->in == TOFU_PORTS)
+		return;
+	if (pkt->type == TOFU_PKT_PUT ||
+	    (pkt->type == TOFU_PKT_DATA && pkt->status == TOFU_ST_OK))
+		bytes = pkt->length;
+	icc->port[r->in][TOFU_PORT_RX_PACKETS]++;
+	icc->port[r->in][TOFU_PORT_RX_BYTES] += bytes;
+}

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The dispatcher of stages, and the stages of a command at its initiator.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "icc/icc-internal.h"
+
+#define CTRL_KNOWN                                                \
+	(TOFU_FIELD(TOFU_TOQ_FLIP) | TOFU_FIELD(TOFU_TOQ_CMD) |    \
+	 TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_ALL) |                \
+	 TOFU_FIELD(TOFU_TOQ_EDATA) | TOFU_FIELD(TOFU_TOQ_PATH) |  \
+	 TOFU_FIELD(TOFU_TOQ_ARMW_OP) | TOFU_FIELD(TOFU_TOQ_ARMW_8))
+#define CTRL_ARMW (TOFU_FIELD(TOFU_TOQ_ARMW_OP) | TOFU_FIELD(TOFU_TOQ_ARMW_8))
+#define PATH_B_SIZE 3
+
+/* ---- Small questions about a command ---- */
+
+static enum tofu_command kind_of(const struct icc_command *c)
+{
+	return TOFU_GET(c->desc.ctrl, TOFU_TOQ_CMD);
+}
+
+static bool has_flag(const struct icc_command *c, uint64_t flag)
+{
+	return TOFU_GET(c->desc.ctrl, TOFU_TOQ_FLAGS) & flag;
+}
+
+static unsigned int armw_size(const struct icc_command *c)
+{
+	return TOFU_GET(c->desc.ctrl, TOFU_TOQ_ARMW_8) ? 8 : 4;
+}
+
+static uint64_t armw_operand(const struct icc_command *c, uint64_t value)
+{
+	return armw_size(c) == 8 ? value : (uint32_t)value;
+}
+
+/* The initiator's STADD, where the command has one. */
+static uint64_t own_stadd(const struct icc_command *c)
+{
+	if (kind_of(c) != TOFU_CMD_PUT && kind_of(c) != TOFU_CMD_GET)
+		return 0;
+	return c->desc.lcl & TOFU_STADD_FIELDS;
+}
+
+/* ---- End of a command ---- */
+
+static void command_notice(struct icc *icc, struct icc_xfer *x)
+{
+	const struct icc_command *c = &x->command;
+	struct tofu_mrq_entry entry = {
+		.route = c->desc.route,
+		.rmt = c->desc.rmt & TOFU_STADD_FIELDS,
+		.lcl = own_stadd(c),
+	};
+	enum tofu_mrq_type type = TOFU_MRQ_LCL_PUT;
+
+	if (kind_of(c) == TOFU_CMD_GET) {
+		type = TOFU_MRQ_LCL_GET;
+	} else if (kind_of(c) == TOFU_CMD_ARMW) {
+		type = TOFU_MRQ_LCL_ARMW;
+		entry.lcl = c->value;
+	}
+	entry.ctrl = TOFU_SET(TOFU_MRQ_TYPE, type) |
+		     TOFU_SET(TOFU_MRQ_STATUS, x->status) |
+		     TOFU_SET(TOFU_MRQ_EDATA,
+			      TOFU_GET(c->desc.ctrl, TOFU_TOQ_EDATA)) |
+		     TOFU_SET(TOFU_MRQ_CQ,
+			      TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ));
+	icc_mrq_write(icc, x->cq, &entry);
+}
+
+static void command_end(struct icc *icc, struct icc_xfer *x)
+{
+	struct icc_cq *cq = x->cq;
+
+	x->stage = ICC_ENDED;
+	icc_cq_retire(icc, cq);
+	if (!icc_cq_enabled(cq) || icc_status_of_tcq(x->status) ||
+	    kind_of(&x->command) == TOFU_CMD_NOP)
+		return;
+	if (x->status != TOFU_ST_OK)
+		cq->counter[TOFU_CQ_MRQ_ERRORS]++;
+	if (x->status != TOFU_ST_OK ||
+	    has_flag(&x->command, TOFU_TOQ_F_LCL_NOTICE))
+		command_notice(icc, x);
+}
+
+/* The stage of a command of which no more is sent. */
+static enum icc_stage unsent(const struct icc_command *c)
+{
+	return c->outstanding ? ICC_PARKED : ICC_ENDED;
+}
+
+static enum icc_stage failed(struct icc_xfer *x, enum tofu_status status)
+{
+	if (x->status == TOFU_ST_OK)
+		x->status = status;
+	return unsent(&x->command);
+}
+
+/* A command has left the stages: it is parked, or has ended. */
+static void command_left(struct icc *icc, struct icc_xfer *x)
+{
+	if (x->cq->sending == x)
+		x->cq->sending = NULL;
+	if (x->stage == ICC_ENDED)
+		command_end(icc, x);
+}
+
+void icc_command_fail(struct icc *icc, struct icc_xfer *x,
+		      enum tofu_status status)
+{
+	x->stage = failed(x, status);
+	command_left(icc, x);
+}
+
+void icc_command_answered(struct icc *icc, struct icc_xfer *x,
+			  unsigned int fragment, enum tofu_status status)
+{
+	struct icc_command *c = &x->command;
+
+	c->pending[fragment / 64] &= ~(1ULL << fragment % 64);
+	c->outstanding--;
+	if (x->status == TOFU_ST_OK)
+		x->status = status;
+	if (x->cq->sending == x)
+		icc_command_run(icc, x);
+	else if (!c->outstanding)
+		command_end(icc, x);
+}
+
+/* ---- Fetch ---- */
+
+static enum tofu_status armw_check(const struct icc_command *c)
+{
+	const uint64_t op = TOFU_GET(c->desc.ctrl, TOFU_TOQ_ARMW_OP);
+
+	if (op >= TOFU_ARMW_OPS)
+		return TOFU_ST_TCQ_DESC;
+	if (op == TOFU_ARMW_CSWAP && (c->data[1] | c->data[2] | c->data[3]))
+		return TOFU_ST_TCQ_DESC;
+	return c->length == armw_size(c) ? TOFU_ST_OK : TOFU_ST_TCQ_LENGTH;
+}
+
+static enum tofu_status command_check(const struct icc_cq *cq,
+				      const struct icc_command *c)
+{
+	const uint64_t ctrl = c->desc.ctrl;
+	const uint64_t path = TOFU_GET(ctrl, TOFU_TOQ_PATH);
+
+	if (TOFU_GET(ctrl, TOFU_TOQ_FLIP) !=
+	    tofu_ring_flip(c->index, cq->toq.code))
+		return TOFU_ST_TCQ_DESC;
+	if ((ctrl & ~CTRL_KNOWN) || (c->desc.route & TOFU_ROUTE_RESERVED) ||
+	    TOFU_GET(path, TOFU_PATH_B) >= PATH_B_SIZE)
+		return TOFU_ST_TCQ_DESC;
+	if (kind_of(c) != TOFU_CMD_ARMW && (ctrl & CTRL_ARMW))
+		return TOFU_ST_TCQ_DESC;
+
+	switch (kind_of(c)) {
+	case TOFU_CMD_NOP:
+		return TOFU_ST_OK;
+	case TOFU_CMD_PUT:
+	case TOFU_CMD_GET:
+		return TOFU_GET(c->desc.lcl, TOFU_ADDR_CQ) == cq->cq ?
+			       TOFU_ST_OK : TOFU_ST_TCQ_STADD;
+	case TOFU_CMD_PUT_PIGGYBACK:
+		return c->length >= 1 && c->length <= TOFU_PIGGYBACK_MAX ?
+			       TOFU_ST_OK : TOFU_ST_TCQ_LENGTH;
+	case TOFU_CMD_ARMW:
+		return armw_check(c);
+	default:
+		return TOFU_ST_TCQ_DESC;
+	}
+}
+
+static enum icc_stage command_fetch(struct icc *icc, struct icc_xfer *x)
+{
+	struct icc_command *c = &x->command;
+	struct icc_cq *cq = x->cq;
+	struct tofu_coords coords;
+	unsigned int slots;
+	enum tofu_status status;
+
+	slots = icc_cq_fetch(icc, cq, c);
+	if (!slots)
+		return ICC_FETCH;
+	if (slots == 1)
+		c->data[0] = c->desc.lcl;
+	coords = tofu_coords_unpack(c->desc.route);
+	c->node = tofu_node_at(&icc->shape, &coords);
+	c->length = (uint32_t)TOFU_GET(c->desc.route, TOFU_ROUTE_LENGTH);
+	c->sent = 0;
+	c->fragments = 0;
+	c->outstanding = 0;
+	c->value = 0;
+	c->seq = cq->seq_head++;
+	x->status = TOFU_ST_OK;
+	cq->sending = x;
+	cq->counter[TOFU_CQ_TX_COMMANDS]++;
+
+	status = command_check(cq, c);
+	return status == TOFU_ST_OK ? ICC_READ : failed(x, status);
+}
+
+/* ---- Read ---- */
+
+/*
+ * Before anything has left the node an error is one of the TCQ; later the
+ * command has effects elsewhere, and the error goes to the MRQ.
+ */
+static enum icc_stage read_failed(struct icc_xfer *x, enum icc_fault fault)
+{
+	if (x->command.fragments)
+		return failed(x, fault == ICC_FAULT_STADD ?
+					 TOFU_ST_LCL_STADD :
+					 TOFU_ST_LCL_MEMORY);
+	return failed(x, fault == ICC_FAULT_STADD ? TOFU_ST_TCQ_STADD :
+						    TOFU_ST_TCQ_MEMORY);
+}
+
+static enum icc_stage read_put(struct icc *icc, struct icc_xfer *x)
+{
+	struct icc_command *c = &x->command;
+	const struct icc_span span = { .total = c->length, .offset = c->sent,
+				       .length = c->length - c->sent };
+	struct icc_range range;
+	enum icc_fault fault;
+
+	fault = icc_translate(icc, x->cq, c->desc.lcl, &span, &range);
+	if (!fault && icc_gather(icc, &range, &x->cq->out))
+		fault = ICC_FAULT_MEMORY;
+	if (fault)
+		return read_failed(x, fault);
+	c->part = (uint32_t)(span.length - range.left);
+	return ICC_INJECT;
+}
+
+static enum icc_stage read_get(struct icc *icc, struct icc_xfer *x)
+{
+	struct icc_command *c = &x->command;
+	struct icc_span span = { .total = c->length, .offset = c->sent,
+				 .length = c->length - c->sent, .write = true };
+	struct icc_range range;
+	enum icc_fault fault;
+
+	if (span.length > TOFU_GET_FRAGMENT_MAX)
+		span.length = TOFU_GET_FRAGMENT_MAX;
+	fault = icc_translate(icc, x->cq, c->desc.lcl, &span, &range);
+	if (fault)
+		return read_failed(x, fault);
+	c->part = (uint32_t)span.length;
+	return ICC_INJECT;
+}
+
+static enum icc_stage command_read(struct icc *icc, struct icc_xfer *x)
+{
+	struct icc_command *c = &x->command;
+	struct icc_outbox *out = &x->cq->out;
+
+	out->bytes = 0;
+	out->refs = false;
+	c->part = c->length;
+	switch (kind_of(c)) {
+	case TOFU_CMD_NOP:
+		return ICC_ENDED;
+	case TOFU_CMD_PUT:
+		return read_put(icc, x);
+	case TOFU_CMD_GET:
+		return read_get(icc, x);
+	case TOFU_CMD_PUT_PIGGYBACK:
+		out->bytes = c->length;
+		memcpy(out->data, c->data, c->length);
+		break;
+	case TOFU_CMD_ARMW:
+		break;
+	}
+	return ICC_INJECT;
+}
+
+/* ---- Inject ---- */
+
+static uint8_t packet_flags(const struct icc_cq *cq,
+			    const struct icc_command *c)
+{
+	unsigned int flags = 0;
+
+	if (has_flag(c, TOFU_TOQ_F_STRONG_ORDER))
+		flags |= TOFU_PKT_F_STRONG_ORDER;
+	if (has_flag(c, TOFU_TOQ_F_RMT_NOTICE))
+		flags |= TOFU_PKT_F_RMT_NOTICE;
+	if (c->sent + c->part == c->length)
+		flags |= TOFU_PKT_F_LAST;
+	if (cq->out.refs)
+		flags |= TOFU_PKT_F_REFS;
+	return (uint8_t)flags;
+}
+
+static void command_packet(const struct icc *icc, const struct icc_xfer *x,
+			   struct tofu_packet *pkt)
+{
+	const struct icc_command *c = &x->command;
+	const struct icc_cq *cq = x->cq;
+	const uint64_t ctrl = c->desc.ctrl;
+
+	*pkt = (struct tofu_packet){
+		.src = icc->node,
+		.payload = cq->out.bytes,
+		.type = TOFU_PKT_PUT,
+		.flags = packet_flags(cq, c),
+		.path = TOFU_GET(ctrl, TOFU_TOQ_PATH),
+		.edata = TOFU_GET(ctrl, TOFU_TOQ_EDATA),
+		.src_tni = cq->tni,
+		.src_cq = cq->cq,
+		.dst_tni = TOFU_GET(c->desc.route, TOFU_ROUTE_TNI),
+		.dst_cq = TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ),
+		.gpid = cq->gpid,
+		.tag = TOFU_GET(c->desc.route, TOFU_ROUTE_TAG),
+		.length = c->part,
+		.total = c->length,
+		.offset = c->sent,
+		.tid = TOFU_SET(ICC_TID_CQ, cq->cq) |
+		       TOFU_SET(ICC_TID_TNI, cq->tni) |
+		       TOFU_SET(ICC_TID_FRAGMENT, c->fragments) |
+		       TOFU_SET(ICC_TID_SEQ, c->seq),
+		.rmt = c->desc.rmt,
+		.lcl = own_stadd(c),
+	};
+	if (kind_of(c) == TOFU_CMD_GET) {
+		pkt->type = TOFU_PKT_GET;
+	} else if (kind_of(c) == TOFU_CMD_ARMW) {
+		pkt->type = TOFU_PKT_ARMW;
+		pkt->armw_op = TOFU_GET(ctrl, TOFU_TOQ_ARMW_OP);
+		pkt->armw_size = (uint8_t)armw_size(c);
+		pkt->operand = armw_operand(c, c->desc.lcl);
+		pkt->compare = armw_operand(c, c->data[0]);
+	}
+}
+
+static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
+{
+	struct icc_command *c = &x->command;
+	struct icc_cq *cq = x->cq;
+	struct tofu_packet *pkt;
+	int err = 0;
+
+	if (x->status != TOFU_ST_OK)
+		return unsent(c);
+	if (c->node < 0 ||
+	    TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ) >= TOFU_CQS_PER_TNI)
+		return failed(x, TOFU_ST_PEER);
+	/* The last one brings the notice: it waits until all is well. */
+	if (c->sent + c->part == c->length && c->outstanding)
+		return ICC_INJECT;
+
+	pkt = icc->ops->tx_begin(icc->host, (uint32_t)c->node, TOFU_REQUEST,
+				 cq->out.bytes, &err);
+	if (!pkt)
+		return err == -EAGAIN ? ICC_INJECT : failed(x, TOFU_ST_PEER);
+	command_packet(icc, x, pkt);
+	memcpy(pkt + 1, cq->out.data, cq->out.bytes);
+	icc->ops->tx_commit(icc->host);
+
+	c->pending[c->fragments / 64] |= 1ULL << c->fragments % 64;
+	c->fragments++;
+	c->outstanding++;
+	c->sent += c->part;
+	return ICC_ROUTE;
+}
+
+/* ---- Route ---- */
+
+static enum icc_stage command_route(struct icc *icc, struct icc_xfer *x)
+{
+	const struct icc_command *c = &x->command;
+	const bool put = kind_of(c) == TOFU_CMD_PUT ||
+			 kind_of(c) == TOFU_CMD_PUT_PIGGYBACK;
+
+	icc_route_sent(icc, (uint32_t)c->node,
+		       TOFU_GET(c->desc.ctrl, TOFU_TOQ_PATH),
+		       put ? c->part : 0);
+	if (kind_of(c) != TOFU_CMD_ARMW)
+		x->cq->counter[TOFU_CQ_TX_BYTES] += c->part;
+	return c->sent == c->length ? ICC_PARKED : ICC_READ;
+}
+
+/* ---- Dispatcher ---- */
+
+static icc_stage_fn *const command_stage[ICC_STAGES] = {
+	[ICC_FETCH] = command_fetch,
+	[ICC_READ] = command_read,
+	[ICC_INJECT] = command_inject,
+	[ICC_ROUTE] = command_route,
+};
+
+static icc_stage_fn *const *const stages[ICC_KINDS] = {
+	[ICC_COMMAND] = command_stage,
+	[ICC_REQUEST] = icc_request_stage,
+	[ICC_RESPONSE] = icc_response_stage,
+};
+
+void icc_xfer_run(struct icc *icc, struct icc_xfer *x)
+{
+	while (x->stage < ICC_STAGES) {
+		const enum icc_stage next = stages[x->kind][x->stage](icc, x);
+
+		if (next == x->stage)
+			break;
+		x->stage = (uint8_t)next;
+	}
+}
+
+void icc_command_run(struct icc *icc, struct icc_xfer *x)
+{
+	icc_xfer_run(icc, x);
+	if (x->stage >= ICC_STAGES)
+		command_left(icc, x);
+}
+
+/* Try again what could not be injected. */
+static bool resume(struct icc *icc, struct icc_xfer *x)
+{
+	const uint32_t fragments = x->command.fragments;
+
+	icc_command_run(icc, x);
+	return x->cq->sending != x || x->command.fragments != fragments;
+}
+
+bool icc_cq_start(struct icc *icc, struct icc_cq *cq)
+{
+	unsigned int started = 0;
+	bool done = false;
+
+	if (cq->sending)
+		done = resume(icc, cq->sending);
+	while (started < ICC_BURST && !cq->sending &&
+	       cq->seq_head - cq->seq_tail < ICC_WINDOW &&
+	       !(cq->status & TOFU_CQ_STATUS_TOQ_EXCEPTION)) {
+		struct icc_xfer *x = &cq->window[cq->seq_head % ICC_WINDOW];
+
+		x->stage = ICC_FETCH;
+		icc_command_run(icc, x);
+		if (x->stage == ICC_FETCH)
+			break;
+		started++;
+	}
+	if (started)
+		icc_cq_publish(cq);
+	return done || started;
+}
