@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tofu-fabric: make the shared file of a machine, and look into one.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/json.h"
+#include "common/table.h"
+#include "fabric/layout.h"
+#include "fabric/process.h"
+
+#define STATUS_FAILED 1
+#define STATUS_USAGE 2
+
+static const char help[] =
+	"usage: tofu-fabric format PATH --shape SHAPE\n"
+	"       tofu-fabric show PATH [--json]\n"
+	"\n"
+	"The shared file by which the nodes of one machine exchange packets.\n"
+	"\n"
+	"format  makes PATH, which must not exist\n"
+	"show    lists the nodes: who they are, and what waits for them\n"
+	"\n"
+	"  -s, --shape SHAPE  nodes: 4, 2x2, 4x3x8 or six sizes 1x1x1x2x3x2\n"
+	"  -j, --json         print JSON\n"
+	"  -h, --help         print this and exit\n";
+
+__attribute__((noreturn)) static void usage(const char *problem)
+{
+	fprintf(stderr, "tofu-fabric: %s; try 'tofu-fabric --help'\n", problem);
+	exit(STATUS_USAGE);
+}
+
+static int failed(const char *path, int err)
+{
+	fprintf(stderr, "tofu-fabric: %s: %s\n", path, strerror(-err));
+	return STATUS_FAILED;
+}
+
+/* ---- format ---- */
+
+static int format(const char *path, const char *text)
+{
+	struct tofu_shape shape;
+	int fd, err;
+
+	if (!text)
+		usage("format wants --shape");
+	if (tofu_shape_parse(text, &shape))
+		usage("that is no shape");
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return failed(path, -errno);
+	err = tofu_fabric_format(fd, &shape);
+	close(fd);
+	if (!err)
+		return EXIT_SUCCESS;
+	unlink(path);
+	return failed(path, err);
+}
+
+/* ---- show ---- */
+
+struct machine {
+	const uint8_t *base;
+	uint32_t nodes;
+	struct tofu_shape shape;
+};
+
+/**
+ * struct report - a node
+ * @state:    "up", "dead" (the process ended without leaving) or "down"
+ * @asleep:   it wants to be woken
+ * @waiting:  bytes in the rings to it, by class
+ */
+struct report {
+	const char *state;
+	uint32_t gen;
+	int pid;
+	bool asleep;
+	uint32_t pieces;
+	uint64_t waiting[TOFU_CLASSES];
+};
+
+static int map_machine(const char *path, struct machine *machine)
+{
+	struct tofu_shm_header header;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *base;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) ||
+	    pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    header.magic != TOFU_SHM_MAGIC ||
+	    header.version != TOFU_SHM_VERSION ||
+	    !header.nodes || header.nodes > TOFU_FABRIC_NODES_MAX ||
+	    tofu_shape_unpack(header.shape, &machine->shape) ||
+	    (uint64_t)st.st_size < tofu_shm_size(header.nodes)) {
+		close(fd);
+		return -EINVAL;
+	}
+	base = mmap(NULL, tofu_shm_size(header.nodes), PROT_READ, MAP_SHARED,
+		    fd, 0);
+	close(fd);
+	if (base == MAP_FAILED)
+		return -errno;
+	machine->base = base;
+	machine->nodes = header.nodes;
+	return 0;
+}
+
+static const char *state_of(const struct tofu_shm_node *entry)
+{
+	int pidfd;
+
+	if (!(entry->life & TOFU_SHM_LIFE_UP))
+		return "down";
+	pidfd = tofu_process_open(entry->pid, entry->start);
+	if (pidfd == -ESRCH)
+		return "dead";
+	if (pidfd >= 0)
+		close(pidfd);
+	return "up";
+}
+
+/* Bytes that are sent and not taken; nothing while a ring is only begun. */
+static uint64_t ring_fill(const struct machine *machine, uint32_t dst,
+			  uint32_t src, enum tofu_class class_)
+{
+	uint64_t index = tofu_shm_ring_index(machine->nodes, dst, src, class_);
+	const struct tofu_shm_ring *ring = (const void *)
+		(machine->base + tofu_shm_ring_offset(machine->nodes, index));
+	uint64_t head = ring->head_conn == ring->conn ? ring->head :
+							ring->start;
+	uint64_t fill = ring->tail - head;
+
+	return fill <= TOFU_SHM_RING ? fill : 0;
+}
+
+static struct report look(const struct machine *machine, uint32_t node)
+{
+	const struct tofu_shm_node *entry = (const void *)
+		(machine->base + tofu_shm_node_offset(node));
+	struct report report = {
+		.state = state_of(entry),
+		.gen = tofu_shm_gen(entry->life),
+		.pid = entry->pid,
+		.asleep = entry->want_wake != 0,
+		.pieces = entry->ram_count,
+	};
+
+	for (int class_ = 0; class_ < TOFU_CLASSES; class_++)
+		for (uint32_t src = 0; src < machine->nodes; src++)
+			report.waiting[class_] +=
+				ring_fill(machine, node, src, class_);
+	return report;
+}
+
+static void shape_text(const struct tofu_shape *shape, char *text, size_t size)
+{
+	snprintf(text, size, "%ux%ux%ux%ux%ux%u", shape->size[TOFU_X],
+		 shape->size[TOFU_Y], shape->size[TOFU_Z], shape->size[TOFU_A],
+		 shape->size[TOFU_B], shape->size[TOFU_C]);
+}
+
+static void show_json(const struct machine *machine)
+{
+	struct tofu_json json = { .out = stdout };
+	char shape[64];
+
+	shape_text(&machine->shape, shape, sizeof(shape));
+	tofu_json_open(&json, NULL, '{');
+	tofu_json_string(&json, "shape", shape);
+	tofu_json_open(&json, "nodes", '[');
+	for (uint32_t n = 0; n < machine->nodes; n++) {
+		struct report report = look(machine, n);
+
+		tofu_json_open(&json, NULL, '{');
+		tofu_json_number(&json, "node", n);
+		tofu_json_string(&json, "state", report.state);
+		tofu_json_number(&json, "generation", report.gen);
+		tofu_json_number(&json, "pid", (uint64_t)report.pid);
+		tofu_json_bool(&json, "asleep", report.asleep);
+		tofu_json_number(&json, "memory_pieces", report.pieces);
+		tofu_json_number(&json, "request_bytes",
+				 report.waiting[TOFU_REQUEST]);
+		tofu_json_number(&json, "response_bytes",
+				 report.waiting[TOFU_RESPONSE]);
+		tofu_json_close(&json, '}');
+	}
+	tofu_json_close(&json, ']');
+	tofu_json_close(&json, '}');
+}
+
+static void show_table(const struct machine *machine)
+{
+	static const struct tofu_column columns[] = {
+		{ "node", 5 },	  { "state", -5 },  { "gen", 5 },
+		{ "pid", 8 },	  { "asleep", -6 }, { "memory", 6 },
+		{ "requests", 9 }, { "responses", 9 },
+	};
+	struct tofu_table table = {
+		.out = stdout,
+		.column = columns,
+		.columns = sizeof(columns) / sizeof(columns[0]),
+	};
+
+	tofu_table_head(&table);
+	for (uint32_t n = 0; n < machine->nodes; n++) {
+		struct report report = look(machine, n);
+
+		tofu_table_cell(&table, "%" PRIu32, n);
+		tofu_table_cell(&table, "%s", report.state);
+		tofu_table_cell(&table, "%" PRIu32, report.gen);
+		tofu_table_cell(&table, "%d", report.pid);
+		tofu_table_cell(&table, "%s", report.asleep ? "yes" : "no");
+		tofu_table_cell(&table, "%" PRIu32, report.pieces);
+		tofu_table_cell(&table, "%" PRIu64,
+				report.waiting[TOFU_REQUEST]);
+		tofu_table_cell(&table, "%" PRIu64,
+				report.waiting[TOFU_RESPONSE]);
+	}
+}
+
+static int show(const char *path, bool json)
+{
+	struct machine machine;
+	int err = map_machine(path, &machine);
+
+	if (err == -EINVAL) {
+		fprintf(stderr, "tofu-fabric: %s is no fabric\n", path);
+		return STATUS_FAILED;
+	}
+	if (err)
+		return failed(path, err);
+	if (json)
+		show_json(&machine);
+	else
+		show_table(&machine);
+	munmap((void *)machine.base, tofu_shm_size(machine.nodes));
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "shape", required_argument, NULL, 's' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const char *shape = NULL;
+	bool json = false;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "s:jh", options, NULL)) >= 0) {
+		switch (option) {
+		case 's':
+			shape = optarg;
+			break;
+		case 'j':
+			json = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return EXIT_SUCCESS;
+		default:
+			return STATUS_USAGE;
+		}
+	}
+	if (argc - optind != 2)
+		usage("what to do, and a path");
+	if (!strcmp(argv[optind], "format"))
+		return format(argv[optind + 1], shape);
+	if (!strcmp(argv[optind], "show"))
+		return show(argv[optind + 1], json);
+	usage("format or show");
+}

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A node: the services that the controller wants, by its home's memory and
+ * the fabric; who makes progress; and how the node's thread goes to sleep.
+ */
+#define _GNU_SOURCE
+#include "fabric/node.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kicks in a row that found nothing, before the processor is given away. */
+#define IDLE_KICKS 4
+
+/* Rounds of bounded work that a kick does; the node's thread does the rest. */
+#define KICK_ROUNDS 16
+
+/* How long the node's thread sleeps while others do its work. */
+#define ASSISTED_MS 1
+
+/* Bytes that an ordered pull holds back when it cannot look at the source. */
+#define BOUNCE 4096
+
+/**
+ * struct tofu_node
+ * @lock:   serialises @fabric and @icc
+ * @again:  somebody found the lock taken: whoever gives it back makes progress
+ * @assists: count of kicks by polls that found nothing
+ * @assists_seen: that count when the node's thread last went to sleep
+ * @idle_kicks: kicks in a row that found nothing
+ * @assist: whether polls shall kick
+ */
+struct tofu_node {
+	struct tofu_fabric *fabric;
+	struct icc *icc;
+	const struct tofu_node_ops *ops;
+	void *home;
+	pthread_mutex_t lock;
+	bool again;
+	unsigned int assists;
+	unsigned int assists_seen;
+	unsigned int idle_kicks;
+	bool assist;
+};
+
+/* ---- The node's memory ---- */
+
+static void written(struct tofu_node *node, uint64_t addr, size_t len)
+{
+	if (node->ops->written)
+		node->ops->written(node->home, addr, len);
+}
+
+/*
+ * What is done with a piece of the node's memory that lies together: @at is
+ * where it is, @done how many bytes came before. Returns 0 or a negative
+ * errno.
+ */
+typedef int (*chunk_fn)(struct tofu_node *node, void *at, size_t len,
+			size_t done, void *arg);
+
+static int for_chunks(struct tofu_node *node, uint64_t addr, size_t len,
+		      bool write, chunk_fn fn, void *arg)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		size_t part = len - done;
+		void *at = node->ops->map(node->home, addr + done, &part,
+					  write);
+		int err;
+
+		if (!at || !part)
+			return -EFAULT;
+		err = fn(node, at, part, done, arg);
+		if (write)
+			written(node, addr + done, part);
+		if (err)
+			return err;
+		done += part;
+	}
+	return 0;
+}
+
+static int read_chunk(struct tofu_node *node, void *at, size_t len, size_t done,
+		      void *buf)
+{
+	(void)node;
+	memcpy((uint8_t *)buf + done, at, len);
+	return 0;
+}
+
+static int host_read(void *host, uint64_t addr, void *buf, size_t len)
+{
+	return for_chunks(host, addr, len, false, read_chunk, buf);
+}
+
+static int write_chunk(struct tofu_node *node, void *at, size_t len,
+		       size_t done, void *buf)
+{
+	(void)node;
+	memcpy(at, (const uint8_t *)buf + done, len);
+	return 0;
+}
+
+static int host_write(void *host, uint64_t addr, const void *buf, size_t len)
+{
+	return for_chunks(host, addr, len, true, write_chunk, (void *)buf);
+}
+
+/* A processor that sees a byte sees all those before it. */
+static void copy_ascending(uint8_t *to, const uint8_t *from, size_t len)
+{
+	uint64_t word;
+
+	for (; len && (uintptr_t)to % sizeof(word); len--)
+		__atomic_store_n(to++, *from++, __ATOMIC_RELEASE);
+	for (; len >= sizeof(word); len -= sizeof(word)) {
+		memcpy(&word, from, sizeof(word));
+		__atomic_store_n((uint64_t *)(void *)to, word,
+				 __ATOMIC_RELEASE);
+		to += sizeof(word);
+		from += sizeof(word);
+	}
+	for (; len; len--)
+		__atomic_store_n(to++, *from++, __ATOMIC_RELEASE);
+}
+
+static int write_chunk_ordered(struct tofu_node *node, void *at, size_t len,
+			       size_t done, void *buf)
+{
+	(void)node;
+	copy_ascending(at, (const uint8_t *)buf + done, len);
+	return 0;
+}
+
+static int host_write_ordered(void *host, uint64_t addr, const void *buf,
+			      size_t len)
+{
+	return for_chunks(host, addr, len, true, write_chunk_ordered,
+			  (void *)buf);
+}
+
+/* A whole aligned word for an atomic access, or NULL. */
+static void *map_word(struct tofu_node *node, uint64_t addr, size_t size)
+{
+	size_t len = size;
+	void *at = node->ops->map(node->home, addr, &len, true);
+
+	return at && len >= size && (uintptr_t)at % size == 0 ? at : NULL;
+}
+
+static int host_store64(void *host, uint64_t addr, uint64_t value)
+{
+	uint64_t *word = map_word(host, addr, sizeof(*word));
+
+	if (!word)
+		return -EFAULT;
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	written(host, addr, sizeof(*word));
+	return 0;
+}
+
+/* Whether @op is known; if so it is done, and @old the value before. */
+#define DEFINE_ARMW(name, type)                                                \
+	static bool name(type *word, enum tofu_armw_op op, type operand,      \
+			 type compare, uint64_t *old)                          \
+	{                                                                      \
+		switch (op) {                                                  \
+		case TOFU_ARMW_CSWAP:                                          \
+			__atomic_compare_exchange_n(word, &compare, operand,   \
+						    false, __ATOMIC_SEQ_CST,   \
+						    __ATOMIC_SEQ_CST);         \
+			*old = compare;                                        \
+			return true;                                           \
+		case TOFU_ARMW_SWAP:                                           \
+			*old = __atomic_exchange_n(word, operand,              \
+						   __ATOMIC_SEQ_CST);          \
+			return true;                                           \
+		case TOFU_ARMW_ADD:                                            \
+			*old = __atomic_fetch_add(word, operand,               \
+						  __ATOMIC_SEQ_CST);           \
+			return true;                                           \
+		case TOFU_ARMW_XOR:                                            \
+			*old = __atomic_fetch_xor(word, operand,               \
+						  __ATOMIC_SEQ_CST);           \
+			return true;                                           \
+		case TOFU_ARMW_AND:                                            \
+			*old = __atomic_fetch_and(word, operand,               \
+						  __ATOMIC_SEQ_CST);           \
+			return true;                                           \
+		case TOFU_ARMW_OR:                                             \
+			*old = __atomic_fetch_or(word, operand,                \
+						 __ATOMIC_SEQ_CST);            \
+			return true;                                           \
+		default:                                                       \
+			return false;                                          \
+		}                                                              \
+	}
+
+DEFINE_ARMW(armw32, uint32_t)
+DEFINE_ARMW(armw64, uint64_t)
+
+static int host_armw(void *host, uint64_t addr, unsigned int size,
+		     enum tofu_armw_op op, uint64_t operand, uint64_t compare,
+		     uint64_t *old)
+{
+	void *word;
+	bool known;
+
+	if (size != sizeof(uint32_t) && size != sizeof(uint64_t))
+		return -EINVAL;
+	word = map_word(host, addr, size);
+	if (!word)
+		return -EFAULT;
+	known = size == sizeof(uint32_t) ?
+			armw32(word, op, (uint32_t)operand, (uint32_t)compare,
+			       old) :
+			armw64(word, op, operand, compare, old);
+	if (!known)
+		return -EINVAL;
+	written(host, addr, size);
+	return 0;
+}
+
+/* ---- Another node's memory ---- */
+
+struct pull {
+	uint32_t node;
+	uint64_t src;
+};
+
+/* The one memcpy of a transfer: from the peer's memory into the own. */
+static int pull_chunk(struct tofu_node *node, void *at, size_t len, size_t done,
+		      void *arg)
+{
+	const struct pull *pull = arg;
+
+	return tofu_fabric_read(node->fabric, pull->node, pull->src + done, at,
+				len);
+}
+
+/* Ordered, a process' memory is copied twice: the kernel promises no order. */
+static int pull_chunk_ordered(struct tofu_node *node, void *at, size_t len,
+			      size_t done, void *arg)
+{
+	const struct pull *pull = arg;
+	uint8_t bounce[BOUNCE], *to = at;
+	uint64_t src = pull->src + done;
+
+	while (len) {
+		size_t part = len;
+		const void *from = tofu_fabric_peer(node->fabric, pull->node,
+						    src, &part);
+		int err;
+
+		if (!from) {
+			part = len < BOUNCE ? len : BOUNCE;
+			err = tofu_fabric_read(node->fabric, pull->node, src,
+					       bounce, part);
+			if (err)
+				return err;
+			from = bounce;
+		}
+		copy_ascending(to, from, part);
+		to += part;
+		src += part;
+		len -= part;
+	}
+	return 0;
+}
+
+/* The loopback way: both sides are the home's memory, a page or so a time. */
+static int pull_own(struct tofu_node *node, uint64_t src, uint64_t dst,
+		    size_t len, chunk_fn write_fn)
+{
+	while (len) {
+		size_t part = len;
+		void *from = node->ops->map(node->home, src, &part, false);
+		int err;
+
+		if (!from || !part)
+			return -EFAULT;
+		err = for_chunks(node, dst, part, true, write_fn, from);
+		if (err)
+			return err;
+		src += part;
+		dst += part;
+		len -= part;
+	}
+	return 0;
+}
+
+static void misuse(void *host, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void misuse(void *host, const char *format, ...)
+{
+	struct tofu_node *node = host;
+	va_list args;
+
+	va_start(args, format);
+	node->ops->misuse(node->home, format, args);
+	va_end(args);
+}
+
+static int pull_peer(struct tofu_node *node, struct pull *pull, uint64_t dst,
+		     size_t len, chunk_fn fn)
+{
+	int err = for_chunks(node, dst, len, true, fn, pull);
+
+	if (err != -EPERM)
+		return err;
+	misuse(node,
+	       "the system forbids to read the memory of node %u: see kernel.yama.ptrace_scope",
+	       pull->node);
+	return -EHOSTDOWN;
+}
+
+static int host_pull(void *host, uint32_t from, uint64_t src, uint64_t dst,
+		     size_t len)
+{
+	struct tofu_node *node = host;
+	struct pull pull = { from, src };
+
+	if (from == tofu_fabric_node(node->fabric))
+		return pull_own(node, src, dst, len, write_chunk);
+	return pull_peer(node, &pull, dst, len, pull_chunk);
+}
+
+static int host_pull_ordered(void *host, uint32_t from, uint64_t src,
+			     uint64_t dst, size_t len)
+{
+	struct tofu_node *node = host;
+	struct pull pull = { from, src };
+
+	if (from == tofu_fabric_node(node->fabric))
+		return pull_own(node, src, dst, len, write_chunk_ordered);
+	return pull_peer(node, &pull, dst, len, pull_chunk_ordered);
+}
+
+/* ---- The fabric and the home, as the controller sees them ---- */
+
+static struct tofu_packet *host_tx_begin(void *host, uint32_t node,
+					 enum tofu_class class_, size_t payload,
+					 int *err)
+{
+	return tofu_fabric_tx_begin(((struct tofu_node *)host)->fabric, node,
+				    class_, payload, err);
+}
+
+static void host_tx_commit(void *host)
+{
+	tofu_fabric_tx_commit(((struct tofu_node *)host)->fabric);
+}
+
+static bool host_tx_room(void *host, uint32_t node, enum tofu_class class_)
+{
+	return tofu_fabric_tx_room(((struct tofu_node *)host)->fabric, node,
+				   class_);
+}
+
+static void host_fence_begin(void *host)
+{
+	tofu_fabric_fence_begin(((struct tofu_node *)host)->fabric);
+}
+
+static bool host_fence_done(void *host)
+{
+	return tofu_fabric_fence_done(((struct tofu_node *)host)->fabric);
+}
+
+static void host_irq(void *host, unsigned int vector)
+{
+	struct tofu_node *node = host;
+
+	node->ops->irq(node->home, vector);
+}
+
+static const struct icc_host_ops host_ops = {
+	.read = host_read,
+	.write = host_write,
+	.write_ordered = host_write_ordered,
+	.store64 = host_store64,
+	.armw = host_armw,
+	.pull = host_pull,
+	.pull_ordered = host_pull_ordered,
+	.tx_begin = host_tx_begin,
+	.tx_commit = host_tx_commit,
+	.tx_room = host_tx_room,
+	.fence_begin = host_fence_begin,
+	.fence_done = host_fence_done,
+	.irq = host_irq,
+	.misuse = misuse,
+};
+
+static int packet(void *ctx, const struct tofu_packet *pkt, const void *payload)
+{
+	return icc_receive(((struct tofu_node *)ctx)->icc, pkt, payload);
+}
+
+static void peer_down(void *ctx, uint32_t node)
+{
+	icc_peer_down(((struct tofu_node *)ctx)->icc, node);
+}
+
+static const struct tofu_fabric_handler handler = { packet, peer_down };
+
+/* ---- Life ---- */
+
+static uint32_t awake_mask(const struct tofu_node *node)
+{
+	return node->assist ? TOFU_NEED_KICK_POLL : 0;
+}
+
+static int create_icc(struct tofu_node *node,
+		      const struct tofu_node_params *params)
+{
+	const struct icc_params icc = {
+		.tnis = params->tnis,
+		.shape = *tofu_fabric_shape(node->fabric),
+		.node = tofu_fabric_node(node->fabric),
+		.pages = params->pages,
+		.ram_pages = params->ram_pages,
+		.inline_max = params->inline_max,
+		.ops = &host_ops,
+		.host = node,
+	};
+
+	node->icc = icc_create(&icc);
+	if (!node->icc)
+		return -errno;
+	icc_need_kick(node->icc, awake_mask(node) | TOFU_NEED_KICK_TAIL);
+	return 0;
+}
+
+int tofu_node_create(const struct tofu_node_params *params, char **why,
+		     struct tofu_node **node)
+{
+	struct tofu_node *new = calloc(1, sizeof(*new));
+	int err;
+
+	if (!new) {
+		err = -ENOMEM;
+		goto err_why;
+	}
+	new->ops = params->ops;
+	new->home = params->home;
+	new->assist = params->assist;
+	err = tofu_fabric_attach(params->fabric, params->node, why,
+				 &new->fabric);
+	if (err)
+		goto err_free;
+	err = create_icc(new, params);
+	if (err)
+		goto err_fabric;
+	pthread_mutex_init(&new->lock, NULL);
+	*node = new;
+	return 0;
+
+err_fabric:
+	tofu_fabric_detach(new->fabric);
+	free(new);
+err_why:
+	if (why && asprintf(why, "cannot make a controller: %s",
+			    strerror(-err)) < 0)
+		*why = NULL;
+	return err;
+err_free:
+	free(new);
+	return err;
+}
+
+void tofu_node_destroy(struct tofu_node *node)
+{
+	icc_destroy(node->icc);
+	tofu_fabric_detach(node->fabric);
+	pthread_mutex_destroy(&node->lock);
+	free(node);
+}
+
+struct icc *tofu_node_icc(struct tofu_node *node)
+{
+	return node->icc;
+}
+
+struct tofu_fabric *tofu_node_fabric(struct tofu_node *node)
+{
+	return node->fabric;
+}
+
+int tofu_node_fd(const struct tofu_node *node)
+{
+	return tofu_fabric_fd(node->fabric);
+}
+
+/* ---- Progress ---- */
+
+bool tofu_node_progress(struct tofu_node *node)
+{
+	bool work = tofu_fabric_poll(node->fabric, &handler, node);
+
+	return icc_progress(node->icc) || work;
+}
+
+/* As far as a kick goes; what is left is the node's thread's. */
+static bool progress_rounds(struct tofu_node *node)
+{
+	int round = 0;
+
+	while (round < KICK_ROUNDS && tofu_node_progress(node))
+		round++;
+	if (round == KICK_ROUNDS)
+		tofu_fabric_wake(node->fabric);
+	return round > 0;
+}
+
+void tofu_node_lock(struct tofu_node *node)
+{
+	pthread_mutex_lock(&node->lock);
+}
+
+/*
+ * Who finds the lock taken sets again, then tries once more; who gives it
+ * back looks at again after that. With a full fence in between on both sides,
+ * one of them sees the other, and the kick is not missed.
+ */
+void tofu_node_unlock(struct tofu_node *node)
+{
+	for (;;) {
+		pthread_mutex_unlock(&node->lock);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&node->again, __ATOMIC_RELAXED) ||
+		    pthread_mutex_trylock(&node->lock))
+			return;
+		if (__atomic_exchange_n(&node->again, false, __ATOMIC_SEQ_CST))
+			progress_rounds(node);
+	}
+}
+
+static bool try_progress(struct tofu_node *node)
+{
+	bool work;
+
+	if (pthread_mutex_trylock(&node->lock)) {
+		__atomic_store_n(&node->again, true, __ATOMIC_SEQ_CST);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (pthread_mutex_trylock(&node->lock))
+			return false;
+		/* Exchanged, to see what came before the kick it was set for. */
+		(void)__atomic_exchange_n(&node->again, false,
+					  __ATOMIC_SEQ_CST);
+	}
+	work = progress_rounds(node);
+	tofu_node_unlock(node);
+	return work;
+}
+
+bool tofu_node_kick(struct tofu_node *node, bool poll)
+{
+	bool work;
+
+	if (poll)
+		__atomic_fetch_add(&node->assists, 1, __ATOMIC_RELAXED);
+	work = try_progress(node);
+	if (work || !poll)
+		__atomic_store_n(&node->idle_kicks, 0, __ATOMIC_RELAXED);
+	/* Whoever has what this one polls for may need the processor. */
+	else if (__atomic_add_fetch(&node->idle_kicks, 1, __ATOMIC_RELAXED) >=
+		 IDLE_KICKS)
+		sched_yield();
+	return work;
+}
+
+/* ---- Sleeping ---- */
+
+/* Whether a poll has kicked since the node's thread last went to sleep. */
+static bool assisted(struct tofu_node *node)
+{
+	unsigned int assists = __atomic_load_n(&node->assists,
+					       __ATOMIC_RELAXED);
+	bool seen = node->assist && assists != node->assists_seen;
+
+	node->assists_seen = assists;
+	return seen;
+}
+
+static void set_awake(struct tofu_node *node)
+{
+	icc_need_kick(node->icc, awake_mask(node));
+	tofu_fabric_want_wake(node->fabric, false);
+}
+
+int tofu_node_sleep(struct tofu_node *node)
+{
+	int timeout;
+
+	tofu_node_lock(node);
+	timeout = assisted(node) ? ASSISTED_MS : -1;
+	icc_need_kick(node->icc, awake_mask(node) | TOFU_NEED_KICK_TAIL);
+	tofu_fabric_want_wake(node->fabric, timeout < 0);
+	/*
+	 * A post or a packet that came before the words above were seen is
+	 * found here; one after them kicks or wakes.
+	 */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (tofu_node_progress(node)) {
+		set_awake(node);
+		timeout = 0;
+	}
+	tofu_node_unlock(node);
+	return timeout;
+}
+
+void tofu_node_awake(struct tofu_node *node)
+{
+	tofu_node_lock(node);
+	tofu_fabric_fd_ack(node->fabric);
+	set_awake(node);
+	tofu_node_unlock(node);
+}
