@@ -27,6 +27,20 @@ static struct {
 	char scratch[4096 + 8];
 } incoming = { .fd = -1 };
 
+/* A file may come with a folder of its own. */
+static void make_folder_of(const char *path)
+{
+	char folder[sizeof(incoming.path)];
+	char *slash;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	if (!slash || slash == folder)
+		return;
+	*slash = '\0';
+	mkdir(folder, 0755);
+}
+
 static void file_open(const uint8_t *payload, size_t length)
 {
 	uint32_t mode;
@@ -40,6 +54,7 @@ static void file_open(const uint8_t *payload, size_t length)
 	memcpy(&mode, payload, sizeof(mode));
 	memcpy(incoming.path, payload + sizeof(mode), length - sizeof(mode));
 	incoming.path[length - sizeof(mode)] = '\0';
+	make_folder_of(incoming.path);
 	/* A program that is running cannot be written, its name can be replaced. */
 	snprintf(incoming.scratch, sizeof(incoming.scratch), "%s.new", incoming.path);
 	incoming.fd = open(incoming.scratch, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -26,13 +26,19 @@ _DECOMPRESSORS = [
 
 
 def headers(abi=None):
-    """The folder of installed kernel headers: of `abi`, or the newest."""
-    pattern = f"linux-headers-{abi or '*-amd64'}"
-    found = [p for p in pathlib.Path("/usr/src").glob(pattern)
-             if not re.search(r"-(cloud|rt)-", p.name)]
-    if not found:
-        raise BuildError(f"no /usr/src/{pattern}; run scripts/setup guest")
-    return max(found, key=lambda p: [int(n) for n in re.findall(r"\d+", p.name)])
+    """The folder of installed kernel headers: of `abi`, or of the release's kernel."""
+    if not abi:
+        # Headers of other kernels may be installed besides.
+        query = subprocess.run(["dpkg-query", "-W", "-f", "${Depends}", "linux-headers-amd64"],
+                               capture_output=True, text=True, check=False)
+        match = re.search(r"linux-headers-(\S+-amd64)", query.stdout)
+        if not match:
+            raise BuildError("linux-headers-amd64 is not installed; run scripts/setup guest")
+        abi = match[1]
+    folder = pathlib.Path(f"/usr/src/linux-headers-{abi}")
+    if not folder.is_dir():
+        raise BuildError(f"no {folder}; install linux-headers-{abi}")
+    return folder
 
 
 class Kernel:
@@ -71,7 +77,7 @@ class Kernel:
         deb.unlink()
 
     def modules(self, names):
-        """Paths of the modules and of what they need, in load order."""
+        """(name, content) of the modules and of what they need, in load order."""
         needs = {}
         for line in (self.folder / "modules/modules.dep").read_text("ascii").splitlines():
             path, _, rest = line.partition(":")
@@ -90,11 +96,18 @@ class Kernel:
             for item in [*reversed(rest), path]:
                 if item not in order:
                     order.append(item)
-        return [self.folder / "modules" / item for item in order]
+        return [(f"{_module_name(item)}.ko", _module_content(self.folder / "modules" / item))
+                for item in order]
 
 
 def _module_name(path):
-    return pathlib.Path(path).name.removesuffix(".ko").replace("-", "_")
+    return pathlib.Path(path).name.partition(".ko")[0].replace("-", "_")
+
+
+def _module_content(path):
+    """A module as the guest's insmod takes it: not compressed."""
+    data = path.read_bytes()
+    return lzma.decompress(data) if path.suffix == ".xz" else data
 
 
 def extract(image):

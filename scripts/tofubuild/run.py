@@ -58,7 +58,7 @@ def _run_ninja(command, out, cwd, env):
 
 def _tail(log, lines=25):
     with open(log, encoding="utf-8", errors="replace") as file:
-        text = file.read().splitlines()
+        text = [line[:240] for line in file.read().splitlines()]
     # A compiler's message may stand far above the last line of the log.
     failed = [i for i, line in enumerate(text) if line.startswith("FAILED:")]
     if failed:

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""`up`: starts a supervisor and follows the boot of its nodes."""
+
+import contextlib
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from . import host, shape, wire
+from .errors import ClusterError
+
+# How long after a Ctrl-C the supervisor may take to end everything.
+END_SECONDS = 15
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def log_dir(args):
+    return (args.log_dir or host.BUILD / "cluster" / args.name).absolute()
+
+
+def configuration(args):
+    """All that the supervisor has to know, found out before it starts."""
+    wire.address(args.name)
+    axes = shape.choose(args.shape, args.nodes)
+    qemu = args.qemu or host.qemu()
+    image = host.guest(args.guest_arg)
+    accel = host.accel(qemu, image, args.accel)
+    folder = log_dir(args)
+    return {
+        "name": args.name, "axes": axes, "accel": accel, "memory": args.memory,
+        "tnis": args.tnis, "qemu": str(qemu), "image": str(image),
+        "fabric_tool": host.fabric_tool(),
+        "tsc_khz": host.tsc_khz() if accel == "tcg" else None,
+        "kernel_args": args.kernel_args, "qemu_args": args.qemu_args,
+        "node_args": args.node_arg, "boot_timeout": args.boot_timeout,
+        "log_dir": str(folder),
+    }
+
+
+def _is_up(name):
+    try:
+        wire.Connection.open(name).close()
+    except ClusterError:
+        return False
+    return True
+
+
+def _spawn(config):
+    """The supervisor, and our end of the connection that it lives by until `up`."""
+    ours, theirs = socket.socketpair()
+    folder = pathlib.Path(config["log_dir"])
+    folder.mkdir(parents=True, exist_ok=True)
+    with theirs, open(folder / "supervisor.log", "wb") as log:
+        subprocess.Popen([sys.executable, host.TOP / "scripts/tofu-cluster",
+                          "--supervise", str(theirs.fileno())],
+                         stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
+                         pass_fds=[theirs.fileno()], start_new_session=True)
+    connection = wire.Connection(ours)
+    connection.send(config)
+    return connection
+
+
+def _report(message, config):
+    """One event of the boot; returns True when the cluster is up."""
+    event = message["event"]
+    if event == "booting":
+        say(f"  node {message['node']}: booting")
+    elif event == "ready":
+        say(f"  node {message['node']}: agent ready after {message['seconds']:.1f} s")
+    elif event == "failed":
+        console = "".join(f"\n    | {line}" for line in message["console"])
+        raise ClusterError(f"{message['error']}{console}\n(logs: {config['log_dir']})")
+    return event == "up"
+
+
+def _abandon(connection):
+    """Our end is closed for writing: the supervisor ends, then closes its own."""
+    with contextlib.suppress(OSError):
+        connection.sock.shutdown(socket.SHUT_WR)
+    deadline = time.monotonic() + END_SECONDS
+    while time.monotonic() < deadline:
+        if not select.select([connection.sock], [], [], 1)[0]:
+            continue
+        with contextlib.suppress(OSError):
+            if connection.sock.recv(1 << 16):
+                continue
+        break
+
+
+def up(args):
+    if _is_up(args.name):
+        raise ClusterError(f"cluster '{args.name}' is up already; "
+                           "take it down or use another --name")
+    config = configuration(args)
+    began = time.monotonic()
+    connection = _spawn(config)
+    try:
+        while True:
+            message, _ = connection.receive()
+            if message is None:
+                log = pathlib.Path(config["log_dir"], "supervisor.log")
+                raise ClusterError(f"the supervisor ended:\n{log.read_text()}")
+            if _report(message, config):
+                break
+    except BaseException:
+        # A second Ctrl-C must not cut the cleaning short.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _abandon(connection)
+        raise
+    connection.close()
+    say(f"cluster '{args.name}': {shape.count(config['axes'])} nodes as "
+        f"{shape.text(config['axes'])}, {config['accel']}, "
+        f"up after {time.monotonic() - began:.1f} s")
+    return 0
+
+
+def kill(args):
+    connection = wire.Connection.open(args.name, timeout=30)
+    connection.request({"op": "kill", "node": args.node})
+    return 0
+
+
+def start(args):
+    connection = wire.Connection.open(args.name, timeout=args.boot_timeout + 30)
+    answer = connection.request({"op": "start", "node": args.node})
+    say(f"  node {args.node}: agent ready after {answer['seconds']:.1f} s")
+    return 0
+
+
+def down(args):
+    try:
+        connection = wire.Connection.open(args.name, timeout=30)
+    except ClusterError as error:
+        say(f"{error}")
+        return 0
+    connection.request({"op": "down"})
+    # The name is free again when the supervisor has gone.
+    deadline = time.monotonic() + END_SECONDS
+    while _is_up(args.name):
+        if time.monotonic() > deadline:
+            raise ClusterError("the supervisor does not end")
+        time.sleep(0.02)
+    return 0
+
+
+def environment_of(words):
+    """--env NAME=VALUE, or NAME for the value here."""
+    env = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        env[name] = value if equals else os.environ.get(name, "")
+    return env

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: MIT
+"""One virtual machine: its QEMU, its console, its agent."""
+
+import asyncio
+import collections
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import time
+
+from . import agent
+from .errors import ClusterError
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG = 1
+CONSOLE_TAIL = 40
+# A command that takes no output for so long is given up.
+STALL_SECONDS = 60
+FILE_SECONDS = 60
+
+
+def _die_with(parent):
+    """In the child: whatever ends the supervisor ends QEMU too."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+class Job:
+    """A program in a guest; `sink` is called with its output and its end."""
+
+    def __init__(self, number, sink):
+        self.number = number
+        self.sink = sink
+
+
+class Node:
+    """A virtual machine that can be started, killed and started again.
+
+    States: down, booting, ready, dead (QEMU ended by itself or was killed),
+    failed (it did not come up).
+    """
+
+    def __init__(self, number, command, pass_fds, log_dir):
+        self.number = number
+        self.state = "down"
+        self.trouble = ""
+        self.pid = None
+        self.began = 0.0
+        self.boot_seconds = None
+        self._command = command
+        self._pass_fds = pass_fds
+        self._log_dir = log_dir
+        self._process = None
+        self._tasks = []
+        self._writer = None
+        self._jobs = {}
+        self._next_job = 1
+        self._file_lock = asyncio.Lock()
+        self._file_done = None
+        self._ready = None
+        self._console = collections.deque(maxlen=CONSOLE_TAIL)
+
+    async def start(self, timeout):
+        """Boot, and wait for the agent; raises ClusterError when it does not come."""
+        if self._process:
+            raise ClusterError(f"node {self.number} is {self.state}")
+        self.state, self.trouble, self.boot_seconds = "booting", "", None
+        self.began = time.monotonic()
+        self._ready = asyncio.get_running_loop().create_future()
+        await self._spawn()
+        try:
+            await asyncio.wait_for(asyncio.shield(self._ready), timeout)
+        except asyncio.TimeoutError:
+            self.trouble = f"no agent after {timeout} s"
+        if self.trouble:
+            await self.kill()
+            self.state = "failed"
+            raise ClusterError(f"node {self.number}: {self.trouble}")
+        self.boot_seconds = time.monotonic() - self.began
+        self.state = "ready"
+
+    async def _spawn(self):
+        console, console_guest = socket.socketpair()
+        port, port_guest = socket.socketpair()
+        self._console.clear()
+        parent = os.getpid()
+        with console_guest, port_guest, \
+                open(self._log_dir / f"node{self.number}.qemu.log", "wb") as errors:
+            fds = (console_guest.fileno(), port_guest.fileno())
+            self._process = subprocess.Popen(
+                self._command(self.number, *fds), stdin=subprocess.DEVNULL,
+                stdout=errors, stderr=errors, pass_fds=(*fds, *self._pass_fds),
+                start_new_session=True, preexec_fn=lambda: _die_with(parent))
+        self.pid = self._process.pid
+        reader, self._writer = await asyncio.open_connection(sock=port)
+        lines, _ = await asyncio.open_connection(sock=console)
+        self._tasks = [asyncio.create_task(self._read_agent(reader)),
+                       asyncio.create_task(self._read_console(lines))]
+
+    async def _read_console(self, reader):
+        line = b""
+        with open(self._log_dir / f"node{self.number}.console", "wb", buffering=0) as log:
+            while data := await reader.read(1 << 16):
+                log.write(data)
+                *whole, line = (line + data)[-65536:].split(b"\n")
+                self._console.extend(w.decode(errors="replace").rstrip() for w in whole)
+
+    async def _read_agent(self, reader):
+        try:
+            while True:
+                await self._frame(*await agent.receive(reader))
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            await self._lost(error)
+
+    async def _frame(self, kind, number, payload):
+        job = self._jobs.get(number)
+        if kind == agent.HELLO:
+            version, trouble = agent.hello(payload)
+            if version != agent.VERSION:
+                trouble = f"the guest's agent speaks version {version}, not {agent.VERSION}"
+            self.trouble = trouble.strip()
+            if not self._ready.done():
+                self._ready.set_result(None)
+        elif kind in (agent.STDOUT, agent.STDERR) and job:
+            await self._deliver(job, kind, payload)
+        elif kind == agent.EXIT and job:
+            del self._jobs[number]
+            await self._deliver(job, kind, payload)
+        elif kind == agent.FILE_DONE and self._file_done and not self._file_done.done():
+            self._file_done.set_result(agent.number(payload))
+
+    async def _deliver(self, job, kind, payload):
+        # Waiting here is what slows a program down whose output nobody takes.
+        with contextlib.suppress(asyncio.TimeoutError, ConnectionError):
+            await asyncio.wait_for(job.sink(self.number, kind, payload), STALL_SECONDS)
+
+    async def _lost(self, error):
+        """The agent's port has closed: QEMU has ended, or is about to."""
+        if self.state in ("booting", "ready"):
+            self.trouble = f"QEMU ended ({error})" if self.state == "booting" else ""
+            self.state = "dead"
+        if self._ready and not self._ready.done():
+            self._ready.set_result(None)
+        if self._file_done and not self._file_done.done():
+            self._file_done.set_exception(ClusterError(f"node {self.number} has gone"))
+        jobs, self._jobs = self._jobs, {}
+        for job in jobs.values():
+            await self._deliver(job, None, b"")
+        await self._collect()
+
+    async def _collect(self):
+        """Wait for QEMU's end, killing it if it lingers."""
+        process, self._process = self._process, None
+        if not process:
+            return
+        process.kill()
+        await asyncio.get_running_loop().run_in_executor(None, process.wait)
+        self.pid = None
+        if self._writer:
+            self._writer.close()
+
+    async def kill(self):
+        """End QEMU at once, as a power failure would."""
+        if not self._process:
+            return
+        if self.state in ("booting", "ready"):
+            self.state = "dead"
+        self._process.kill()
+        await asyncio.wait(self._tasks, timeout=10)
+        await self._collect()
+
+    def console_tail(self):
+        """The last lines of the console and of QEMU's own messages."""
+        path = self._log_dir / f"node{self.number}.qemu.log"
+        messages = path.read_text(errors="replace").splitlines() if path.exists() else []
+        return [*messages[-10:], *self._console]
+
+    def require_ready(self):
+        if self.state != "ready":
+            raise ClusterError(f"node {self.number} is {self.state}")
+
+    def _send(self, kind, job, payload=b""):
+        self._writer.write(agent.frame(kind, job, payload))
+
+    async def execute(self, sink, argv, env, cwd, size=None):
+        """Start a program; its output and end go to `sink`."""
+        self.require_ready()
+        while self._next_job in self._jobs:
+            self._next_job = self._next_job % 65535 + 1
+        job = Job(self._next_job, sink)
+        self._next_job = self._next_job % 65535 + 1
+        self._jobs[job.number] = job
+        self._send(agent.EXEC, job.number, agent.exec_payload(argv, env, cwd, size))
+        await self._writer.drain()
+        return job
+
+    def runs(self, job):
+        return self._jobs.get(job.number) is job
+
+    def tell(self, job, kind, payload=b""):
+        """STDIN, RESIZE or SIGNAL for a job, if it still runs."""
+        if self.runs(job):
+            self._send(kind, job.number, payload)
+
+    async def upload(self, path, mode, data):
+        """Write a file in the guest."""
+        self.require_ready()
+        async with self._file_lock:
+            self._file_done = asyncio.get_running_loop().create_future()
+            self._send(agent.FILE_OPEN, 0, mode.to_bytes(4, "little") + path.encode())
+            for at in range(0, len(data), agent.PAYLOAD_MAX):
+                self._send(agent.FILE_DATA, 0, data[at:at + agent.PAYLOAD_MAX])
+                await self._writer.drain()
+            self._send(agent.FILE_CLOSE, 0)
+            try:
+                error = await asyncio.wait_for(self._file_done, FILE_SECONDS)
+            except asyncio.TimeoutError:
+                raise ClusterError(f"node {self.number} does not take {path}") from None
+        if error:
+            raise ClusterError(f"node {self.number}: {path}: {os.strerror(error)}")

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""`status` and `logs`."""
+
+import json
+import pathlib
+import sys
+import time
+
+from . import wire
+from .errors import ClusterError
+
+POLL_SECONDS = 0.2
+
+
+def status(args):
+    connection = wire.Connection.open(args.name)
+    answer = connection.request({"op": "status"})
+    if args.json:
+        print(json.dumps(answer, indent=2))
+        return 0
+    print(f"cluster '{answer['name']}': {answer['shape']}, {answer['accel']}, "
+          f"{answer['memory']} MiB a node, {answer['tnis']} TNIs, "
+          f"supervisor {answer['pid']}")
+    print("node  state    pid      coordinates   boot     uptime")
+    for node in answer["nodes"]:
+        place = ",".join(map(str, node["coordinates"]))
+        boot = f"{node['boot_seconds']:.1f} s" if node["boot_seconds"] else "-"
+        uptime = f"{node['uptime']:.0f} s" if node["uptime"] is not None else "-"
+        print(f"{node['node']:4}  {node['state']:7}  {node['pid'] or '-':<7}  "
+              f"{place:12}  {boot:7}  {uptime}")
+    return 0
+
+
+def _folder(args):
+    """Where the consoles are: of the cluster that is up, else of the last one."""
+    try:
+        answer = wire.Connection.open(args.name).request({"op": "status"})
+        return pathlib.Path(answer["log_dir"])
+    except ClusterError:
+        if args.log_dir.is_dir():
+            return args.log_dir
+        raise
+
+
+def logs(args):
+    pattern = "*" if args.node is None else str(args.node)
+    paths = sorted(_folder(args).glob(f"node{pattern}.console"),
+                   key=lambda p: int("".join(filter(str.isdigit, p.name))))
+    if not paths:
+        raise ClusterError("no console log")
+    files = []
+    for path in paths:
+        number = "".join(filter(str.isdigit, path.name))
+        files.append((f"[{number}] " if len(paths) > 1 else "", open(path, "rb")))
+    while True:
+        for prefix, file in files:
+            for line in file.readlines():
+                text = line.decode(errors="replace").rstrip("\r\n")
+                print(f"{prefix}{text}")
+        sys.stdout.flush()
+        if not args.follow:
+            return 0
+        time.sleep(POLL_SECONDS)
