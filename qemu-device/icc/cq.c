@@ -196,7 +196,7 @@ void icc_cq_retire(struct icc *icc, struct icc_cq *cq)
 {
 	while (cq->seq_tail != cq->seq_head) {
 		const struct icc_xfer *x =
-			&cq->window[cq->seq_tail % ICC_WINDOW];
+			&cq->window[cq->seq_tail % TOFU_WINDOW];
 		const bool tcq_error = icc_status_of_tcq(x->status);
 
 		if (x->stage != ICC_ENDED)

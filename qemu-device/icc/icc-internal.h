@@ -22,7 +22,6 @@
 TOFU_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	    "the model runs on little-endian hosts");
 
-#define ICC_WINDOW 64 /* commands of a CQ that are under way */
 #define ICC_BURST 16 /* commands that a CQ starts in one icc_progress() */
 #define ICC_FRAGMENTS_MAX 128 /* of one command */
 #define ICC_SETTINGS ((TOFU_CQ_GPID - TOFU_CQ_TOQ_BASE) / 8 + 1)
@@ -189,7 +188,7 @@ struct icc_ring {
  * @setting:   registers TOFU_CQ_TOQ_BASE … TOFU_CQ_GPID
  * @armed, @cause: TOFU_CQ_IRQ_*
  * @counter:   TOFU_CQ_COUNTER()
- * @window:    the command with number n is in slot n mod ICC_WINDOW
+ * @window:    the command with number n is in slot n mod TOFU_WINDOW
  * @seq_head:  number of the next command
  * @seq_tail:  number of the oldest command under way
  * @sending:   the command that has not been injected completely; none is
@@ -216,7 +215,7 @@ struct icc_cq {
 	uint64_t flush_seq;
 	uint64_t flush_fence;
 	uint64_t setting[ICC_SETTINGS];
-	struct icc_xfer window[ICC_WINDOW];
+	struct icc_xfer window[TOFU_WINDOW];
 	struct icc_outbox out;
 };
 

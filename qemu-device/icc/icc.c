@@ -26,7 +26,7 @@ static void cq_init(struct icc *icc, unsigned int t, unsigned int c)
 	cq->tni = (uint8_t)t;
 	cq->cq = (uint8_t)c;
 	cq->page = (struct tofu_cq_page *)(icc->pages + TOFU_CQ_PAGE(t, c));
-	for (unsigned int i = 0; i < ICC_WINDOW; i++) {
+	for (unsigned int i = 0; i < TOFU_WINDOW; i++) {
 		cq->window[i].kind = ICC_COMMAND;
 		cq->window[i].stage = ICC_ENDED;
 		cq->window[i].cq = cq;
@@ -160,7 +160,7 @@ static void cq_peer_down(struct icc *icc, struct icc_cq *cq, uint32_t node)
 	const uint64_t end = cq->seq_head;
 
 	for (uint64_t seq = cq->seq_tail; seq != end; seq++) {
-		struct icc_xfer *x = &cq->window[seq % ICC_WINDOW];
+		struct icc_xfer *x = &cq->window[seq % TOFU_WINDOW];
 
 		if (x->stage == ICC_ENDED || x->command.node != node)
 			continue;

@@ -437,9 +437,9 @@ bool icc_cq_start(struct icc *icc, struct icc_cq *cq)
 	if (cq->sending)
 		done = resume(icc, cq->sending);
 	while (started < ICC_BURST && !cq->sending &&
-	       cq->seq_head - cq->seq_tail < ICC_WINDOW &&
+	       cq->seq_head - cq->seq_tail < TOFU_WINDOW &&
 	       !(cq->status & TOFU_CQ_STATUS_TOQ_EXCEPTION)) {
-		struct icc_xfer *x = &cq->window[cq->seq_head % ICC_WINDOW];
+		struct icc_xfer *x = &cq->window[cq->seq_head % TOFU_WINDOW];
 
 		x->stage = ICC_FETCH;
 		icc_command_run(icc, x);

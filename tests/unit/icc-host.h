@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A home for controllers in one process: memory is byte arrays, the network
+ * is a queue in order with as much room as a test likes, and everything that
+ * can go wrong can be made to. Plus what a driver and a library do with a CQ,
+ * in their simplest form.
+ */
+#ifndef TESTS_ICC_HOST_H
+#define TESTS_ICC_HOST_H
+
+#include "icc/icc.h"
+
+#define NET_NODES 12
+#define NET_QUEUE 256
+#define RAM_SIZE (64ULL << 20)
+#define RAM_HOLES 8
+#define REGION_PAGES 5000
+
+struct net_packet {
+	struct tofu_packet pkt;
+	uint8_t payload[TOFU_PKT_INLINE_MAX];
+};
+
+/**
+ * struct net_queue - packets of a class on their way to a node
+ * @room: how many fit
+ */
+struct net_queue {
+	struct net_packet *packet[NET_QUEUE];
+	unsigned int count;
+	unsigned int room;
+};
+
+/**
+ * struct net_node - a node
+ * @ram:    memory at bus address @base; of each node at another
+ * @next:   what has not been given away of it
+ * @hole:   bus addresses of pages that do not answer
+ * @tx:     packet that tx_begin() gave
+ * @held:   packets stay in the queues to this node
+ * @fence:  a fence is wanted; @fence_held: it does not end
+ * @writes_ordered: count of ordered writes and pulls
+ */
+struct net_node {
+	struct net *net;
+	uint32_t number;
+	struct icc *icc;
+	uint8_t *ram;
+	uint64_t base;
+	uint64_t next;
+	uint64_t hole[RAM_HOLES];
+	unsigned int holes;
+	uint8_t *pages;
+	bool down;
+	bool held;
+	struct net_queue queue[TOFU_CLASSES];
+	struct net_packet *tx;
+	struct net_queue *tx_queue;
+	unsigned int irq[TOFU_VECTORS(TOFU_TNIS_MAX)];
+	unsigned int misuses;
+	unsigned int fences;
+	bool fence_held;
+	unsigned int pulls;
+	unsigned int writes_ordered;
+};
+
+struct net {
+	unsigned int nodes;
+	struct net_node node[NET_NODES];
+};
+
+struct net *net_create(const char *shape, unsigned int tnis, size_t inline_max);
+void net_destroy(struct net *net);
+
+/* net_step - each node makes progress and takes what has arrived, once */
+bool net_step(struct net *net);
+
+/* net_run - until nothing happens any more */
+void net_run(struct net *net);
+
+/* net_down - a node goes, and all others are told */
+void net_down(struct net *net, uint32_t node);
+
+/* net_send - a packet that no controller made */
+void net_send(struct net *net, uint32_t to, const struct tofu_packet *pkt,
+	      const void *payload);
+
+uint64_t ram_alloc(struct net_node *node, uint64_t size, uint64_t align);
+void *ram_at(struct net_node *node, uint64_t addr, uint64_t len);
+
+/**
+ * struct cq - a CQ as software has it
+ * @tail, @tcq_read, @mrq_read: free-running positions
+ */
+struct cq {
+	struct net_node *node;
+	unsigned int tni, cq;
+	unsigned int toq_code, mrq_code;
+	uint64_t toq, tcq, mrq, stt, mbt;
+	uint64_t tail, tcq_read, mrq_read;
+	struct tofu_cq_page *page;
+};
+
+#define CQ_STAGS 64
+#define CQ_BLOCKS 64
+
+/* cq_create - settings written and enabled, empty tables */
+struct cq *cq_create(struct net *net, uint32_t node, unsigned int tni,
+		     unsigned int number);
+void cq_destroy(struct cq *cq);
+void cq_settings(struct cq *cq);
+void cq_enable(struct cq *cq);
+void cq_disable(struct cq *cq);
+uint64_t cq_reg(struct cq *cq, unsigned int reg);
+void cq_reg_set(struct cq *cq, unsigned int reg, uint64_t value);
+
+/* cq_push - write a slot, without moving the tail that the device sees */
+void cq_push(struct cq *cq, const void *slot);
+void cq_kick(struct cq *cq);
+
+/* cq_tcq, cq_mrq - take the next entry if there is one */
+bool cq_tcq(struct cq *cq, uint64_t *entry);
+bool cq_mrq(struct cq *cq, struct tofu_mrq_entry *entry);
+
+/* cq_tcq_status, cq_mrq_status - status of the next entry; -1 if none */
+int cq_tcq_status(struct cq *cq);
+int cq_mrq_status(struct cq *cq);
+
+/**
+ * struct region - registered memory
+ * @page: bus addresses of its pages
+ */
+struct region {
+	struct cq *cq;
+	unsigned int stag;
+	uint64_t length;
+	uint64_t mbva;
+	unsigned int shift;
+	unsigned int pages;
+	uint64_t page[REGION_PAGES];
+};
+
+/**
+ * region_create - register memory of scattered pages
+ * @mbva:  where it begins in its block
+ * @shift: log2 of the page size
+ * @skew:  pages begin so many bytes after their alignment
+ */
+struct region *region_create(struct cq *cq, unsigned int stag, uint64_t length,
+			     uint64_t mbva, unsigned int shift, uint64_t skew);
+void region_destroy(struct region *region);
+struct tofu_steering *region_steering(struct region *region);
+struct tofu_memory_block *region_block(struct region *region);
+uint64_t *region_table(struct region *region);
+uint8_t *region_byte(struct region *region, uint64_t offset);
+void region_fill(struct region *region, unsigned int seed);
+
+/* region_differs - first offset of @length bytes that differs, or -1 */
+int64_t region_differs(struct region *a, uint64_t a_offset, struct region *b,
+		       uint64_t b_offset, uint64_t length);
+
+/* How a transfer is written down. */
+struct transfer {
+	enum tofu_command cmd;
+	unsigned int flags;
+	struct cq *cq;
+	struct region *lcl, *rmt;
+	uint64_t lcl_offset, rmt_offset, length;
+	uint64_t operand;
+	uint64_t second[4];
+	enum tofu_armw_op op;
+	bool armw_8;
+	uint8_t edata, tag, path;
+};
+
+#define ALL_NOTICES \
+	(TOFU_TOQ_F_RMT_NOTICE | TOFU_TOQ_F_LCL_NOTICE | TOFU_TOQ_F_TCQ_NOTICE)
+
+struct tofu_toq_desc transfer_desc(const struct transfer *t);
+
+/* transfer_push - its slots; transfer_post - and the tail */
+void transfer_push(const struct transfer *t);
+void transfer_post(const struct transfer *t);
+
+/* desc_post - a descriptor as it stands, but for the flip bit */
+void desc_post(struct cq *cq, struct tofu_toq_desc desc);
+
+uint64_t coords_word(struct net_node *node);
+
+#endif /* TESTS_ICC_HOST_H */
