@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which machine a tool runs on, and as which node: from the driver, or from
+ * the environment that tofu-run sets.
+ */
+#ifndef TOFU_TOOLS_MACHINE_H
+#define TOFU_TOOLS_MACHINE_H
+
+#include <stdint.h>
+
+#include "icc/topology.h"
+
+/**
+ * struct tofu_machine - a machine and this node of it
+ * @shape: of the machine
+ * @nodes: count of nodes
+ * @node:  number of this one
+ */
+struct tofu_machine {
+	struct tofu_shape shape;
+	uint32_t nodes;
+	uint32_t node;
+};
+
+/**
+ * tofu_machine_find - ask the port that libtofu uses
+ * @why: on failure a sentence for the user, to be freed, or NULL
+ *
+ * Return: 0 or a negative errno.
+ */
+int tofu_machine_find(struct tofu_machine *machine, char **why);
+
+/* tofu_machine_shape - the shape as people write it, such as "2x2" */
+#define TOFU_SHAPE_TEXT 32
+const char *tofu_machine_shape(const struct tofu_machine *machine,
+			       char text[TOFU_SHAPE_TEXT]);
+
+#endif /* TOFU_TOOLS_MACHINE_H */
