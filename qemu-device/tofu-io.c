@@ -127,7 +127,6 @@ static void tofu_io_stop_bh(void *opaque)
                        NULL, NULL, NULL);
     timer_free(io->tick);
     qemu_bh_delete(io->run);
-    io->run = NULL;
 }
 
 static void tofu_io_call(TofuIO *io, QEMUBHFunc *bh)
@@ -174,12 +173,5 @@ void tofu_io_stop(TofuIO *io)
     if (io->own) {
         iothread_destroy(io->own);
         io->own = NULL;
-    }
-}
-
-void tofu_io_wake(TofuIO *io)
-{
-    if (io->run) {
-        qemu_bh_schedule(io->run);
     }
 }

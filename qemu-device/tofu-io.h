@@ -18,7 +18,7 @@
  * @own: made by the device, or NULL
  * @node: whose engine is run
  * @ctx: of @thread
- * @run: runs the engine once more; NULL while not started
+ * @run: runs the engine once more
  * @tick: as @run, after a while; ticks come from tofu_node_sleep()
  * @polling: the loop polls, and so asks for no doorbell. Only used in @ctx.
  */
@@ -43,8 +43,5 @@ bool tofu_io_start(TofuIO *io, struct tofu_node *node, bool assist,
 
 /* tofu_io_stop: returns when the thread does not use the node any more */
 void tofu_io_stop(TofuIO *io);
-
-/* tofu_io_wake: have the thread look for work, if it runs; with the BQL */
-void tofu_io_wake(TofuIO *io);
 
 #endif /* HW_TOFU_TOFU_IO_H */

@@ -8,9 +8,6 @@
 #include "tofu-pci.h"
 #include "trace.h"
 
-/* Looks at the engine that a kick may cost its processor. */
-#define TOFU_KICK_ROUNDS 32
-
 /*
  * The engine runs here, on the processor's thread, without the BQL: others
  * can go on meanwhile, and the kick of an idle guest may give up its time
@@ -19,25 +16,18 @@
  */
 static void tofu_kick(TofuPCIState *s, hwaddr offset, bool poll)
 {
-    unsigned int rounds = 0;
     bool worked;
 
     qemu_mutex_unlock_iothread();
     worked = tofu_node_kick(s->node, poll);
     trace_tofu_kick(tofu_fabric_node(tofu_node_fabric(s->node)), offset, poll,
                     worked);
-    while (worked && ++rounds < TOFU_KICK_ROUNDS) {
-        worked = tofu_node_kick(s->node, false);
-    }
     qemu_mutex_lock_iothread();
-    if (worked) {
-        tofu_io_wake(&s->io);
-    }
 }
 
 static uint64_t tofu_kicks_read(void *opaque, hwaddr addr, unsigned int size)
 {
-    return UINT64_MAX;
+    return 0;
 }
 
 static void tofu_kicks_write(void *opaque, hwaddr addr, uint64_t value,

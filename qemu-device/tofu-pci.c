@@ -115,7 +115,7 @@ static void tofu_regs_write(void *opaque, hwaddr addr, uint64_t value,
     worked = tofu_node_progress(s->node);
     tofu_node_unlock(s->node);
     if (worked) {
-        tofu_io_wake(&s->io);
+        tofu_fabric_wake(tofu_node_fabric(s->node));
     }
 }
 
@@ -355,7 +355,7 @@ static void tofu_pci_reset(DeviceState *dev)
     icc_reset(tofu_node_icc(s->node));
     bitmap_zero(s->irq_pending, TOFU_VECTORS(TOFU_TNIS_MAX));
     tofu_node_unlock(s->node);
-    tofu_io_wake(&s->io);
+    tofu_fabric_wake(tofu_node_fabric(s->node));
 }
 
 static void tofu_pci_write_config(PCIDevice *pci, uint32_t addr,
