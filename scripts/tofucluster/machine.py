@@ -44,4 +44,5 @@ def command(config, node, console_fd, agent_fd):
     if config["fabric_fd"] is not None:
         tofu = f"tofu-pci,fabric=/dev/fd/{config['fabric_fd']},node={node},tnis={config['tnis']}"
         words += ["-device", ",".join([tofu, *config["node_args"]])]
-    return [*map(str, words), *shlex.split(config["qemu_args"])]
+    extra = config["qemu_args"].replace("{node}", str(node))
+    return [*map(str, words), *shlex.split(extra)]
