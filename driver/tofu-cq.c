@@ -1,0 +1,622 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Command queues as files.
+ *
+ * A file of its own inode each, so that every CQ has an address space through
+ * which its mappings, and no others, can be taken away.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mount.h>
+#include <linux/pseudo_fs.h>
+#include <linux/slab.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
+
+#include "tofu.h"
+#define CREATE_TRACE_POINTS
+#include "tofu-trace.h"
+
+#define TOFU_FS_MAGIC 0x746f6675
+
+/* How long close() waits for a flush before it leaves it to the reaper. */
+#define TOFU_CLOSE_LIMIT HZ
+#define TOFU_REAP_INTERVAL (HZ / 2)
+
+static struct vfsmount *tofu_mount;
+static const struct file_operations tofu_cq_fops;
+
+struct tofu_cq *tofu_cq_of(struct file *file)
+{
+	return file->private_data;
+}
+
+/* ---- Registers and tables ---- */
+
+static void tofu_cq_disable(struct tofu_cq *cq)
+{
+	writeq(0, cq->regs + TOFU_CQ_CTRL);
+}
+
+/*
+ * What the last owner has left would be taken for commands, or be read by the
+ * new one.
+ */
+static void tofu_cq_clear_page(struct tofu_cq *cq)
+{
+	size_t size = cq->tdev->ram_pages ? TOFU_PAGE_SIZE :
+					    sizeof(struct tofu_cq_page);
+	size_t i;
+
+	for (i = 0; i < size; i += sizeof(u64))
+		writeq(0, cq->page + i);
+}
+
+static int tofu_cq_enable(struct tofu_cq *cq,
+			  const struct tofu_ioc_cq_create *arg)
+{
+	struct tofu_dev *tdev = cq->tdev;
+	u64 status;
+
+	tofu_cq_clear_page(cq);
+	writeq(cq->rings[TOFU_MAP_TOQ].dma, cq->regs + TOFU_CQ_TOQ_BASE);
+	writeq(cq->rings[TOFU_MAP_TCQ].dma, cq->regs + TOFU_CQ_TCQ_BASE);
+	writeq(cq->rings[TOFU_MAP_MRQ].dma, cq->regs + TOFU_CQ_MRQ_BASE);
+	writeq(TOFU_SET(TOFU_CQ_RINGS_TOQ, arg->toq_code) |
+	       TOFU_SET(TOFU_CQ_RINGS_MRQ, arg->mrq_code),
+	       cq->regs + TOFU_CQ_RINGS);
+	writeq(cq->stt_dma, cq->regs + TOFU_CQ_STT_BASE);
+	writeq(tdev->stags, cq->regs + TOFU_CQ_STT_COUNT);
+	writeq(cq->mbt_dma, cq->regs + TOFU_CQ_MBT_BASE);
+	writeq(tdev->stags, cq->regs + TOFU_CQ_MBT_COUNT);
+	writeq(from_kuid(&init_user_ns, current_euid()) & 0xffff,
+	       cq->regs + TOFU_CQ_GPID);
+	writeq(TOFU_CQ_CTRL_ENABLE, cq->regs + TOFU_CQ_CTRL);
+
+	status = readq(cq->regs + TOFU_CQ_STATUS);
+	if (status & TOFU_CQ_STATUS_BAD_CONFIG ||
+	    !(status & TOFU_CQ_STATUS_ENABLED)) {
+		dev_err(&tdev->dev,
+			"CQ %u of TNI %u refuses its settings (status 0x%llx)\n",
+			cq->nr, cq->tni, status);
+		return -EIO;
+	}
+	return 0;
+}
+
+static int tofu_cq_alloc_tables(struct tofu_cq *cq)
+{
+	struct device *dev = &cq->tdev->pdev->dev;
+	unsigned int count = cq->tdev->stags;
+
+	cq->stt = dma_alloc_coherent(dev, count * sizeof(*cq->stt),
+				     &cq->stt_dma,
+				     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!cq->stt)
+		return -ENOMEM;
+	cq->mbt = dma_alloc_coherent(dev, count * sizeof(*cq->mbt),
+				     &cq->mbt_dma,
+				     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	return cq->mbt ? 0 : -ENOMEM;
+}
+
+static void tofu_cq_free_tables(struct tofu_cq *cq)
+{
+	struct device *dev = &cq->tdev->pdev->dev;
+	unsigned int count = cq->tdev->stags;
+
+	if (cq->mbt)
+		dma_free_coherent(dev, count * sizeof(*cq->mbt), cq->mbt,
+				  cq->mbt_dma);
+	if (cq->stt)
+		dma_free_coherent(dev, count * sizeof(*cq->stt), cq->stt,
+				  cq->stt_dma);
+}
+
+static void tofu_cq_free_memory(struct tofu_cq *cq)
+{
+	enum tofu_map_index i;
+
+	for (i = 0; i < TOFU_MAPS; i++)
+		tofu_ring_free(cq, i);
+	tofu_cq_free_tables(cq);
+	if (cq->page)
+		iounmap(cq->page);
+}
+
+static int tofu_cq_alloc_memory(struct tofu_cq *cq,
+				const struct tofu_ioc_cq_create *arg)
+{
+	phys_addr_t page = cq->tdev->pages + TOFU_CQ_PAGE(cq->tni, cq->nr);
+	u64 toq = TOFU_RING_ENTRIES(arg->toq_code);
+	u64 mrq = TOFU_RING_ENTRIES(arg->mrq_code);
+	int ret;
+
+	ret = tofu_ring_alloc(cq, TOFU_MAP_TOQ,
+			      toq * sizeof(struct tofu_toq_desc));
+	if (!ret)
+		ret = tofu_ring_alloc(cq, TOFU_MAP_TCQ, toq * sizeof(__le64));
+	if (!ret)
+		ret = tofu_ring_alloc(cq, TOFU_MAP_MRQ,
+				      mrq * sizeof(struct tofu_mrq_entry));
+	if (!ret)
+		ret = tofu_cq_alloc_tables(cq);
+	if (!ret) {
+		/* As user space maps it: no two kinds of one page. */
+		cq->page = cq->tdev->ram_pages ?
+			   ioremap_cache(page, TOFU_PAGE_SIZE) :
+			   ioremap(page, TOFU_PAGE_SIZE);
+		if (!cq->page)
+			ret = -ENOMEM;
+	}
+	if (ret)
+		tofu_cq_free_memory(cq);
+	return ret;
+}
+
+/* ---- The table of CQs ---- */
+
+static unsigned int tofu_cq_index(unsigned int tni, unsigned int nr)
+{
+	return tni * TOFU_CQS_PER_TNI + nr;
+}
+
+static int tofu_cq_choose_locked(struct tofu_dev *tdev, u32 tni, u32 wanted)
+{
+	unsigned int nr;
+
+	if (wanted != TOFU_CQ_ANY)
+		return tdev->cqs[tofu_cq_index(tni, wanted)] ? -EBUSY : wanted;
+	for (nr = 0; nr < TOFU_CQ_KERNEL; nr++)
+		if (!tdev->cqs[tofu_cq_index(tni, nr)])
+			return nr;
+	return -ENOSPC;
+}
+
+static int tofu_cq_take(struct tofu_cq *cq, u32 tni, u32 wanted)
+{
+	struct tofu_dev *tdev = cq->tdev;
+	int nr;
+
+	mutex_lock(&tdev->lock);
+	nr = tofu_cq_choose_locked(tdev, tni, wanted);
+	if (nr >= 0) {
+		cq->tni = tni;
+		cq->nr = nr;
+		cq->regs = tdev->regs + TOFU_CQ_REGS(tni, nr);
+		tdev->cqs[tofu_cq_index(tni, nr)] = cq;
+		atomic_inc(&tdev->nr_cqs);
+	}
+	mutex_unlock(&tdev->lock);
+	return nr < 0 ? nr : 0;
+}
+
+static void tofu_cq_give_back_locked(struct tofu_cq *cq)
+{
+	cq->tdev->cqs[tofu_cq_index(cq->tni, cq->nr)] = NULL;
+	atomic_dec(&cq->tdev->nr_cqs);
+}
+
+/* ---- Destruction ---- */
+
+static void tofu_cq_free(struct tofu_cq *cq)
+{
+	put_device(&cq->tdev->dev);
+	if (!cq->leaked)
+		kfree(cq);
+}
+
+/*
+ * Gives back all but the structure itself. The CQ is disabled and quiet:
+ * nothing touches its memory, here or on other nodes.
+ */
+static void tofu_cq_drop_locked(struct tofu_cq *cq)
+{
+	trace_tofu_cq_destroy(cq);
+	tofu_irq_free(cq);
+	mutex_lock(&cq->mem_lock);
+	tofu_mem_free_all(cq);
+	mutex_unlock(&cq->mem_lock);
+	tofu_cq_free_memory(cq);
+	tofu_cq_give_back_locked(cq);
+	if (cq->late)
+		atomic_dec(&cq->tdev->nr_deferred);
+}
+
+/*
+ * Some node may still read this memory, and cannot be asked. Whatever else
+ * came to use these pages would be sent to it: so they are lost until the next
+ * boot, and so is the structure that names them.
+ */
+static void tofu_cq_leak_locked(struct tofu_cq *cq)
+{
+	dev_err(&cq->tdev->pdev->dev,
+		"CQ %u of TNI %u never became quiet: its rings and %u regions are lost until the next boot\n",
+		cq->nr, cq->tni, tofu_mem_count_all(cq));
+	cq->leaked = true;
+	tofu_irq_free(cq);
+	iounmap(cq->page);
+	tofu_cq_give_back_locked(cq);
+	if (cq->late)
+		atomic_dec(&cq->tdev->nr_deferred);
+}
+
+static void tofu_cq_defer(struct tofu_cq *cq)
+{
+	struct tofu_dev *tdev = cq->tdev;
+
+	dev_warn_ratelimited(&tdev->dev,
+			     "CQ %u of TNI %u: a flush is late, its memory stays pinned until it ends\n",
+			     cq->nr, cq->tni);
+	mutex_lock(&tdev->lock);
+	cq->late = true;
+	atomic_inc(&tdev->nr_deferred);
+	mutex_unlock(&tdev->lock);
+	tofu_cq_reap_later(tdev);
+}
+
+static void tofu_cq_destroy(struct tofu_cq *cq)
+{
+	struct tofu_dev *tdev = cq->tdev;
+	u64 ticket;
+
+	tofu_cq_disable(cq);
+	ticket = tofu_flush_begin(cq);
+	if (!tofu_flush_wait_limit(cq, ticket, TOFU_CLOSE_LIMIT)) {
+		tofu_cq_defer(cq);
+		return;
+	}
+	mutex_lock(&tdev->lock);
+	tofu_cq_drop_locked(cq);
+	mutex_unlock(&tdev->lock);
+	tofu_cq_free(cq);
+}
+
+static int tofu_cq_release(struct inode *inode, struct file *file)
+{
+	struct tofu_cq *cq = tofu_cq_of(file);
+	struct tofu_dev *tdev = cq->tdev;
+
+	/* The CQ may be the last to hold it. */
+	get_device(&tdev->dev);
+	down_read(&tdev->op_sem);
+	cq->inode = NULL;
+	if (!cq->dead)
+		tofu_cq_destroy(cq);
+	else
+		tofu_cq_free(cq);
+	up_read(&tdev->op_sem);
+	put_device(&tdev->dev);
+	return 0;
+}
+
+/* ---- What was left behind ---- */
+
+/* Return: true when something is left to be done. */
+static bool tofu_cq_reap_one_locked(struct tofu_cq *cq)
+{
+	bool left;
+
+	if (cq->late) {
+		if (!tofu_flush_done(cq, cq->flush.requested))
+			return true;
+		tofu_cq_drop_locked(cq);
+		tofu_cq_free(cq);
+		return false;
+	}
+	mutex_lock(&cq->mem_lock);
+	left = tofu_mem_reap_locked(cq);
+	mutex_unlock(&cq->mem_lock);
+	return left;
+}
+
+void tofu_cq_reap(struct work_struct *work)
+{
+	struct tofu_dev *tdev = container_of(to_delayed_work(work),
+					     struct tofu_dev, reaper);
+	bool left = false;
+	unsigned int i;
+
+	mutex_lock(&tdev->lock);
+	for (i = 0; i < ARRAY_SIZE(tdev->cqs); i++)
+		if (tdev->cqs[i])
+			left |= tofu_cq_reap_one_locked(tdev->cqs[i]);
+	mutex_unlock(&tdev->lock);
+	if (left)
+		tofu_cq_reap_later(tdev);
+}
+
+void tofu_cq_reap_later(struct tofu_dev *tdev)
+{
+	queue_delayed_work(system_unbound_wq, &tdev->reaper,
+			   TOFU_REAP_INTERVAL);
+}
+
+/* ---- Revocation ---- */
+
+static void tofu_cq_revoke_locked(struct tofu_cq *cq)
+{
+	tofu_cq_disable(cq);
+	down_write(&cq->tdev->map_sem);
+	cq->dead = true;
+	up_write(&cq->tdev->map_sem);
+	if (cq->inode)
+		unmap_mapping_range(cq->inode->i_mapping, 0, 0, 1);
+	wake_up_all(&cq->wait);
+}
+
+void tofu_cq_revoke(struct tofu_dev *tdev)
+{
+	unsigned int i;
+
+	mutex_lock(&tdev->lock);
+	for (i = 0; i < ARRAY_SIZE(tdev->cqs); i++)
+		if (tdev->cqs[i])
+			tofu_cq_revoke_locked(tdev->cqs[i]);
+	mutex_unlock(&tdev->lock);
+}
+
+void tofu_cq_drop_all(struct tofu_dev *tdev, bool quiet)
+{
+	unsigned int i;
+
+	mutex_lock(&tdev->lock);
+	for (i = 0; i < ARRAY_SIZE(tdev->cqs); i++) {
+		struct tofu_cq *cq = tdev->cqs[i];
+
+		if (!cq)
+			continue;
+		if (quiet)
+			tofu_cq_drop_locked(cq);
+		else
+			tofu_cq_leak_locked(cq);
+		/* Else the file's release frees it. */
+		if (cq->late)
+			tofu_cq_free(cq);
+	}
+	mutex_unlock(&tdev->lock);
+}
+
+void tofu_cq_wake_all(struct tofu_dev *tdev)
+{
+	unsigned int i;
+
+	mutex_lock(&tdev->lock);
+	for (i = 0; i < ARRAY_SIZE(tdev->cqs); i++)
+		if (tdev->cqs[i])
+			wake_up_all(&tdev->cqs[i]->wait);
+	mutex_unlock(&tdev->lock);
+}
+
+/* ---- The file ---- */
+
+static __poll_t tofu_cq_look(struct tofu_cq *cq)
+{
+	u64 mrq_read = readq(cq->page +
+			     offsetof(struct tofu_cq_page, mrq_full_pointer));
+	u64 tcq_read = readq(cq->page +
+			     offsetof(struct tofu_cq_page, tcq_read));
+	u64 status = readq(cq->regs + TOFU_CQ_STATUS);
+	__poll_t mask = 0;
+
+	/* User space may lie about what it has read: to itself. */
+	if (readq(cq->regs + TOFU_CQ_MRQ_TAIL) != mrq_read ||
+	    readq(cq->regs + TOFU_CQ_TCQ_TAIL) != tcq_read)
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (status & (TOFU_CQ_STATUS_TOQ_EXCEPTION |
+		      TOFU_CQ_STATUS_MRQ_OVERFLOW))
+		mask |= EPOLLERR;
+	return mask;
+}
+
+static __poll_t tofu_cq_poll(struct file *file, struct poll_table_struct *table)
+{
+	struct tofu_cq *cq = tofu_cq_of(file);
+	struct tofu_dev *tdev = cq->tdev;
+	__poll_t mask = EPOLLERR | EPOLLHUP;
+
+	poll_wait(file, &cq->wait, table);
+	down_read(&tdev->op_sem);
+	if (!tofu_cq_gone(cq)) {
+		/* Arm, then look, then sleep: else a wakeup could be missed. */
+		writeq(TOFU_CQ_IRQ_TCQ | TOFU_CQ_IRQ_MRQ |
+		       TOFU_CQ_IRQ_EXCEPTION, cq->regs + TOFU_CQ_IRQ_ARM);
+		mask = tofu_cq_look(cq);
+	}
+	up_read(&tdev->op_sem);
+	return mask;
+}
+
+static int tofu_cq_ioc_info(struct tofu_ucmd *ucmd)
+{
+	return tofu_dev_info(tofu_cq_of(ucmd->file)->tdev, ucmd);
+}
+
+static const struct tofu_ioctl_op tofu_cq_ops[] = {
+	{ TOFU_IOC_INFO, sizeof(struct tofu_ioc_info), tofu_cq_ioc_info },
+	{ TOFU_IOC_MEM_REG, sizeof(struct tofu_ioc_mem_reg), tofu_mem_reg },
+	{ TOFU_IOC_MEM_DEREG, sizeof(struct tofu_ioc_mem_dereg),
+	  tofu_mem_dereg },
+};
+
+static long tofu_cq_ioctl(struct file *file, unsigned int cmd,
+			  unsigned long arg)
+{
+	struct tofu_cq *cq = tofu_cq_of(file);
+	struct tofu_dev *tdev = cq->tdev;
+	long ret = -ENODEV;
+
+	down_read(&tdev->op_sem);
+	if (!tofu_cq_gone(cq))
+		ret = tofu_ioctl(file, cmd, arg, tofu_cq_ops,
+				 ARRAY_SIZE(tofu_cq_ops));
+	up_read(&tdev->op_sem);
+	return ret;
+}
+
+static const struct file_operations tofu_cq_fops = {
+	.owner = THIS_MODULE,
+	.release = tofu_cq_release,
+	.mmap = tofu_cq_mmap,
+	.poll = tofu_cq_poll,
+	.unlocked_ioctl = tofu_cq_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+static struct file *tofu_cq_file(struct tofu_cq *cq)
+{
+	struct inode *inode;
+	struct file *file;
+
+	inode = alloc_anon_inode(tofu_mount->mnt_sb);
+	if (IS_ERR(inode))
+		return ERR_CAST(inode);
+	/* The file's end drops it; the device's file holds another. */
+	__module_get(THIS_MODULE);
+	file = alloc_file_pseudo(inode, tofu_mount, "[tofu-cq]", O_RDWR,
+				 &tofu_cq_fops);
+	if (IS_ERR(file)) {
+		module_put(THIS_MODULE);
+		iput(inode);
+		return file;
+	}
+	file->private_data = cq;
+	cq->inode = inode;
+	return file;
+}
+
+/* ---- Creation ---- */
+
+static int tofu_cq_check(struct tofu_dev *tdev,
+			 const struct tofu_ioc_cq_create *arg)
+{
+	if (arg->flags || arg->reserved || arg->tni >= tdev->tnis)
+		return -EINVAL;
+	if (arg->cq != TOFU_CQ_ANY && arg->cq >= TOFU_CQ_KERNEL)
+		return -EINVAL;
+	if (arg->toq_code > tdev->ring_code_max ||
+	    arg->mrq_code > tdev->ring_code_max)
+		return -EINVAL;
+	return 0;
+}
+
+static struct tofu_cq *tofu_cq_alloc(struct tofu_dev *tdev)
+{
+	struct tofu_cq *cq;
+
+	cq = kzalloc(sizeof(*cq), GFP_KERNEL_ACCOUNT);
+	if (!cq)
+		return NULL;
+	cq->tdev = tdev;
+	get_device(&tdev->dev);
+	init_waitqueue_head(&cq->wait);
+	tofu_flush_init(&cq->flush);
+	mutex_init(&cq->mem_lock);
+	xa_init_flags(&cq->regions, XA_FLAGS_ALLOC);
+	INIT_LIST_HEAD(&cq->deferred);
+	return cq;
+}
+
+static struct tofu_cq *tofu_cq_build(struct tofu_dev *tdev,
+				     const struct tofu_ioc_cq_create *arg)
+{
+	struct tofu_cq *cq;
+	int ret;
+
+	cq = tofu_cq_alloc(tdev);
+	if (!cq)
+		return ERR_PTR(-ENOMEM);
+	ret = tofu_cq_take(cq, arg->tni, arg->cq);
+	if (ret)
+		goto err_free;
+	ret = tofu_cq_alloc_memory(cq, arg);
+	if (ret)
+		goto err_give_back;
+	ret = tofu_irq_request(cq);
+	if (ret)
+		goto err_free_memory;
+	ret = tofu_cq_enable(cq, arg);
+	if (ret)
+		goto err_irq_free;
+	trace_tofu_cq_create(cq);
+	return cq;
+
+err_irq_free:
+	tofu_irq_free(cq);
+err_free_memory:
+	tofu_cq_free_memory(cq);
+err_give_back:
+	mutex_lock(&tdev->lock);
+	tofu_cq_give_back_locked(cq);
+	mutex_unlock(&tdev->lock);
+err_free:
+	tofu_cq_free(cq);
+	return ERR_PTR(ret);
+}
+
+int tofu_cq_create(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
+{
+	struct tofu_ioc_cq_create *arg = ucmd->cmd;
+	struct tofu_cq *cq;
+	struct file *file;
+	int ret;
+
+	ret = tofu_cq_check(tdev, arg);
+	if (ret)
+		return ret;
+	arg->fd = get_unused_fd_flags(O_CLOEXEC);
+	if (arg->fd < 0)
+		return arg->fd;
+	cq = tofu_cq_build(tdev, arg);
+	if (IS_ERR(cq)) {
+		ret = PTR_ERR(cq);
+		goto err_put_fd;
+	}
+	file = tofu_cq_file(cq);
+	if (IS_ERR(file)) {
+		tofu_cq_destroy(cq);
+		ret = PTR_ERR(file);
+		goto err_put_fd;
+	}
+
+	arg->cq = cq->nr;
+	tofu_cq_describe_maps(cq, arg->map);
+	ret = tofu_ucmd_respond(ucmd);
+	if (ret)
+		goto err_fput;
+	fd_install(arg->fd, file);
+	return 0;
+
+err_fput:
+	fput(file);
+err_put_fd:
+	put_unused_fd(arg->fd);
+	return ret;
+}
+
+/* ---- The file system of the files ---- */
+
+static int tofu_fs_init_context(struct fs_context *fc)
+{
+	return init_pseudo(fc, TOFU_FS_MAGIC) ? 0 : -ENOMEM;
+}
+
+static struct file_system_type tofu_fs = {
+	.name = TOFU_NAME,
+	.owner = THIS_MODULE,
+	.init_fs_context = tofu_fs_init_context,
+	.kill_sb = kill_anon_super,
+};
+
+int tofu_cq_init(void)
+{
+	tofu_mount = kern_mount(&tofu_fs);
+	return PTR_ERR_OR_ZERO(tofu_mount);
+}
+
+void tofu_cq_exit(void)
+{
+	kern_unmount(tofu_mount);
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The character device, and how ioctls are taken apart.
+ */
+#include <linux/fs.h>
+#include <linux/idr.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "tofu.h"
+
+#define TOFU_MINORS 16
+
+/* As long as the longest structure of tofu_dev_ops and tofu_cq_ops. */
+union tofu_ioc_any {
+	struct tofu_ioc_info info;
+	struct tofu_ioc_cq_create cq_create;
+	struct tofu_ioc_mem_reg mem_reg;
+	struct tofu_ioc_mem_dereg mem_dereg;
+};
+
+static struct class *tofu_class;
+static dev_t tofu_devt;
+static DEFINE_IDA(tofu_minors);
+
+/* ---- ioctl ---- */
+
+int tofu_ucmd_respond(struct tofu_ucmd *ucmd)
+{
+	const struct tofu_ioc_info *head = ucmd->cmd;
+
+	/* The head's size was set to what the kernel and the caller share. */
+	if (copy_to_user(ucmd->ubuf, ucmd->cmd,
+			 min(ucmd->user_size, head->size)))
+		return -EFAULT;
+	return 0;
+}
+
+static const struct tofu_ioctl_op *tofu_op_find(unsigned int cmd,
+						const struct tofu_ioctl_op *ops,
+						size_t count)
+{
+	size_t i;
+
+	/* The size part differs between versions of a structure. */
+	for (i = 0; i < count; i++)
+		if (!((ops[i].cmd ^ cmd) & ~IOCSIZE_MASK))
+			return &ops[i];
+	return NULL;
+}
+
+long tofu_ioctl(struct file *file, unsigned int cmd, unsigned long arg,
+		const struct tofu_ioctl_op *ops, size_t count)
+{
+	const struct tofu_ioctl_op *op = tofu_op_find(cmd, ops, count);
+	union tofu_ioc_any buf = {};
+	struct tofu_ucmd ucmd = {
+		.file = file,
+		.ubuf = (void __user *)arg,
+		.cmd = &buf,
+	};
+	int ret;
+
+	if (!op)
+		return -ENOTTY;
+	if (get_user(ucmd.user_size, (u32 __user *)ucmd.ubuf))
+		return -EFAULT;
+	if (ucmd.user_size < op->size)
+		return -EINVAL;
+	/* No future structure is that long; the rest is read to its end. */
+	if (ucmd.user_size > PAGE_SIZE)
+		return -E2BIG;
+	ret = copy_struct_from_user(&buf, op->size, ucmd.ubuf, ucmd.user_size);
+	if (ret)
+		return ret;
+	return op->run(&ucmd);
+}
+
+/* ---- The device's file ---- */
+
+static u64 tofu_nodes_word(struct tofu_dev *tdev)
+{
+	return tofu_read(tdev, TOFU_REG_NODE);
+}
+
+int tofu_dev_info(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
+{
+	struct tofu_ioc_info *arg = ucmd->cmd;
+	u64 node = tofu_nodes_word(tdev);
+
+	if (arg->flags)
+		return -EINVAL;
+	arg->tnis = tdev->tnis;
+	arg->cqs = TOFU_CQ_KERNEL;
+	arg->node = lower_32_bits(node);
+	arg->nodes = upper_32_bits(node);
+	arg->coords = tofu_read(tdev, TOFU_REG_COORDS);
+	arg->shape = tofu_read(tdev, TOFU_REG_SHAPE);
+	arg->ring_code_max = tdev->ring_code_max;
+	arg->stags = tdev->stags;
+	return tofu_ucmd_respond(ucmd);
+}
+
+static struct tofu_dev *tofu_dev_of(struct file *file)
+{
+	return file->private_data;
+}
+
+static int tofu_dev_ioc_info(struct tofu_ucmd *ucmd)
+{
+	return tofu_dev_info(tofu_dev_of(ucmd->file), ucmd);
+}
+
+static int tofu_dev_ioc_cq_create(struct tofu_ucmd *ucmd)
+{
+	return tofu_cq_create(tofu_dev_of(ucmd->file), ucmd);
+}
+
+static const struct tofu_ioctl_op tofu_dev_ops[] = {
+	{ TOFU_IOC_INFO, sizeof(struct tofu_ioc_info), tofu_dev_ioc_info },
+	{ TOFU_IOC_CQ_CREATE, sizeof(struct tofu_ioc_cq_create),
+	  tofu_dev_ioc_cq_create },
+};
+
+static long tofu_dev_ioctl(struct file *file, unsigned int cmd,
+			   unsigned long arg)
+{
+	struct tofu_dev *tdev = tofu_dev_of(file);
+	long ret = -ENODEV;
+
+	down_read(&tdev->op_sem);
+	if (!tdev->gone)
+		ret = tofu_ioctl(file, cmd, arg, tofu_dev_ops,
+				 ARRAY_SIZE(tofu_dev_ops));
+	up_read(&tdev->op_sem);
+	return ret;
+}
+
+/* The file holds the cdev, and that holds the device. */
+static int tofu_dev_open(struct inode *inode, struct file *file)
+{
+	file->private_data = container_of(inode->i_cdev, struct tofu_dev, cdev);
+	return 0;
+}
+
+static const struct file_operations tofu_dev_fops = {
+	.owner = THIS_MODULE,
+	.open = tofu_dev_open,
+	.unlocked_ioctl = tofu_dev_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+/* ---- The device ---- */
+
+static void tofu_dev_release(struct device *dev)
+{
+	struct tofu_dev *tdev = container_of(dev, struct tofu_dev, dev);
+
+	kfree(tdev);
+}
+
+struct tofu_dev *tofu_dev_alloc(struct pci_dev *pdev)
+{
+	struct tofu_dev *tdev;
+
+	tdev = kzalloc(sizeof(*tdev), GFP_KERNEL);
+	if (!tdev)
+		return ERR_PTR(-ENOMEM);
+	tdev->pdev = pdev;
+	init_rwsem(&tdev->op_sem);
+	init_rwsem(&tdev->map_sem);
+	mutex_init(&tdev->lock);
+	INIT_DELAYED_WORK(&tdev->reaper, tofu_cq_reap);
+	device_initialize(&tdev->dev);
+	tdev->dev.class = tofu_class;
+	tdev->dev.parent = &pdev->dev;
+	tdev->dev.release = tofu_dev_release;
+	cdev_init(&tdev->cdev, &tofu_dev_fops);
+	tdev->cdev.owner = THIS_MODULE;
+	return tdev;
+}
+
+int tofu_dev_register(struct tofu_dev *tdev)
+{
+	int minor;
+	int ret;
+
+	minor = ida_alloc_max(&tofu_minors, TOFU_MINORS - 1, GFP_KERNEL);
+	if (minor < 0)
+		return minor;
+	tdev->dev.id = minor;
+	tdev->dev.devt = MKDEV(MAJOR(tofu_devt), minor);
+	ret = dev_set_name(&tdev->dev, TOFU_NAME "%d", minor);
+	if (ret)
+		goto err_free_minor;
+	ret = cdev_device_add(&tdev->cdev, &tdev->dev);
+	if (ret)
+		goto err_free_minor;
+	tofu_debugfs_add(tdev);
+	return 0;
+
+err_free_minor:
+	ida_free(&tofu_minors, minor);
+	return ret;
+}
+
+void tofu_dev_unregister(struct tofu_dev *tdev)
+{
+	tofu_debugfs_remove(tdev);
+	cdev_device_del(&tdev->cdev, &tdev->dev);
+	ida_free(&tofu_minors, tdev->dev.id);
+}
+
+/*
+ * For everybody: what keeps users apart is the group of a CQ, which is made of
+ * the user's number, and the limit of locked memory.
+ */
+static char *tofu_devnode(TOFU_DEVNODE_CONST struct device *dev, umode_t *mode)
+{
+	if (mode)
+		*mode = 0666;
+	return NULL;
+}
+
+int tofu_dev_init(void)
+{
+	int ret;
+
+	ret = alloc_chrdev_region(&tofu_devt, 0, TOFU_MINORS, TOFU_NAME);
+	if (ret)
+		return ret;
+	tofu_class = tofu_class_create(TOFU_NAME);
+	if (IS_ERR(tofu_class)) {
+		unregister_chrdev_region(tofu_devt, TOFU_MINORS);
+		return PTR_ERR(tofu_class);
+	}
+	tofu_class->devnode = tofu_devnode;
+	return 0;
+}
+
+void tofu_dev_exit(void)
+{
+	class_destroy(tofu_class);
+	unregister_chrdev_region(tofu_devt, TOFU_MINORS);
+}

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Registered memory: pinned pages, and the tables by which the device finds
+ * them. A region has a steering entry, a memory block of the same number, and
+ * a page table.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "tofu.h"
+#include "tofu-trace.h"
+
+/* Largest page of a memory block: 2^40 bytes, all that an offset can name. */
+#define TOFU_MEM_SHIFT_MAX 40
+
+/**
+ * struct tofu_mem - a region
+ * @cq:      CQ
+ * @stag:    its number there
+ * @live:    the device knows it; protected by mem_lock
+ * @read_only: others may only read it
+ * @start:   first byte of the caller
+ * @length:  bytes of the caller
+ * @npages:  pinned
+ * @mm:      whose pinned_vm counts them
+ * @sgt:     pages and their bus addresses
+ * @table:   page table
+ * @table_dma: its bus address
+ * @entries: its length
+ * @shift:   log2 of the page size of the block
+ * @ticket:  flush that has to end before it is freed
+ * @link:    in tofu_cq.deferred
+ */
+struct tofu_mem {
+	struct tofu_cq *cq;
+	u32 stag;
+	bool live;
+	bool read_only;
+	u64 start;
+	u64 length;
+	unsigned long npages;
+	struct mm_struct *mm;
+	struct sg_table sgt;
+	__le64 *table;
+	dma_addr_t table_dma;
+	size_t entries;
+	unsigned int shift;
+	u64 ticket;
+	struct list_head link;
+};
+
+static struct device *tofu_mem_device(struct tofu_mem *mem)
+{
+	return &mem->cq->tdev->pdev->dev;
+}
+
+static enum dma_data_direction tofu_mem_direction(struct tofu_mem *mem)
+{
+	return mem->read_only ? DMA_TO_DEVICE : DMA_BIDIRECTIONAL;
+}
+
+/* ---- Accounting ---- */
+
+static int tofu_mem_account(struct tofu_mem *mem)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	struct mm_struct *mm = current->mm;
+
+	if (atomic64_add_return(mem->npages, &mm->pinned_vm) > limit &&
+	    !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(mem->npages, &mm->pinned_vm);
+		return -ENOMEM;
+	}
+	mmgrab(mm);
+	mem->mm = mm;
+	return 0;
+}
+
+static void tofu_mem_unaccount(struct tofu_mem *mem)
+{
+	atomic64_sub(mem->npages, &mem->mm->pinned_vm);
+	mmdrop(mem->mm);
+}
+
+/* ---- Pages ---- */
+
+static int tofu_pages_pin(struct tofu_mem *mem, struct page **pages)
+{
+	unsigned int flags = mem->read_only ? TOFU_PIN_READ : TOFU_PIN_WRITE;
+	unsigned long addr = mem->start & PAGE_MASK;
+	unsigned long done = 0;
+	int ret;
+
+	while (done < mem->npages) {
+		ret = pin_user_pages_fast(addr + (done << PAGE_SHIFT),
+					  min_t(unsigned long, INT_MAX,
+						mem->npages - done),
+					  flags, pages + done);
+		if (ret <= 0) {
+			unpin_user_pages(pages, done);
+			return ret ?: -EFAULT;
+		}
+		done += ret;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int tofu_mem_pin(struct tofu_mem *mem)
+{
+	struct page **pages;
+	int ret;
+
+	/* Before a table of such a size is even asked for. */
+	if (mem->npages > totalram_pages())
+		return -ENOMEM;
+	pages = kvmalloc_array(mem->npages, sizeof(*pages),
+			       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!pages)
+		return -ENOMEM;
+	ret = tofu_pages_pin(mem, pages);
+	if (ret)
+		goto out_free;
+	ret = sg_alloc_table_from_pages(&mem->sgt, pages, mem->npages, 0,
+					mem->npages << PAGE_SHIFT,
+					GFP_KERNEL_ACCOUNT);
+	if (ret)
+		unpin_user_pages(pages, mem->npages);
+	else
+		atomic_add(mem->npages, &mem->cq->tdev->nr_pinned);
+out_free:
+	kvfree(pages);
+	return ret;
+}
+
+static void tofu_mem_unpin(struct tofu_mem *mem)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_sg(&mem->sgt, sg, i)
+		unpin_user_page_range_dirty_lock(sg_page(sg),
+						 sg->length >> PAGE_SHIFT,
+						 !mem->read_only);
+	sg_free_table(&mem->sgt);
+	atomic_sub(mem->npages, &mem->cq->tdev->nr_pinned);
+}
+
+static int tofu_mem_map(struct tofu_mem *mem)
+{
+	if (dma_map_sgtable(tofu_mem_device(mem), &mem->sgt,
+			    tofu_mem_direction(mem), 0))
+		return -ENOMEM;
+	return 0;
+}
+
+static void tofu_mem_unmap(struct tofu_mem *mem)
+{
+	dma_unmap_sgtable(tofu_mem_device(mem), &mem->sgt,
+			  tofu_mem_direction(mem), 0);
+}
+
+/* ---- Page table ---- */
+
+static u64 tofu_mem_first(const struct tofu_mem *mem)
+{
+	return mem->start >> PAGE_SHIFT;
+}
+
+/*
+ * The largest page size of which the region consists: as of the user's
+ * addresses, so that huge pages come out whole. Wherever bus addresses are not
+ * contiguous, a page must begin.
+ */
+static unsigned int tofu_mem_shift(struct tofu_mem *mem)
+{
+	u64 first = tofu_mem_first(mem);
+	unsigned int order = fls64(first ^ (first + mem->npages - 1));
+	struct sg_dma_page_iter iter;
+	dma_addr_t next = 0;
+	u64 page = first;
+
+	order = min_t(unsigned int, order, TOFU_MEM_SHIFT_MAX - PAGE_SHIFT);
+	for_each_sgtable_dma_page(&mem->sgt, &iter, 0) {
+		dma_addr_t addr = sg_page_iter_dma_address(&iter);
+
+		if (page != first && addr != next)
+			order = min_t(unsigned int, order, __ffs64(page));
+		next = addr + PAGE_SIZE;
+		page++;
+	}
+	return order + PAGE_SHIFT;
+}
+
+/* Where the region's first small page lies in its first large one. */
+static u64 tofu_mem_lead(const struct tofu_mem *mem)
+{
+	return (mem->start & PAGE_MASK) & (BIT_ULL(mem->shift) - 1);
+}
+
+static void tofu_table_fill(struct tofu_mem *mem)
+{
+	u64 small = BIT_ULL(mem->shift - PAGE_SHIFT) - 1;
+	u64 page = tofu_mem_first(mem);
+	struct sg_dma_page_iter iter;
+	size_t i = 0;
+
+	for_each_sgtable_dma_page(&mem->sgt, &iter, 0) {
+		u64 addr = sg_page_iter_dma_address(&iter);
+
+		/*
+		 * The first entry may name bus addresses below the region
+		 * that are somebody else's: the steering entry begins at the
+		 * region, so that none of them can be reached.
+		 */
+		if (i == 0)
+			mem->table[i++] = cpu_to_le64(addr -
+						      tofu_mem_lead(mem));
+		else if (!(page & small))
+			mem->table[i++] = cpu_to_le64(addr);
+		page++;
+	}
+}
+
+static int tofu_table_create(struct tofu_mem *mem)
+{
+	u64 first = tofu_mem_first(mem);
+	u64 last = first + mem->npages - 1;
+	unsigned int order;
+
+	mem->shift = tofu_mem_shift(mem);
+	order = mem->shift - PAGE_SHIFT;
+	mem->entries = (last >> order) - (first >> order) + 1;
+	mem->table = dma_alloc_coherent(tofu_mem_device(mem),
+					mem->entries * sizeof(*mem->table),
+					&mem->table_dma,
+					GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!mem->table)
+		return -ENOMEM;
+	tofu_table_fill(mem);
+	return 0;
+}
+
+static void tofu_table_destroy(struct tofu_mem *mem)
+{
+	dma_free_coherent(tofu_mem_device(mem),
+			  mem->entries * sizeof(*mem->table), mem->table,
+			  mem->table_dma);
+}
+
+/* ---- Entries of the CQ's tables ---- */
+
+static void tofu_mem_publish_locked(struct tofu_mem *mem)
+{
+	struct tofu_memory_block *block = &mem->cq->mbt[mem->stag];
+	struct tofu_steering *entry = &mem->cq->stt[mem->stag];
+	u64 before = mem->start & (TOFU_STAG_ALIGN - 1);
+	u64 ctrl = TOFU_SET(TOFU_STEERING_ENABLE, 1) |
+		   TOFU_SET(TOFU_STEERING_READONLY, mem->read_only) |
+		   TOFU_SET(TOFU_STEERING_MBID, mem->stag);
+
+	block->table = cpu_to_le64(mem->table_dma);
+	block->npage = cpu_to_le64(mem->entries);
+	entry->mbva = cpu_to_le64(tofu_mem_lead(mem) +
+				  (mem->start & ~PAGE_MASK) - before);
+	entry->length = cpu_to_le64(mem->length + before);
+	/* The device may look at any time: what enables an entry comes last. */
+	dma_wmb();
+	WRITE_ONCE(block->ctrl,
+		   cpu_to_le64(TOFU_SET(TOFU_MB_ENABLE, 1) |
+			       TOFU_SET(TOFU_MB_PAGE_SHIFT, mem->shift)));
+	dma_wmb();
+	WRITE_ONCE(entry->ctrl, cpu_to_le64(ctrl));
+	mem->live = true;
+}
+
+/* What began before may still use the entries: a flush has to follow. */
+static void tofu_mem_withdraw_locked(struct tofu_mem *mem)
+{
+	WRITE_ONCE(mem->cq->stt[mem->stag].ctrl, 0);
+	WRITE_ONCE(mem->cq->mbt[mem->stag].ctrl, 0);
+	mem->live = false;
+}
+
+/* ---- Registration ---- */
+
+/* Gives the region its number; it is not live yet. */
+static int tofu_stag_take(struct tofu_mem *mem, u32 wanted)
+{
+	struct tofu_cq *cq = mem->cq;
+	int ret;
+
+	mutex_lock(&cq->mem_lock);
+	if (wanted == TOFU_STAG_ANY) {
+		ret = xa_alloc(&cq->regions, &mem->stag, mem,
+			       XA_LIMIT(TOFU_STAG_AUTO, cq->tdev->stags - 1),
+			       GFP_KERNEL_ACCOUNT);
+		if (ret == -EBUSY)
+			ret = -ENOSPC;
+	} else {
+		mem->stag = wanted;
+		ret = xa_insert(&cq->regions, wanted, mem, GFP_KERNEL_ACCOUNT);
+		if (ret == -EBUSY)
+			ret = -EEXIST;
+	}
+	mutex_unlock(&cq->mem_lock);
+	return ret;
+}
+
+static void tofu_stag_give_back(struct tofu_mem *mem)
+{
+	mutex_lock(&mem->cq->mem_lock);
+	xa_erase(&mem->cq->regions, mem->stag);
+	mutex_unlock(&mem->cq->mem_lock);
+}
+
+static int tofu_mem_build(struct tofu_mem *mem)
+{
+	int ret;
+
+	ret = tofu_mem_account(mem);
+	if (ret)
+		return ret;
+	ret = tofu_mem_pin(mem);
+	if (ret)
+		goto err_unaccount;
+	ret = tofu_mem_map(mem);
+	if (ret)
+		goto err_unpin;
+	ret = tofu_table_create(mem);
+	if (ret)
+		goto err_unmap;
+	atomic_inc(&mem->cq->tdev->nr_regions);
+	return 0;
+
+err_unmap:
+	tofu_mem_unmap(mem);
+err_unpin:
+	tofu_mem_unpin(mem);
+err_unaccount:
+	tofu_mem_unaccount(mem);
+	return ret;
+}
+
+/* Nothing can touch the pages any more, and nobody finds the region. */
+static void tofu_mem_free(struct tofu_mem *mem)
+{
+	trace_tofu_mem_dereg(mem->cq, mem->stag, mem->start, mem->length);
+	tofu_table_destroy(mem);
+	tofu_mem_unmap(mem);
+	tofu_mem_unpin(mem);
+	tofu_mem_unaccount(mem);
+	atomic_dec(&mem->cq->tdev->nr_regions);
+	kfree(mem);
+}
+
+static int tofu_mem_create(struct tofu_cq *cq,
+			   const struct tofu_ioc_mem_reg *arg,
+			   struct tofu_mem **memp)
+{
+	struct tofu_mem *mem;
+	int ret;
+
+	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
+	if (!mem)
+		return -ENOMEM;
+	mem->cq = cq;
+	mem->read_only = !!(arg->flags & TOFU_MEM_READ_ONLY);
+	mem->start = arg->addr;
+	mem->length = arg->length;
+	mem->npages = ((arg->addr + arg->length - 1) >> PAGE_SHIFT) -
+		      (arg->addr >> PAGE_SHIFT) + 1;
+
+	/* First the cheap question whether there is a STAG. */
+	ret = tofu_stag_take(mem, arg->stag);
+	if (ret)
+		goto err_kfree;
+	ret = tofu_mem_build(mem);
+	if (ret)
+		goto err_give_back;
+	*memp = mem;
+	return 0;
+
+err_give_back:
+	tofu_stag_give_back(mem);
+err_kfree:
+	kfree(mem);
+	return ret;
+}
+
+static int tofu_mem_reg_check(const struct tofu_ioc_mem_reg *arg)
+{
+	u64 last;
+
+	if (arg->flags & ~TOFU_MEM_READ_ONLY || arg->reserved || !arg->length)
+		return -EINVAL;
+	if (arg->stag != TOFU_STAG_ANY && arg->stag >= TOFU_STAG_AUTO)
+		return -EINVAL;
+	if (check_add_overflow(arg->addr, arg->length - 1, &last))
+		return -EINVAL;
+	if (arg->length > BIT_ULL(TOFU_ADDR_OFFSET_BITS) - TOFU_STAG_ALIGN)
+		return -EINVAL;
+	return 0;
+}
+
+int tofu_mem_reg(struct tofu_ucmd *ucmd)
+{
+	struct tofu_cq *cq = tofu_cq_of(ucmd->file);
+	struct tofu_ioc_mem_reg *arg = ucmd->cmd;
+	struct tofu_mem *mem;
+	int ret;
+
+	ret = tofu_mem_reg_check(arg);
+	if (ret)
+		return ret;
+	ret = tofu_mem_create(cq, arg, &mem);
+	if (ret)
+		return ret;
+
+	arg->stag = mem->stag;
+	arg->offset = mem->start & (TOFU_STAG_ALIGN - 1);
+	/* Answered before it is live, so that nothing is to be flushed. */
+	ret = tofu_ucmd_respond(ucmd);
+	if (ret) {
+		tofu_stag_give_back(mem);
+		tofu_mem_free(mem);
+		return ret;
+	}
+	trace_tofu_mem_reg(cq, mem->stag, mem->start, mem->length);
+	mutex_lock(&cq->mem_lock);
+	tofu_mem_publish_locked(mem);
+	mutex_unlock(&cq->mem_lock);
+	return 0;
+}
+
+/* ---- Deregistration ---- */
+
+/* Takes a live region from the device; its STAG stays occupied. */
+static struct tofu_mem *tofu_mem_withdraw(struct tofu_cq *cq, u32 stag)
+{
+	struct tofu_mem *mem;
+
+	mutex_lock(&cq->mem_lock);
+	mem = xa_load(&cq->regions, stag);
+	if (mem && mem->live)
+		tofu_mem_withdraw_locked(mem);
+	else
+		mem = NULL;
+	mutex_unlock(&cq->mem_lock);
+	return mem;
+}
+
+static void tofu_mem_defer(struct tofu_mem *mem)
+{
+	struct tofu_cq *cq = mem->cq;
+
+	mutex_lock(&cq->mem_lock);
+	list_add_tail(&mem->link, &cq->deferred);
+	mutex_unlock(&cq->mem_lock);
+	atomic_inc(&cq->tdev->nr_deferred);
+	tofu_cq_reap_later(cq->tdev);
+}
+
+int tofu_mem_dereg(struct tofu_ucmd *ucmd)
+{
+	struct tofu_cq *cq = tofu_cq_of(ucmd->file);
+	struct tofu_ioc_mem_dereg *arg = ucmd->cmd;
+	struct tofu_mem *mem;
+	int ret;
+
+	if (arg->flags || arg->reserved)
+		return -EINVAL;
+	mem = tofu_mem_withdraw(cq, arg->stag);
+	if (!mem)
+		return -ENOENT;
+
+	mem->ticket = tofu_flush_begin(cq);
+	ret = tofu_flush_wait(cq, mem->ticket);
+	if (ret) {
+		tofu_mem_defer(mem);
+		return ret;
+	}
+	tofu_stag_give_back(mem);
+	tofu_mem_free(mem);
+	return 0;
+}
+
+bool tofu_mem_reap_locked(struct tofu_cq *cq)
+{
+	struct tofu_mem *mem, *next;
+
+	list_for_each_entry_safe(mem, next, &cq->deferred, link) {
+		if (!tofu_flush_done(cq, mem->ticket))
+			continue;
+		list_del(&mem->link);
+		atomic_dec(&cq->tdev->nr_deferred);
+		xa_erase(&cq->regions, mem->stag);
+		tofu_mem_free(mem);
+	}
+	return !list_empty(&cq->deferred);
+}
+
+void tofu_mem_free_all(struct tofu_cq *cq)
+{
+	struct tofu_mem *mem;
+	unsigned long stag;
+
+	list_for_each_entry(mem, &cq->deferred, link)
+		atomic_dec(&cq->tdev->nr_deferred);
+	INIT_LIST_HEAD(&cq->deferred);
+	xa_for_each(&cq->regions, stag, mem) {
+		xa_erase(&cq->regions, stag);
+		tofu_mem_free(mem);
+	}
+	xa_destroy(&cq->regions);
+}
+
+unsigned int tofu_mem_count_all(struct tofu_cq *cq)
+{
+	struct tofu_mem *mem;
+	unsigned long stag;
+	unsigned int count = 0;
+
+	xa_for_each(&cq->regions, stag, mem)
+		count++;
+	return count;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The driver's objects, and what its files offer each other.
+ *
+ * Locks, in the order in which they nest:
+ *
+ *   tofu_dev.op_sem   read: an operation of user space is inside the driver,
+ *                     so the hardware is there; write: revocation
+ *   mmap_lock         taken by copying from and to user space, and by pinning
+ *   tofu_dev.lock     which CQs there are
+ *   tofu_dev.map_sem  read: a fault is filling in a mapping; write: no more
+ *   tofu_cq.mem_lock  which regions a CQ has
+ *   tofu_flush.lock   a spinlock, taken in interrupts
+ *
+ * op_sem cannot serve faults, which come with mmap_lock held; so there is
+ * map_sem.
+ */
+#ifndef TOFU_TOFU_H
+#define TOFU_TOFU_H
+
+#include <linux/atomic.h>
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/poll.h>
+#include <linux/rwsem.h>
+#include <linux/scatterlist.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include <tofu/ioctl.h>
+#include <tofu/regs.h>
+
+#define TOFU_NAME "tofu"
+#define TOFU_STAGS_WANTED (1U << 13)
+
+struct tofu_cq;
+struct tofu_mem;
+
+/**
+ * struct tofu_dev - a controller
+ * @dev:     of class tofu; its last reference frees this structure
+ * @cdev:    /dev/tofuN
+ * @pdev:    the PCI function; not to be used once @gone is set
+ * @regs:    TOFU_BAR_REGS
+ * @pages:   physical address of TOFU_BAR_PAGES
+ * @ram_pages: CQ pages are memory
+ * @tnis:    TNIs
+ * @ring_code_max: largest size code of a ring
+ * @stags:   entries of a CQ's tables
+ * @op_sem:  see above
+ * @map_sem: see above
+ * @gone:    removed, or being reset; written under @op_sem and @map_sem
+ * @lock:    protects @cqs
+ * @cqs:     those in use, also when only a late flush keeps them
+ * @reaper:  finishes what a late flush has left behind
+ * @nr_cqs:  CQs in @cqs; this and the next three are for debugfs
+ * @nr_regions: registered regions
+ * @nr_pinned: pages that they pin
+ * @nr_deferred: regions and CQs that wait for @reaper
+ * @debugfs: folder
+ */
+struct tofu_dev {
+	struct device dev;
+	struct cdev cdev;
+	struct pci_dev *pdev;
+	void __iomem *regs;
+	phys_addr_t pages;
+	bool ram_pages;
+	unsigned int tnis;
+	unsigned int ring_code_max;
+	unsigned int stags;
+
+	struct rw_semaphore op_sem;
+	struct rw_semaphore map_sem;
+	bool gone;
+
+	struct mutex lock;
+	struct tofu_cq *cqs[TOFU_TNIS_MAX * TOFU_CQS_PER_TNI];
+	struct delayed_work reaper;
+
+	atomic_t nr_cqs;
+	atomic_t nr_regions;
+	atomic_t nr_pinned;
+	atomic_t nr_deferred;
+	struct dentry *debugfs;
+};
+
+/**
+ * struct tofu_flush - the flushes of a CQ
+ * @lock:      protects all
+ * @requested: newest ticket given out
+ * @started:   tickets up to this are served by the flush that runs, or were
+ * @done:      tickets up to this are served; a flush runs when != @started
+ *
+ * A write to TOFU_CQ_FLUSH while a flush runs would begin it anew, so that
+ * many callers could keep each other waiting for ever. Hence one at a time:
+ * who comes while one runs is served by the next, together with all others
+ * who came by then.
+ */
+struct tofu_flush {
+	spinlock_t lock;
+	u64 requested;
+	u64 started;
+	u64 done;
+};
+
+/**
+ * struct tofu_ring - memory that the device and user space share
+ * @addr: pages of the kernel's own
+ * @dma:  their bus address
+ * @size: bytes, a multiple of the page size
+ */
+struct tofu_ring {
+	void *addr;
+	dma_addr_t dma;
+	size_t size;
+};
+
+/**
+ * struct tofu_cq - a command queue that user space has
+ * @tdev:     controller; referenced
+ * @tni:      which TNI
+ * @nr:       which of its CQs
+ * @regs:     its registers
+ * @page:     its page
+ * @rings:    TOFU_MAP_TOQ, TOFU_MAP_TCQ and TOFU_MAP_MRQ; others empty
+ * @stt:      steering table; entry i uses memory block i
+ * @stt_dma:  its bus address
+ * @mbt:      memory block table
+ * @mbt_dma:  its bus address
+ * @inode:    of the file: its address space knows all mappings. NULL after
+ *            the file's release
+ * @dead:     the hardware was taken away; written under op_sem and map_sem
+ * @wait:     woken by every interrupt
+ * @flush:    flushes
+ * @mem_lock: protects @regions, @deferred and the tables
+ * @regions:  struct tofu_mem by STAG
+ * @deferred: regions whose caller did not wait for the flush
+ * @late:     the file is gone, the flush is late; protected by tofu_dev.lock
+ * @leaked:   the device never became quiet: never to be freed
+ */
+struct tofu_cq {
+	struct tofu_dev *tdev;
+	unsigned int tni;
+	unsigned int nr;
+	void __iomem *regs;
+	void __iomem *page;
+	struct tofu_ring rings[TOFU_MAPS];
+	struct tofu_steering *stt;
+	dma_addr_t stt_dma;
+	struct tofu_memory_block *mbt;
+	dma_addr_t mbt_dma;
+	struct inode *inode;
+	bool dead;
+
+	wait_queue_head_t wait;
+	struct tofu_flush flush;
+
+	struct mutex mem_lock;
+	struct xarray regions;
+	struct list_head deferred;
+	bool late;
+	bool leaked;
+};
+
+/**
+ * struct tofu_ucmd - an ioctl under way
+ * @file: on which it was called
+ * @ubuf: the caller's structure
+ * @user_size: its size as the caller knows it
+ * @cmd:  the kernel's copy, as long as this kernel knows it
+ */
+struct tofu_ucmd {
+	struct file *file;
+	void __user *ubuf;
+	u32 user_size;
+	void *cmd;
+};
+
+/**
+ * struct tofu_ioctl_op - a row of an ioctl table
+ * @cmd:  TOFU_IOC_*
+ * @size: of the structure
+ * @run:  does it and answers by tofu_ucmd_respond()
+ */
+struct tofu_ioctl_op {
+	unsigned int cmd;
+	unsigned int size;
+	int (*run)(struct tofu_ucmd *ucmd);
+};
+
+/* ---- tofu-dev.c: character device, ioctl ---- */
+
+int tofu_dev_init(void);
+void tofu_dev_exit(void);
+
+/**
+ * tofu_dev_alloc - make a controller's software side, not yet visible
+ * @pdev: PCI function
+ *
+ * Return: the controller, to be dropped with put_device(), or an ERR_PTR.
+ */
+struct tofu_dev *tofu_dev_alloc(struct pci_dev *pdev);
+int tofu_dev_register(struct tofu_dev *tdev);
+void tofu_dev_unregister(struct tofu_dev *tdev);
+
+/**
+ * tofu_ioctl - find a command in a table and run it
+ * @file:  called on
+ * @cmd:   command; the size in it is not looked at
+ * @arg:   pointer to the structure
+ * @ops:   table
+ * @count: its rows
+ *
+ * Return: what the command returned, or -ENOTTY, -EFAULT, -EINVAL (too
+ * short), -E2BIG.
+ */
+long tofu_ioctl(struct file *file, unsigned int cmd, unsigned long arg,
+		const struct tofu_ioctl_op *ops, size_t count);
+
+/* tofu_ucmd_respond - copy the structure back, as much as the caller knows */
+int tofu_ucmd_respond(struct tofu_ucmd *ucmd);
+
+/* tofu_dev_info - TOFU_IOC_INFO; the caller holds op_sem */
+int tofu_dev_info(struct tofu_dev *tdev, struct tofu_ucmd *ucmd);
+
+/* ---- tofu-main.c: the hardware ---- */
+
+static inline u64 tofu_read(struct tofu_dev *tdev, u32 reg)
+{
+	return readq(tdev->regs + reg);
+}
+
+/* ---- tofu-cq.c ---- */
+
+int tofu_cq_init(void);
+void tofu_cq_exit(void);
+
+/**
+ * tofu_cq_create - TOFU_IOC_CQ_CREATE
+ * @tdev: controller; the caller holds op_sem for reading
+ * @ucmd: command
+ */
+int tofu_cq_create(struct tofu_dev *tdev, struct tofu_ucmd *ucmd);
+
+/**
+ * tofu_cq_revoke - take every CQ from user space
+ * @tdev: controller; gone is set, the caller holds op_sem for writing
+ *
+ * Disables them, zaps their mappings, wakes who waits. The memory stays.
+ */
+void tofu_cq_revoke(struct tofu_dev *tdev);
+
+/* tofu_cq_wake_all - wake who waits, so that they see gone and leave */
+void tofu_cq_wake_all(struct tofu_dev *tdev);
+
+/**
+ * tofu_cq_drop_all - give back what revoked CQs have
+ * @tdev:  as above; the reaper is stopped
+ * @quiet: nothing can touch their memory any more. Else all of it is leaked.
+ */
+void tofu_cq_drop_all(struct tofu_dev *tdev, bool quiet);
+
+/* tofu_cq_reap - tofu_dev.reaper */
+void tofu_cq_reap(struct work_struct *work);
+
+/* tofu_cq_reap_later - have the reaper look soon */
+void tofu_cq_reap_later(struct tofu_dev *tdev);
+
+/* tofu_cq_of - the CQ of a CQ's file */
+struct tofu_cq *tofu_cq_of(struct file *file);
+
+/* tofu_cq_gone - its hardware is not ours any more; under op_sem or map_sem */
+static inline bool tofu_cq_gone(struct tofu_cq *cq)
+{
+	return cq->dead || READ_ONCE(cq->tdev->gone);
+}
+
+/* ---- tofu-map.c: rings and mappings ---- */
+
+int tofu_ring_alloc(struct tofu_cq *cq, enum tofu_map_index index,
+		    size_t bytes);
+void tofu_ring_free(struct tofu_cq *cq, enum tofu_map_index index);
+int tofu_cq_mmap(struct file *file, struct vm_area_struct *vma);
+void tofu_cq_describe_maps(struct tofu_cq *cq, struct tofu_map *maps);
+
+/* ---- tofu-mem.c ---- */
+
+/* Both run with op_sem held for reading. */
+int tofu_mem_reg(struct tofu_ucmd *ucmd);
+int tofu_mem_dereg(struct tofu_ucmd *ucmd);
+
+/**
+ * tofu_mem_reap_locked - free deferred regions whose flush has ended
+ * @cq: the caller holds mem_lock
+ *
+ * Return: true when some are left.
+ */
+bool tofu_mem_reap_locked(struct tofu_cq *cq);
+
+/* tofu_mem_free_all - free every region; nothing can touch them any more */
+void tofu_mem_free_all(struct tofu_cq *cq);
+
+/* tofu_mem_count_all - regions of a CQ, for the message about a leak */
+unsigned int tofu_mem_count_all(struct tofu_cq *cq);
+
+/* ---- tofu-irq.c: interrupts and flushes ---- */
+
+int tofu_irq_request(struct tofu_cq *cq);
+void tofu_irq_free(struct tofu_cq *cq);
+
+void tofu_flush_init(struct tofu_flush *flush);
+
+/**
+ * tofu_flush_begin - want a flush
+ * @cq: CQ
+ *
+ * Return: a ticket. It is served when nothing that began before this call can
+ * touch memory through the CQ's tables.
+ */
+u64 tofu_flush_begin(struct tofu_cq *cq);
+
+/* tofu_flush_done - look whether a ticket is served; any context */
+bool tofu_flush_done(struct tofu_cq *cq, u64 ticket);
+
+/**
+ * tofu_flush_wait - sleep until a ticket is served
+ * @cq:     CQ
+ * @ticket: from tofu_flush_begin()
+ *
+ * Return: 0, -EINTR after a fatal signal, -ENODEV when the device is going.
+ */
+int tofu_flush_wait(struct tofu_cq *cq, u64 ticket);
+
+/**
+ * tofu_flush_wait_limit - sleep without regard of signals
+ * @cq:     CQ
+ * @ticket: from tofu_flush_begin()
+ * @limit:  jiffies
+ *
+ * Return: true when the ticket is served, false when it is late.
+ */
+bool tofu_flush_wait_limit(struct tofu_cq *cq, u64 ticket, long limit);
+
+/* ---- tofu-sysfs.c, tofu-debugfs.c ---- */
+
+/* tofu_sysfs_groups - build dev.groups; freed with the device */
+int tofu_sysfs_groups(struct tofu_dev *tdev);
+void tofu_debugfs_init(void);
+void tofu_debugfs_exit(void);
+void tofu_debugfs_add(struct tofu_dev *tdev);
+void tofu_debugfs_remove(struct tofu_dev *tdev);
+
+#endif /* TOFU_TOFU_H */
