@@ -22,6 +22,8 @@ EXIT_INTERRUPTED = 130
 EXIT_GONE = 125
 END_SECONDS = 15
 UPLOAD_SECONDS = 120
+# Longer lines of output are broken.
+LINE_MAX = 64 << 10
 
 
 def exit_code(wait_status):
@@ -47,6 +49,8 @@ class Output:
             self._files[node, stream].write(data)
             return
         *lines, rest = (self._partial.get((node, stream), b"") + data).split(b"\n")
+        if len(rest) > LINE_MAX:
+            lines, rest = [*lines, rest], b""
         self._partial[node, stream] = rest
         target = (sys.stdout if stream == 1 else sys.stderr).buffer
         target.write(b"".join(b"[%d] %s\n" % (node, line) for line in lines))
@@ -193,7 +197,7 @@ def _shell_event(message, data):
         raise ClusterError(message["error"])
     if message["event"] == "exit":
         return exit_code(message["status"])
-    os.write(sys.stdout.fileno(), data)
+    os.write(message["stream"], data)
     return None
 
 
@@ -204,8 +208,7 @@ def _shell_loop(connection):
         ready = select.select(inputs, [], [])[0]
         if sys.stdin in ready:
             keys = os.read(sys.stdin.fileno(), 4096)
-            # A terminal has no end of input but the key that says so.
-            connection.send({"op": "stdin"}, keys or b"\x04")
+            connection.send({"op": "stdin"}, keys)
             if not keys:
                 inputs.remove(sys.stdin)
         if connection.sock not in ready:
@@ -220,11 +223,13 @@ def _shell_loop(connection):
 
 def sh(args):
     connection = wire.Connection.open(args.name, timeout=None)
-    connection.send({"op": "exec", "nodes": [args.node], "argv": ["/bin/sh", "-l"],
-                     "env": {"TERM": os.environ.get("TERM", "linux"),
-                             "PS1": f"node{args.node}:\\w# "},
-                     "cwd": "/root", "size_of_terminal": _terminal_size()})
-    signal.signal(signal.SIGWINCH, lambda *_: connection.send(
-        {"op": "resize", "size_of_terminal": _terminal_size()}))
+    request = {"op": "exec", "nodes": [args.node], "argv": ["/bin/sh", "-l"], "cwd": "/root",
+               "env": {"TERM": os.environ.get("TERM", "linux"),
+                       "PS1": f"node{args.node}:\\w# "}}
+    if sys.stdin.isatty():
+        request["size_of_terminal"] = _terminal_size()
+        signal.signal(signal.SIGWINCH, lambda *_: connection.send(
+            {"op": "resize", "size_of_terminal": _terminal_size()}))
+    connection.send(request)
     with _raw_terminal():
         return _shell_loop(connection)
