@@ -25,6 +25,21 @@ static int gather_data(struct icc *icc, struct icc_range *range,
 	return more;
 }
 
+/*
+ * The receiver of a reference could not tell whose mistake an address is that
+ * leads nowhere: it is found here, by touching both ends.
+ */
+static int probe(struct icc *icc, const struct tofu_ref *piece)
+{
+	uint8_t byte;
+
+	return icc->ops->read(icc->host, piece->addr, &byte, 1) ||
+			       icc->ops->read(icc->host,
+					      piece->addr + piece->len - 1,
+					      &byte, 1) ?
+		       -EFAULT : 0;
+}
+
 int icc_gather(struct icc *icc, struct icc_range *range, struct icc_outbox *out)
 {
 	unsigned int refs = 0;
@@ -35,6 +50,8 @@ int icc_gather(struct icc *icc, struct icc_range *range, struct icc_outbox *out)
 
 	while (refs < TOFU_PKT_REFS_MAX) {
 		more = icc_range_next(icc, range, &out->ref[refs]);
+		if (more > 0 && probe(icc, &out->ref[refs]))
+			more = -EFAULT;
 		if (more <= 0)
 			break;
 		refs++;

@@ -639,3 +639,35 @@ void desc_post(struct cq *cq, struct tofu_toq_desc desc)
 	desc_push(cq, desc);
 	cq_kick(cq);
 }
+
+/* ---- The usual two ---- */
+
+void pair_create(struct pair *p, size_t inline_max, uint64_t length)
+{
+	p->net = net_create("2x2", 4, inline_max);
+	p->a = cq_create(p->net, 0, 0, 3);
+	p->b = cq_create(p->net, 1, 1, 5);
+	p->src = region_create(p->a, 1, length, 256, 12, 0);
+	p->dst = region_create(p->b, 2, length, 512, 12, 40);
+	region_fill(p->src, 1);
+	region_fill(p->dst, 2);
+	p->put = (struct transfer){ .cmd = TOFU_CMD_PUT, .flags = ALL_NOTICES,
+				    .cq = p->a, .lcl = p->src, .rmt = p->dst,
+				    .length = 64, .edata = 0x5a, .tag = 0xc3 };
+}
+
+void pair_destroy(struct pair *p)
+{
+	region_destroy(p->src);
+	region_destroy(p->dst);
+	cq_destroy(p->a);
+	cq_destroy(p->b);
+	net_destroy(p->net);
+}
+
+int pair_run(struct pair *p, const struct transfer *t)
+{
+	transfer_post(t);
+	net_run(p->net);
+	return cq_mrq_status(p->a);
+}

@@ -187,4 +187,24 @@ void desc_post(struct cq *cq, struct tofu_toq_desc desc);
 
 uint64_t coords_word(struct net_node *node);
 
+/**
+ * struct pair - two CQs of two nodes, each with a region of @length bytes
+ * @put: a put of 64 bytes from @src to @dst, to be changed by tests
+ */
+struct pair {
+	struct net *net;
+	struct cq *a, *b;
+	struct region *src, *dst;
+	struct transfer put;
+};
+
+#define PAIR_LENGTH 20000
+#define PAIR_LARGE (16ULL << 20)
+
+void pair_create(struct pair *p, size_t inline_max, uint64_t length);
+void pair_destroy(struct pair *p);
+
+/* pair_run - post, run, and give the status of the next MRQ entry of @a */
+int pair_run(struct pair *p, const struct transfer *t);
+
 #endif /* TESTS_ICC_HOST_H */

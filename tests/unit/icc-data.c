@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Payload: scattered pages, references, fragments, a network without room.
+ */
+#include <kselftest_harness.h>
+
+#include "icc-host.h"
+
+FIXTURE(data)
+{
+	struct pair p;
+};
+
+FIXTURE_VARIANT(data)
+{
+	size_t inline_max;
+};
+
+FIXTURE_VARIANT_ADD(data, inline_none) { .inline_max = 0 };
+FIXTURE_VARIANT_ADD(data, inline_some) { .inline_max = 200 };
+FIXTURE_VARIANT_ADD(data, inline_most) { .inline_max = TOFU_PKT_INLINE_MAX };
+
+FIXTURE_SETUP(data)
+{
+	pair_create(&self->p, variant->inline_max, PAIR_LENGTH);
+}
+
+FIXTURE_TEARDOWN(data)
+{
+	pair_destroy(&self->p);
+}
+
+TEST_F(data, any_misalignment_and_length)
+{
+	static const uint64_t lengths[] = { 1, 7, 8, 199, 200, 201, 1023, 1024,
+					    1025, 4096, 4097, 12345 };
+	struct pair *p = &self->p;
+
+	for (unsigned int i = 0; i < 12 * 36; i++) {
+		struct transfer t = p->put;
+		uint8_t before;
+
+		t.cmd = i % 2 ? TOFU_CMD_GET : TOFU_CMD_PUT;
+		t.length = lengths[i / 36];
+		t.lcl_offset = 3838 + i % 6;
+		t.rmt_offset = 3580 + i / 6 % 6;
+		region_fill(p->src, i);
+		before = *region_byte(p->dst, t.rmt_offset + t.length);
+		ASSERT_EQ(TOFU_ST_OK, pair_run(p, &t));
+		ASSERT_EQ(TOFU_ST_OK, cq_mrq_status(p->b));
+		ASSERT_EQ(-1, region_differs(p->src, t.lcl_offset, p->dst,
+					     t.rmt_offset, t.length));
+		ASSERT_EQ(before, *region_byte(p->dst,
+					       t.rmt_offset + t.length));
+	}
+}
+
+TEST_F(data, pages_of_any_size)
+{
+	struct pair *p = &self->p;
+
+	for (unsigned int shift = 12; shift <= 17; shift++) {
+		struct region *a = region_create(p->a, shift, 150000, 4000,
+						 shift, 0);
+		struct region *b = region_create(p->b, shift, 150000, 130000,
+						 29 - shift, 3);
+
+		region_fill(a, shift);
+		p->put.lcl = a;
+		p->put.rmt = b;
+		p->put.lcl_offset = 11;
+		p->put.rmt_offset = 5;
+		p->put.length = 149000;
+		ASSERT_EQ(TOFU_ST_OK, pair_run(p, &p->put));
+		ASSERT_EQ(-1, region_differs(a, 11, b, 5, 149000));
+		region_destroy(a);
+		region_destroy(b);
+	}
+}
+
+FIXTURE(large)
+{
+	struct pair p;
+};
+
+FIXTURE_SETUP(large)
+{
+	pair_create(&self->p, 256, PAIR_LARGE);
+	self->p.put.length = TOFU_LENGTH_MAX;
+}
+
+FIXTURE_TEARDOWN(large)
+{
+	pair_destroy(&self->p);
+}
+
+/* Packets that an initiator has sent and nobody has taken. */
+static unsigned int under_way(struct pair *p)
+{
+	return p->b->node->queue[TOFU_REQUEST].count;
+}
+
+TEST_F(large, the_largest_put)
+{
+	struct pair *p = &self->p;
+
+	EXPECT_EQ(TOFU_ST_OK, pair_run(p, &p->put));
+	EXPECT_EQ(-1, region_differs(p->src, 0, p->dst, 0, TOFU_LENGTH_MAX));
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(p->b));
+	EXPECT_EQ(-1, cq_mrq_status(p->b));
+	EXPECT_EQ(-1, cq_mrq_status(p->a));
+	EXPECT_EQ(TOFU_LENGTH_MAX,
+		  cq_reg(p->a, TOFU_CQ_COUNTER(TOFU_CQ_TX_BYTES)));
+	EXPECT_EQ(TOFU_LENGTH_MAX,
+		  cq_reg(p->b, TOFU_CQ_COUNTER(TOFU_CQ_RX_BYTES)));
+}
+
+TEST_F(large, the_largest_get)
+{
+	struct pair *p = &self->p;
+
+	p->put.cmd = TOFU_CMD_GET;
+	EXPECT_EQ(TOFU_ST_OK, pair_run(p, &p->put));
+	EXPECT_EQ(-1, region_differs(p->src, 0, p->dst, 0, TOFU_LENGTH_MAX));
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(p->b));
+	EXPECT_EQ(-1, cq_mrq_status(p->b));
+	EXPECT_EQ(-1, cq_mrq_status(p->a));
+}
+
+TEST_F(large, adjacent_pages_are_one_reference)
+{
+	struct pair *p = &self->p;
+	struct region *a = region_create(p->a, 9, 1 << 20, 0, 20, 0);
+	struct region *b = region_create(p->b, 9, 1 << 20, 0, 20, 0);
+
+	/* The same bytes once more, as 4 KiB pages. */
+	for (unsigned int i = 0; i < 256; i++)
+		region_table(p->src)[i] = a->page[0] + i * 4096ULL;
+	region_steering(p->src)->mbva = 0;
+	p->put.rmt = b;
+	p->put.length = 1 << 20;
+	region_fill(a, 77);
+	EXPECT_EQ(TOFU_ST_OK, pair_run(p, &p->put));
+	EXPECT_EQ(-1, region_differs(a, 0, b, 0, 1 << 20));
+	EXPECT_EQ(1, p->b->node->pulls);
+	region_destroy(a);
+	region_destroy(b);
+}
+
+TEST_F(large, the_last_fragment_waits_for_the_others)
+{
+	struct pair *p = &self->p;
+
+	p->put.length = 1 << 20;
+	transfer_post(&p->put);
+	p->b->node->held = true;
+	net_run(p->net);
+	EXPECT_LT(1, under_way(p));
+	for (unsigned int i = 0; i < under_way(p); i++)
+		EXPECT_EQ(0, p->b->node->queue[TOFU_REQUEST]
+					     .packet[i]->pkt.flags &
+				     TOFU_PKT_F_LAST);
+	p->b->node->held = false;
+	net_run(p->net);
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(p->a));
+}
+
+TEST_F(large, no_command_starts_before_the_last_fragment)
+{
+	struct pair *p = &self->p;
+	struct transfer nop = { .cmd = TOFU_CMD_NOP, .cq = p->a };
+
+	p->put.length = 1 << 20;
+	transfer_push(&p->put);
+	transfer_post(&nop);
+	p->b->node->held = true;
+	net_run(p->net);
+	EXPECT_EQ(1, cq_reg(p->a, TOFU_CQ_TOQ_HEAD));
+	p->b->node->held = false;
+	net_run(p->net);
+	EXPECT_EQ(2, cq_reg(p->a, TOFU_CQ_TOQ_HEAD));
+}
+
+TEST_F(large, no_notice_after_an_error_in_any_page)
+{
+	struct pair *p = &self->p;
+	const unsigned int pages = (1 << 20) / 4096;
+
+	p->put.length = 1 << 20;
+	for (unsigned int cmd = 0; cmd < 2; cmd++) {
+		p->put.cmd = cmd ? TOFU_CMD_GET : TOFU_CMD_PUT;
+		for (unsigned int i = 0; i <= pages; i += 32) {
+			const uint64_t page = region_table(p->dst)[i];
+
+			region_table(p->dst)[i] = 0x1000;
+			EXPECT_EQ(TOFU_ST_RMT_MEMORY, pair_run(p, &p->put));
+			EXPECT_EQ(-1, cq_mrq_status(p->a));
+			EXPECT_EQ(-1, cq_mrq_status(p->b));
+			region_table(p->dst)[i] = page;
+		}
+		EXPECT_EQ(TOFU_ST_OK, pair_run(p, &p->put));
+		EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(p->b));
+	}
+}
+
+TEST_F(large, local_error_after_the_first_fragment_is_told_by_the_mrq)
+{
+	struct pair *p = &self->p;
+
+	region_block(p->src)->npage = 4097;
+	region_block(p->src)->table = p->a->node->base + RAM_SIZE - 8 * 200;
+	memcpy(ram_at(p->a->node, region_block(p->src)->table, 1600),
+	       p->src->page, 1600);
+	EXPECT_EQ(TOFU_ST_LCL_MEMORY, pair_run(p, &p->put));
+	EXPECT_EQ(TOFU_ST_OK, cq_tcq_status(p->a));
+	EXPECT_EQ(-1, cq_mrq_status(p->b));
+}
+
+TEST_F(large, deregistered_between_fragments)
+{
+	struct pair *p = &self->p;
+
+	p->put.length = 1 << 20;
+	p->b->node->queue[TOFU_REQUEST].room = 1;
+	transfer_post(&p->put);
+	net_step(p->net);
+	net_step(p->net);
+	region_steering(p->src)->ctrl = 0;
+	net_run(p->net);
+	EXPECT_EQ(TOFU_ST_LCL_STADD, cq_mrq_status(p->a));
+	EXPECT_EQ(-1, cq_mrq_status(p->b));
+}
+
+TEST_F(large, a_source_page_that_is_none)
+{
+	struct pair *p = &self->p;
+
+	p->put.length = 1 << 20;
+	region_table(p->src)[100] = 0x1000;
+	EXPECT_EQ(TOFU_ST_LCL_MEMORY, pair_run(p, &p->put));
+	EXPECT_EQ(-1, cq_mrq_status(p->b));
+}
+
+/* Room for one packet each way, or for none during some steps. */
+TEST_F(large, a_network_without_room_delays_only)
+{
+	struct pair *p = &self->p;
+
+	for (unsigned int i = 0; i < 12; i++) {
+		struct transfer t = p->put;
+
+		t.cmd = i % 2 ? TOFU_CMD_GET : TOFU_CMD_PUT;
+		t.length = i < 6 ? 100 + i : (1 << 20) + i;
+		t.lcl_offset = i;
+		transfer_push(&t);
+	}
+	cq_kick(p->a);
+	for (unsigned int step = 0; step < 20000; step++) {
+		p->b->node->queue[TOFU_REQUEST].room = step % 3 == 0;
+		p->a->node->queue[TOFU_RESPONSE].room = step % 5 == 0;
+		net_step(p->net);
+	}
+	for (unsigned int i = 0; i < 12; i++) {
+		ASSERT_EQ(TOFU_ST_OK, cq_tcq_status(p->a));
+		ASSERT_EQ(TOFU_ST_OK, cq_mrq_status(p->a));
+		ASSERT_EQ(TOFU_ST_OK, cq_mrq_status(p->b));
+	}
+	EXPECT_EQ(12, cq_reg(p->a, TOFU_CQ_COUNTER(TOFU_CQ_TX_COMMANDS)));
+	EXPECT_EQ(-1, region_differs(p->src, 11, p->dst, 0, (1 << 20) + 11));
+}
+
+TEST_F(large, a_request_without_room_for_its_answer_changes_nothing)
+{
+	struct pair *p = &self->p;
+	const uint8_t before = *region_byte(p->dst, 0);
+
+	p->put.length = 1;
+	*region_byte(p->src, 0) = (uint8_t)~before;
+	p->a->node->queue[TOFU_RESPONSE].room = 0;
+	EXPECT_EQ(-1, pair_run(p, &p->put));
+	EXPECT_EQ(before, *region_byte(p->dst, 0));
+	EXPECT_EQ(-1, cq_mrq_status(p->b));
+	EXPECT_EQ(1, under_way(p));
+	p->a->node->queue[TOFU_RESPONSE].room = 1;
+	net_run(p->net);
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(p->a));
+	EXPECT_EQ((uint8_t)~before, *region_byte(p->dst, 0));
+}
+
+TEST_HARNESS_MAIN
