@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+#
+# Every target of the project; `make help` lists them. Each part has a
+# Makefile or a script of its own that does the work.
+
+O ?= build
+override O := $(abspath $(O))
+export O
+
+ifneq ($(V),1)
+MAKEFLAGS += --no-print-directory
+endif
+
+.DEFAULT_GOAL := all
+.PHONY: all help qemu guest driver lib demo check check-unit check-build \
+	check-qtest check-cluster check-programs tests bench lint docs install clean
+
+help: ## this text
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | \
+		expand -t 18
+	@echo "Variables: O=FOLDER (build output, now $(O)), V=1, PREFIX, DESTDIR"
+
+all: lib driver qemu guest ## build everything
+
+# ---- What a cluster is made of ----
+
+lib: ## libtofu and its tools
+	@scripts/setup lib
+	@$(MAKE) -C libtofu O=$(O) all
+
+driver: ## tofu.ko, for the guests' kernel
+	@scripts/setup driver
+	@$(MAKE) -C driver O=$(O) KDIR=$$(scripts/build-guest --print-kdir)
+
+qemu: ## QEMU with the device, outside the checkout
+	@scripts/build-qemu >/dev/null
+
+guest: driver lib ## kernel and initramfs of the guests
+	@scripts/build-guest >/dev/null
+
+demo: lib driver ## boot a cluster of four and exchange halos
+	@scripts/demo
+
+# ---- Tests ----
+
+tests: lib ## build the programs of the tests
+	@scripts/setup test
+	@$(MAKE) -C tests/unit O=$(O) all
+	@$(MAKE) -C tests/kselftest O=$(O) all
+	@$(MAKE) -C tests/cluster O=$(O) all
+
+check: all tests ## all tests; ends in 'N passed, N failed'
+	@scripts/check unit build qtest cluster
+
+check-unit: tests ## model, fabric and library, with sanitizers
+	@scripts/check unit
+
+check-build: lib ## headers, layouts, symbols, lint
+	@scripts/setup test
+	@scripts/check build
+
+check-qtest: qemu ## registers and rings of the device
+	@scripts/check qtest
+
+check-cluster: all tests ## virtual machines
+	@scripts/check cluster
+
+lint: ## style of the sources
+	@scripts/setup test
+	@scripts/lint
+
+# ---- The rest ----
+
+bench: all ## speed, beside Soft-RoCE and memcpy in the same run
+	@scripts/setup bench
+	@tests/bench/run
+
+docs: ## HTML of Documentation/
+	@scripts/setup docs
+	@sphinx-build -q -W -b html Documentation $(O)/docs
+	@echo $(O)/docs/index.html
+
+install: lib ## library, headers and tools; PREFIX, DESTDIR
+	@$(MAKE) -C libtofu O=$(O) install
+
+clean: ## remove the build output, not the cache
+	@rm -rf $(O)
