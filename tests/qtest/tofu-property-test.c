@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Wrong properties: each has its message, and QEMU ends with status 1.
+ */
+#include "qemu/osdep.h"
+#include "tofu-vm.h"
+
+/* Starts QEMU, which has to refuse; returns what it said. */
+static char *refusal(const char *args)
+{
+	g_autofree char *line = g_strdup_printf(
+		"%s -accel qtest -display none %s", g_getenv("QTEST_QEMU_BINARY"),
+		args);
+	g_auto(GStrv) argv = g_strsplit(line, " ", -1);
+	char *err = NULL;
+	int status;
+
+	g_assert_true(g_spawn_sync(NULL, argv, NULL,
+				   G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL,
+				   &err, &status, NULL));
+	g_test_message("%s", g_strchomp(err));
+	g_assert_true(WIFEXITED(status));
+	g_assert_cmpint(WEXITSTATUS(status), ==, 1);
+	return err;
+}
+
+/**
+ * struct wrong - a property and what is said about it
+ * @name: of the test
+ * @props: of the device
+ * @says: words that the message has, up to three
+ */
+struct wrong {
+	const char *name;
+	const char *props;
+	const char *says[3];
+};
+
+static const struct wrong wrongs[] = {
+	{ "tnis-0", ",tnis=0", { "'tnis' is 0", "1 to 6" } },
+	{ "tnis-7", ",tnis=7", { "'tnis' is 7", "1 to 6" } },
+	{ "tnis-word", ",tnis=four", { "tnis" } },
+	{ "inline-max", ",inline-max=1025",
+	  { "'inline-max' is 1025", "0 to 1024" } },
+	{ "node-below", ",node=-2", { "'node' is -2", "-1 for the lowest" } },
+	{ "node-alone", ",node=3", { "'node' is 3", "'fabric'" } },
+	{ "assist", ",assist=maybe", { "assist" } },
+	{ "trap", ",trap=maybe", { "trap" } },
+	{ "iothread", ",iothread=nobody", { "nobody" } },
+	{ "fabric-missing", ",fabric=/nonexistent/fabric",
+	  { "'fabric'", "/nonexistent/fabric" } },
+	{ "fabric-other", ",fabric=/dev/null", { "'fabric'", "/dev/null" } },
+};
+
+static void test_wrong(const void *data)
+{
+	const struct wrong *wrong = data;
+	g_autofree char *args = tofu_vm_args("64M", wrong->props);
+	g_autofree char *err = refusal(args);
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(wrong->says) && wrong->says[i]; i++)
+		g_assert_nonnull(strstr(err, wrong->says[i]));
+}
+
+static void test_help(void)
+{
+	g_autofree char *line = g_strdup_printf(
+		"%s -device help", g_getenv("QTEST_QEMU_BINARY"));
+	g_autofree char *out = NULL;
+	const char *network, *tofu, *input;
+
+	g_assert_true(g_spawn_command_line_sync(line, &out, NULL, NULL, NULL));
+	network = strstr(out, "Network devices:");
+	tofu = strstr(out, "\"tofu-pci\", bus PCI, desc \"Tofu");
+	g_assert_nonnull(network);
+	g_assert_nonnull(tofu);
+	g_assert_true(tofu > network);
+	input = strstr(network, "\n\n");
+	g_assert_true(!input || tofu < input);
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	g_test_init(&argc, &argv, NULL);
+	for (i = 0; i < G_N_ELEMENTS(wrongs); i++) {
+		g_autofree char *path = g_strdup_printf("tofu/property/%s",
+							wrongs[i].name);
+
+		qtest_add_data_func(path, &wrongs[i], test_wrong);
+	}
+	qtest_add_func("tofu/property/help", test_help);
+	return g_test_run();
+}
