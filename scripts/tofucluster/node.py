@@ -20,6 +20,7 @@ CONSOLE_TAIL = 40
 # A command that takes no output for so long is given up.
 STALL_SECONDS = 60
 FILE_SECONDS = 60
+END_SECONDS = 5
 
 
 def _die_with(parent):
@@ -57,6 +58,7 @@ class Node:
         self._process = None
         self._tasks = []
         self._writer = None
+        self._console_writer = None
         self._jobs = {}
         self._next_job = 1
         self._file_lock = asyncio.Lock()
@@ -78,6 +80,8 @@ class Node:
             self.trouble = f"no agent after {timeout} s"
         if self.trouble:
             await self.kill()
+            # The console's last lines say why.
+            await asyncio.wait(self._tasks, timeout=END_SECONDS)
             self.state = "failed"
             raise ClusterError(f"node {self.number}: {self.trouble}")
         self.boot_seconds = time.monotonic() - self.began
@@ -97,7 +101,8 @@ class Node:
                 start_new_session=True, preexec_fn=lambda: _die_with(parent))
         self.pid = self._process.pid
         reader, self._writer = await asyncio.open_connection(sock=port)
-        lines, _ = await asyncio.open_connection(sock=console)
+        # A writer that nobody holds closes its connection.
+        lines, self._console_writer = await asyncio.open_connection(sock=console)
         self._tasks = [asyncio.create_task(self._read_agent(reader)),
                        asyncio.create_task(self._read_console(lines))]
 
@@ -108,13 +113,14 @@ class Node:
                 log.write(data)
                 *whole, line = (line + data)[-65536:].split(b"\n")
                 self._console.extend(w.decode(errors="replace").rstrip() for w in whole)
+        self._console_writer.close()
 
     async def _read_agent(self, reader):
         try:
             while True:
                 await self._frame(*await agent.receive(reader))
-        except (asyncio.IncompleteReadError, ConnectionError) as error:
-            await self._lost(error)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            await self._lost()
 
     async def _frame(self, kind, number, payload):
         job = self._jobs.get(number)
@@ -138,11 +144,14 @@ class Node:
         with contextlib.suppress(asyncio.TimeoutError, ConnectionError):
             await asyncio.wait_for(job.sink(self.number, kind, payload), STALL_SECONDS)
 
-    async def _lost(self, error):
+    async def _lost(self):
         """The agent's port has closed: QEMU has ended, or is about to."""
+        booting = self.state == "booting"
         if self.state in ("booting", "ready"):
-            self.trouble = f"QEMU ended ({error})" if self.state == "booting" else ""
             self.state = "dead"
+        status = await self._collect()
+        if booting:
+            self.trouble = f"QEMU ended with status {status}"
         if self._ready and not self._ready.done():
             self._ready.set_result(None)
         if self._file_done and not self._file_done.done():
@@ -150,18 +159,22 @@ class Node:
         jobs, self._jobs = self._jobs, {}
         for job in jobs.values():
             await self._deliver(job, None, b"")
-        await self._collect()
 
     async def _collect(self):
-        """Wait for QEMU's end, killing it if it lingers."""
+        """QEMU's status at its end, which it is helped to if it lingers."""
         process, self._process = self._process, None
         if not process:
-            return
-        process.kill()
-        await asyncio.get_running_loop().run_in_executor(None, process.wait)
+            return None
+        wait = asyncio.get_running_loop().run_in_executor
+        try:
+            status = await wait(None, process.wait, END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            status = await wait(None, process.wait)
         self.pid = None
         if self._writer:
             self._writer.close()
+        return status
 
     async def kill(self):
         """End QEMU at once, as a power failure would."""
@@ -170,7 +183,7 @@ class Node:
         if self.state in ("booting", "ready"):
             self.state = "dead"
         self._process.kill()
-        await asyncio.wait(self._tasks, timeout=10)
+        await asyncio.wait(self._tasks, timeout=END_SECONDS)
         await self._collect()
 
     def console_tail(self):

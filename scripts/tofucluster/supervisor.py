@@ -92,7 +92,7 @@ class Cluster:
         if not self.config["fabric_tool"]:
             return None
         fd = os.memfd_create("tofu-fabric", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
-        done = subprocess.run([self.config["fabric_tool"], "format", f"/dev/fd/{fd}",
+        done = subprocess.run([self.config["fabric_tool"], "format", str(fd),
                                "--shape", shape.text(self.axes)],
                               pass_fds=[fd], capture_output=True, text=True, check=False)
         if done.returncode:
