@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +29,8 @@ static const char help[] =
 	"\n"
 	"The shared file by which the nodes of one machine exchange packets.\n"
 	"\n"
-	"format  makes PATH, which must not exist\n"
+	"format  makes PATH, which must not exist; a number is an inherited\n"
+	"        descriptor of an empty file\n"
 	"show    lists the nodes: who they are, and what waits for them\n"
 	"\n"
 	"  -s, --shape SHAPE  nodes: 4, 2x2, 4x3x8 or six sizes 1x1x1x2x3x2\n"
@@ -49,15 +51,34 @@ static int failed(const char *path, int err)
 
 /* ---- format ---- */
 
+/* The descriptor that a program which keeps it open has handed down, or -1. */
+static int inherited(const char *path)
+{
+	char *end;
+	long fd;
+
+	if (*path < '0' || *path > '9')
+		return -1;
+	errno = 0;
+	fd = strtol(path, &end, 10);
+	if (*end || errno || fd > INT_MAX || fcntl((int)fd, F_GETFD) < 0)
+		return -1;
+	return (int)fd;
+}
+
 static int format(const char *path, const char *text)
 {
 	struct tofu_shape shape;
-	int fd, err;
+	int fd = inherited(path), err;
 
 	if (!text)
 		usage("format wants --shape");
 	if (tofu_shape_parse(text, &shape))
 		usage("that is no shape");
+	if (fd >= 0) {
+		err = tofu_fabric_format(fd, &shape);
+		return err ? failed(path, err) : EXIT_SUCCESS;
+	}
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return failed(path, -errno);
