@@ -34,6 +34,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 #define UTOFU_VERSION_MAJOR 1
 #define UTOFU_VERSION_MINOR 0
 
@@ -706,6 +708,8 @@ void utofu_query_utofu_version(int *major_ver, int *minor_ver);
  * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
  */
 int utofu_query_my_coords(uint8_t coords[]);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

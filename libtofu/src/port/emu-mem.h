@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Translation tables of a command queue of the emu port. A bus address is an
+ * address of the process, so a region needs one page, as large as a page can
+ * be, that begins where the region does: memory block and page of a STAG have
+ * its number.
+ */
+#ifndef PORT_EMU_MEM_H
+#define PORT_EMU_MEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tofu/regs.h>
+
+#define TOFU_EMU_STAGS (1U << TOFU_STAG_BITS_MAX)
+
+/**
+ * struct tofu_emu_mem - tables, all TOFU_EMU_STAGS long
+ * @steering: steering table
+ * @block:    memory block table
+ * @page:     page tables, of one entry each
+ * @next:     where the search for a free STAG begins
+ *
+ * The engine reads them with the node's lock held; so are they written.
+ */
+struct tofu_emu_mem {
+	struct tofu_steering *steering;
+	struct tofu_memory_block *block;
+	__le64 *page;
+	uint32_t next;
+};
+
+int tofu_emu_mem_create(struct tofu_emu_mem *mem);
+void tofu_emu_mem_destroy(struct tofu_emu_mem *mem);
+
+/* tofu_emu_mem_check - whether the process may access all of a range so */
+int tofu_emu_mem_check(const void *addr, size_t length, int write);
+
+/* tofu_emu_mem_reg_locked, _dereg_locked - as of struct tofu_port_ops, without
+ * looking at the memory, and without waiting for what is under way
+ */
+int tofu_emu_mem_reg_locked(struct tofu_emu_mem *mem, void *addr,
+			    size_t length, uint32_t flags, uint32_t *stag,
+			    uint64_t *offset);
+int tofu_emu_mem_dereg_locked(struct tofu_emu_mem *mem, uint32_t stag);
+
+#endif /* PORT_EMU_MEM_H */

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The emu port: this process is a node. The controller runs in the calls that
+ * post and poll, and in a helper thread that sleeps while they do.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "port/debug.h"
+#include "port/emu-mem.h"
+#include "port/job.h"
+#include "port/port.h"
+
+/* How long the end of a process waits for what others still read from it. */
+#define LEAVE_NS 1000000000LL
+
+/**
+ * struct emu_port
+ * @dev:  what others see
+ * @job:  where it belongs
+ * @node: the node that it is
+ * @pages: the CQ pages of all queues
+ * @used: queues in use, a bit each, by TNI
+ */
+struct emu_port {
+	struct tofu_port_dev dev;
+	struct tofu_job job;
+	struct tofu_node *node;
+	char *pages;
+	uint32_t used[TOFU_TNIS_MAX];
+};
+
+/**
+ * struct emu_cq
+ * @base:  what the queue layer sees
+ * @mem:   what is registered
+ * @rings_size: of the mapping that begins with the TOQ
+ */
+struct emu_cq {
+	struct tofu_port_cq base;
+	struct tofu_emu_mem mem;
+	size_t rings_size;
+};
+
+static struct emu_port *port_of(struct tofu_port_cq *cq)
+{
+	return (struct emu_port *)cq->port;
+}
+
+/* ---- The node's home ---- */
+
+/*
+ * Every bus address that the model forms comes from the registers and tables
+ * that are written in this file and in emu-mem.c, and is bounded there.
+ */
+static void *emu_map(void *home, uint64_t addr, size_t *len, bool write)
+{
+	(void)home;
+	(void)len;
+	(void)write;
+	return (void *)(uintptr_t)addr;
+}
+
+/* Nobody arms an interrupt here: programs poll. */
+static void emu_irq(void *home, unsigned int vector)
+{
+	(void)home;
+	(void)vector;
+}
+
+static void emu_misuse(void *home, const char *format, va_list args)
+{
+	char text[256];
+
+	(void)home;
+	vsnprintf(text, sizeof(text), format, args);
+	tofu_debug("%s", text);
+}
+
+static const struct tofu_node_ops emu_node_ops = {
+	.map = emu_map,
+	.irq = emu_irq,
+	.misuse = emu_misuse,
+};
+
+/* ---- Registers of a CQ; node locked ---- */
+
+static void reg_write(struct tofu_port_cq *cq, unsigned int reg, uint64_t value)
+{
+	icc_reg_write(tofu_node_icc(port_of(cq)->node),
+		      TOFU_CQ_REGS(cq->tni, cq->cq) + reg, value,
+		      sizeof(value));
+}
+
+static uint64_t reg_read(struct tofu_port_cq *cq, unsigned int reg)
+{
+	return icc_reg_read(tofu_node_icc(port_of(cq)->node),
+			    TOFU_CQ_REGS(cq->tni, cq->cq) + reg,
+			    sizeof(uint64_t));
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+/*
+ * Waits until nothing under way can touch memory through the queue. The other
+ * nodes have to take a step for that, maybe on this processor.
+ *
+ * @deadline: on now_ns(), or 0
+ */
+static void flush_locked(struct tofu_port_cq *cq, int64_t deadline)
+{
+	struct tofu_node *node = port_of(cq)->node;
+
+	reg_write(cq, TOFU_CQ_FLUSH, 1);
+	while (reg_read(cq, TOFU_CQ_FLUSH)) {
+		if (tofu_node_progress(node))
+			continue;
+		if (deadline && now_ns() > deadline)
+			return;
+		tofu_node_unlock(node);
+		sched_yield();
+		tofu_node_lock(node);
+	}
+}
+
+static int enable_locked(struct emu_cq *cq, unsigned int toq_code,
+			 unsigned int mrq_code)
+{
+	struct tofu_port_cq *base = &cq->base;
+
+	reg_write(base, TOFU_CQ_TOQ_BASE, (uintptr_t)base->toq);
+	reg_write(base, TOFU_CQ_TCQ_BASE, (uintptr_t)base->tcq);
+	reg_write(base, TOFU_CQ_MRQ_BASE, (uintptr_t)base->mrq);
+	reg_write(base, TOFU_CQ_RINGS,
+		  TOFU_SET(TOFU_CQ_RINGS_TOQ, toq_code) |
+			  TOFU_SET(TOFU_CQ_RINGS_MRQ, mrq_code));
+	reg_write(base, TOFU_CQ_STT_BASE, (uintptr_t)cq->mem.steering);
+	reg_write(base, TOFU_CQ_STT_COUNT, TOFU_EMU_STAGS);
+	reg_write(base, TOFU_CQ_MBT_BASE, (uintptr_t)cq->mem.block);
+	reg_write(base, TOFU_CQ_MBT_COUNT, TOFU_EMU_STAGS);
+	/* The group that the driver would give. */
+	reg_write(base, TOFU_CQ_GPID, geteuid() & 0xffff);
+	reg_write(base, TOFU_CQ_CTRL, TOFU_CQ_CTRL_ENABLE);
+	return reg_read(base, TOFU_CQ_STATUS) & TOFU_CQ_STATUS_ENABLED ?
+		       0 : -EINVAL;
+}
+
+/* ---- Command queues ---- */
+
+/* The rings of a queue lie in one mapping: TOQ, MRQ, TCQ. */
+static int rings_map(struct emu_cq *cq, unsigned int toq_code,
+		     unsigned int mrq_code)
+{
+	size_t toq = TOFU_RING_ENTRIES(toq_code) * sizeof(*cq->base.toq);
+	size_t mrq = TOFU_RING_ENTRIES(mrq_code) * sizeof(*cq->base.mrq);
+	size_t tcq = TOFU_RING_ENTRIES(toq_code) * sizeof(*cq->base.tcq);
+	char *rings;
+
+	cq->rings_size = toq + mrq + tcq;
+	rings = mmap(NULL, cq->rings_size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (rings == MAP_FAILED)
+		return -errno;
+	cq->base.toq = (void *)rings;
+	cq->base.mrq = (void *)(rings + toq);
+	cq->base.tcq = (void *)(rings + toq + mrq);
+	return 0;
+}
+
+static int cq_number(const struct emu_port *port, unsigned int tni)
+{
+	for (unsigned int cq = 0; cq < port->dev.info.cqs; cq++)
+		if (!(port->used[tni] & 1U << cq))
+			return (int)cq;
+	return -ENOSPC;
+}
+
+static void cq_init(struct emu_cq *cq, struct emu_port *port, unsigned int tni,
+		    unsigned int number)
+{
+	cq->base.port = &port->dev;
+	cq->base.tni = tni;
+	cq->base.cq = number;
+	cq->base.page = (void *)(port->pages + TOFU_CQ_PAGE(tni, number));
+	cq->base.kick.node = port->node;
+	/* The engine runs in this thread: the sooner, the better. */
+	cq->base.poll_patience = 1;
+	memset(cq->base.page, 0, sizeof(*cq->base.page));
+}
+
+static int emu_cq_create(struct tofu_port_dev *dev, unsigned int tni,
+			 unsigned int toq_code, unsigned int mrq_code,
+			 struct tofu_port_cq **base)
+{
+	struct emu_port *port = (struct emu_port *)dev;
+	int number = cq_number(port, tni);
+	struct emu_cq *cq;
+	int err;
+
+	if (number < 0)
+		return number;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -ENOMEM;
+	err = rings_map(cq, toq_code, mrq_code);
+	if (err)
+		goto err_free;
+	err = tofu_emu_mem_create(&cq->mem);
+	if (err)
+		goto err_rings;
+	tofu_node_lock(port->node);
+	cq_init(cq, port, tni, (unsigned int)number);
+	err = enable_locked(cq, toq_code, mrq_code);
+	tofu_node_unlock(port->node);
+	if (err)
+		goto err_mem;
+	port->used[tni] |= 1U << number;
+	*base = &cq->base;
+	return 0;
+
+err_mem:
+	tofu_emu_mem_destroy(&cq->mem);
+err_rings:
+	munmap(cq->base.toq, cq->rings_size);
+err_free:
+	free(cq);
+	return err;
+}
+
+static void emu_cq_destroy(struct tofu_port_cq *base)
+{
+	struct emu_port *port = port_of(base);
+	struct emu_cq *cq = (struct emu_cq *)base;
+
+	tofu_node_lock(port->node);
+	reg_write(base, TOFU_CQ_CTRL, 0);
+	flush_locked(base, 0);
+	tofu_node_unlock(port->node);
+	port->used[base->tni] &= ~(1U << base->cq);
+	tofu_emu_mem_destroy(&cq->mem);
+	munmap(base->toq, cq->rings_size);
+	free(cq);
+}
+
+/* ---- Memory ---- */
+
+static int emu_mem_reg(struct tofu_port_cq *base, void *addr, size_t length,
+		       uint32_t flags, uint32_t *stag, uint64_t *offset)
+{
+	struct tofu_node *node = port_of(base)->node;
+	struct emu_cq *cq = (struct emu_cq *)base;
+	int err;
+
+	err = tofu_emu_mem_check(addr, length, !(flags & TOFU_MEM_READ_ONLY));
+	if (err)
+		return err;
+	tofu_node_lock(node);
+	err = tofu_emu_mem_reg_locked(&cq->mem, addr, length, flags, stag,
+				      offset);
+	tofu_node_unlock(node);
+	return err;
+}
+
+static int emu_mem_dereg(struct tofu_port_cq *base, uint32_t stag)
+{
+	struct tofu_node *node = port_of(base)->node;
+	struct emu_cq *cq = (struct emu_cq *)base;
+	int err;
+
+	tofu_node_lock(node);
+	err = tofu_emu_mem_dereg_locked(&cq->mem, stag);
+	if (!err)
+		flush_locked(base, 0);
+	tofu_node_unlock(node);
+	return err;
+}
+
+/* ---- The end of the process ---- */
+
+/*
+ * What others were promised is let finish, a while: the answer to a get can
+ * refer to this process's memory. Everything else they learn by its end.
+ */
+static void emu_leave(struct tofu_port_dev *dev)
+{
+	struct emu_port *port = (struct emu_port *)dev;
+	int64_t deadline = now_ns() + LEAVE_NS;
+
+	tofu_node_lock(port->node);
+	for (unsigned int tni = 0; tni < dev->info.tnis; tni++) {
+		struct tofu_port_cq cq = { .port = dev, .tni = tni };
+
+		for (cq.cq = 0; cq.cq < dev->info.cqs; cq.cq++) {
+			if (!(port->used[tni] & 1U << cq.cq))
+				continue;
+			reg_write(&cq, TOFU_CQ_CTRL, 0);
+			flush_locked(&cq, deadline);
+		}
+	}
+	tofu_job_leave(&port->job, tofu_node_fabric(port->node));
+	tofu_node_unlock(port->node);
+}
+
+static const struct tofu_port_ops emu_ops = {
+	.cq_create = emu_cq_create,
+	.cq_destroy = emu_cq_destroy,
+	.mem_reg = emu_mem_reg,
+	.mem_dereg = emu_mem_dereg,
+	.leave = emu_leave,
+};
+
+/* ---- Opening ---- */
+
+/* Serves the other nodes while the program does not poll. */
+static void *emu_helper(void *arg)
+{
+	struct tofu_node *node = arg;
+	struct pollfd fd = { .fd = tofu_node_fd(node), .events = POLLIN };
+
+	for (;;) {
+		int timeout = tofu_node_sleep(node);
+
+		if (!timeout)
+			continue;
+		poll(&fd, 1, timeout);
+		tofu_node_awake(node);
+	}
+	return NULL;
+}
+
+/* Signals are the program's. */
+static int emu_helper_start(struct tofu_node *node)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+	int err;
+
+	err = pthread_attr_init(&attr);
+	if (err)
+		return -err;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, &attr, emu_helper, node);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+/*
+ * Others read large payloads straight out of this process: all of its memory
+ * is said to be the node's, and where the system restricts such reads to
+ * descendants (Yama), it is told to let them. The same user's processes only.
+ */
+static int emu_publish(struct tofu_node *node)
+{
+	const struct tofu_ram all = { .addr = 0, .len = 1ULL << 47, .fd = -1 };
+	int err;
+
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	tofu_node_lock(node);
+	err = tofu_fabric_publish(tofu_node_fabric(node), &all, 1);
+	tofu_node_unlock(node);
+	return err;
+}
+
+static void emu_info(struct emu_port *port)
+{
+	struct tofu_fabric *fabric = tofu_node_fabric(port->node);
+	const struct tofu_shape *shape = tofu_fabric_shape(fabric);
+	struct tofu_ioc_info *info = &port->dev.info;
+	struct tofu_coords coords;
+
+	info->tnis = port->job.tnis;
+	info->cqs = TOFU_CQ_KERNEL;
+	info->node = tofu_fabric_node(fabric);
+	info->nodes = tofu_shape_nodes(shape);
+	coords = tofu_coords_of(shape, info->node);
+	info->coords = tofu_coords_pack(&coords);
+	info->shape = tofu_shape_pack(shape);
+	info->ring_code_max = TOFU_RING_CODE_MAX;
+	info->stags = TOFU_EMU_STAGS;
+}
+
+static int emu_node_create(struct emu_port *port)
+{
+	const struct tofu_node_params params = {
+		.fabric = port->job.fabric,
+		.node = port->job.node,
+		.tnis = port->job.tnis,
+		.pages = port->pages,
+		.ram_pages = true,
+		.inline_max = TOFU_PKT_INLINE_MAX,
+		.assist = true,
+		.ops = &emu_node_ops,
+		.home = port,
+	};
+	char *why = NULL;
+	int err = tofu_node_create(&params, &why, &port->node);
+
+	if (err)
+		tofu_debug("%s", why ? why : strerror(-err));
+	free(why);
+	return err;
+}
+
+int tofu_emu_open(struct tofu_port_dev **dev)
+{
+	struct emu_port *port = calloc(1, sizeof(*port));
+	int err;
+
+	if (!port)
+		return -ENOMEM;
+	port->dev.ops = &emu_ops;
+	port->pages = mmap(NULL, TOFU_PAGES_HALF, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (port->pages == MAP_FAILED) {
+		err = -errno;
+		goto err_free;
+	}
+	err = tofu_job_find(&port->job);
+	if (err)
+		goto err_pages;
+	err = emu_node_create(port);
+	if (err)
+		goto err_job;
+	emu_info(port);
+	err = emu_publish(port->node);
+	if (!err)
+		err = emu_helper_start(port->node);
+	if (err)
+		goto err_node;
+	tofu_job_attached(&port->job, tofu_node_fabric(port->node));
+	*dev = &port->dev;
+	return 0;
+
+err_node:
+	tofu_debug("this process cannot be a node: %s", strerror(-err));
+	tofu_node_destroy(port->node);
+err_job:
+	tofu_job_abandon(&port->job);
+err_pages:
+	munmap(port->pages, TOFU_PAGES_HALF);
+err_free:
+	free(port);
+	return err;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include "port/job.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "port/debug.h"
+#include "port/shape.h"
+
+/* ---- Environment ---- */
+
+/* Return: 1 where @name is set and @value with it, 0 where not, -EINVAL. */
+static int env_number(const char *name, unsigned int min, unsigned int max,
+		      unsigned int *value)
+{
+	const char *text = getenv(name);
+	unsigned long n;
+	char *end;
+
+	if (!text)
+		return 0;
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || errno || n < min ||
+	    n > max) {
+		tofu_debug("%s=%s: not a number from %u to %u", name, text, min,
+			   max);
+		return -EINVAL;
+	}
+	*value = (unsigned int)n;
+	return 1;
+}
+
+/* What launchers tell their processes. */
+static const struct {
+	const char *rank;
+	const char *size;
+} launchers[] = {
+	{ "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
+	{ "PMI_RANK", "PMI_SIZE" },
+	{ "SLURM_PROCID", "SLURM_NTASKS" },
+};
+
+static int launcher_find(unsigned int *rank, unsigned int *size)
+{
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++) {
+		int ret = env_number(launchers[i].size, 1,
+				     TOFU_FABRIC_NODES_MAX, size);
+
+		if (ret > 0)
+			ret = env_number(launchers[i].rank, 0, *size - 1, rank);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/*
+ * What tells this job from others of the user. Where the launcher gives no
+ * name, its processes on this host have a parent in common.
+ */
+static void job_name(char *name, size_t size)
+{
+	static const char *const ids[] = { "PMIX_NAMESPACE",
+					   "OMPI_MCA_ess_base_jobid",
+					   "SLURM_JOB_ID" };
+	const char *step = getenv("SLURM_STEP_ID");
+	const char *id = NULL;
+
+	for (size_t i = 0; !id && i < sizeof(ids) / sizeof(*ids); i++)
+		id = getenv(ids[i]);
+	if (id)
+		snprintf(name, size, "%s.%s", id, step ? step : "0");
+	else
+		snprintf(name, size, "%d", (int)getppid());
+	for (; *name; name++)
+		if (!isalnum((unsigned char)*name))
+			*name = '.';
+}
+
+static int job_shape(unsigned int size, struct tofu_shape *shape)
+{
+	const char *text = getenv("TOFU_SHAPE");
+	int err;
+
+	if (!text) {
+		err = tofu_shape_of_count(size, shape);
+		if (err)
+			tofu_debug("no torus has %u nodes: set TOFU_SHAPE",
+				   size);
+		return err;
+	}
+	err = tofu_shape_parse(text, shape);
+	if (!err && tofu_shape_nodes(shape) < size)
+		err = -EINVAL;
+	if (err)
+		tofu_debug("TOFU_SHAPE=%s: not a shape of %u nodes or more",
+			   text, size);
+	return err;
+}
+
+/* ---- The shared file of a launcher's job ---- */
+
+/*
+ * Opens the file of the name with a lock on it. flock(), since it belongs to
+ * this descriptor: fcntl()'s would go when the fabric closes its own.
+ *
+ * Return: 1; 0 where the name was taken away while waiting for the lock: try
+ * again; or a negative errno.
+ */
+static int file_open_locked(struct tofu_job *job, struct stat *st)
+{
+	int err;
+
+	job->fd = open(job->file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+		       0600);
+	if (job->fd < 0)
+		return -errno;
+	if (flock(job->fd, LOCK_EX) || fstat(job->fd, st)) {
+		err = -errno;
+	} else if (st->st_uid != geteuid()) {
+		err = -EPERM;
+	} else {
+		if (st->st_nlink)
+			return 1;
+		err = 0;
+	}
+	close(job->fd);
+	job->fd = -1;
+	return err;
+}
+
+static int file_open(struct tofu_job *job, const struct tofu_shape *shape)
+{
+	struct stat st;
+	int ret;
+
+	do {
+		ret = file_open_locked(job, &st);
+	} while (!ret);
+	if (ret < 0)
+		return ret;
+	ret = st.st_size ? 0 : tofu_fabric_format(job->fd, shape);
+	if (ret) {
+		unlink(job->file);
+		close(job->fd);
+		job->fd = -1;
+	}
+	return ret;
+}
+
+static int launcher_job(struct tofu_job *job, unsigned int rank,
+			unsigned int size)
+{
+	struct tofu_shape shape;
+	char name[64];
+	int err;
+
+	err = job_shape(size, &shape);
+	if (err)
+		return err;
+	job_name(name, sizeof(name));
+	snprintf(job->file, sizeof(job->file), "/dev/shm/tofu-%u-%s",
+		 (unsigned int)geteuid(), name);
+	err = file_open(job, &shape);
+	if (err) {
+		tofu_debug("%s: %s", job->file, strerror(-err));
+		return err;
+	}
+	snprintf(job->fd_path, sizeof(job->fd_path), "/proc/self/fd/%d",
+		 job->fd);
+	job->fabric = job->fd_path;
+	job->node = (int)rank;
+	job->nodes = size;
+	return 0;
+}
+
+int tofu_job_find(struct tofu_job *job)
+{
+	unsigned int node, rank, size;
+	int ret;
+
+	memset(job, 0, sizeof(*job));
+	job->fd = -1;
+	job->node = -1;
+	job->tnis = TOFU_TNIS_DEFAULT;
+	ret = env_number("TOFU_TNIS", 1, TOFU_TNIS_MAX, &job->tnis);
+	if (ret < 0)
+		return ret;
+	job->fabric = getenv("TOFU_FABRIC");
+	if (job->fabric) {
+		ret = env_number("TOFU_NODE", 0, TOFU_FABRIC_NODES_MAX - 1,
+				 &node);
+		if (ret > 0)
+			job->node = (int)node;
+		return ret < 0 ? ret : 0;
+	}
+	ret = launcher_find(&rank, &size);
+	if (ret < 0)
+		return ret;
+	return ret && size > 1 ? launcher_job(job, rank, size) : 0;
+}
+
+/* Others of the job that are there now. */
+static unsigned int others_up(const struct tofu_job *job,
+			      struct tofu_fabric *fabric)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < job->nodes; i++)
+		if ((int)i != job->node && tofu_fabric_up(fabric, i))
+			count++;
+	return count;
+}
+
+/* A name that is not this file's any more is another job's. */
+static void file_unlink(const struct tofu_job *job)
+{
+	struct stat own, named;
+
+	if (!fstat(job->fd, &own) && !lstat(job->file, &named) &&
+	    own.st_ino == named.st_ino && own.st_dev == named.st_dev)
+		unlink(job->file);
+}
+
+void tofu_job_attached(struct tofu_job *job, struct tofu_fabric *fabric)
+{
+	if (job->fd < 0)
+		return;
+	if (others_up(job, fabric) == job->nodes - 1)
+		file_unlink(job);
+	flock(job->fd, LOCK_UN);
+}
+
+void tofu_job_abandon(struct tofu_job *job)
+{
+	if (job->fd >= 0)
+		close(job->fd);
+	job->fd = -1;
+}
+
+void tofu_job_leave(struct tofu_job *job, struct tofu_fabric *fabric)
+{
+	if (job->fd < 0 || flock(job->fd, LOCK_EX))
+		return;
+	if (!others_up(job, fabric))
+		file_unlink(job);
+	flock(job->fd, LOCK_UN);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel port: command queues of /dev/tofu0, mapped.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "port/debug.h"
+#include "port/port.h"
+
+/*
+ * A kick by a poll is a trap. Where it is wanted, the engine needs this
+ * processor; a few looks before it are cheap in comparison.
+ */
+#define KERNEL_POLL_PATIENCE 4
+
+struct kernel_port {
+	struct tofu_port_dev dev;
+	int fd;
+};
+
+/**
+ * struct kernel_cq
+ * @base: what the queue layer sees
+ * @fd:   the CQ; the last reference to it, once nothing is mapped
+ * @map:  where everything is mapped
+ * @length: of each
+ */
+struct kernel_cq {
+	struct tofu_port_cq base;
+	int fd;
+	void *map[TOFU_MAPS];
+	size_t length[TOFU_MAPS];
+};
+
+static int kernel_ioctl(int fd, unsigned long request, void *arg)
+{
+	int ret;
+
+	do {
+		ret = ioctl(fd, request, arg);
+	} while (ret < 0 && errno == EINTR);
+	return ret < 0 ? -errno : 0;
+}
+
+static void kernel_cq_unmap(struct kernel_cq *cq)
+{
+	for (int i = 0; i < TOFU_MAPS; i++)
+		if (cq->map[i])
+			munmap(cq->map[i], cq->length[i]);
+}
+
+static int kernel_cq_map(struct kernel_cq *cq, const struct tofu_map *map)
+{
+	for (int i = 0; i < TOFU_MAPS; i++) {
+		void *at = mmap(NULL, map[i].length, PROT_READ | PROT_WRITE,
+				MAP_SHARED, cq->fd, (off_t)map[i].key);
+
+		if (at == MAP_FAILED)
+			return -errno;
+		cq->map[i] = at;
+		cq->length[i] = map[i].length;
+	}
+	return 0;
+}
+
+static int kernel_cq_create(struct tofu_port_dev *dev, unsigned int tni,
+			    unsigned int toq_code, unsigned int mrq_code,
+			    struct tofu_port_cq **cq)
+{
+	struct kernel_port *port = (struct kernel_port *)dev;
+	struct tofu_ioc_cq_create create = {
+		.size = sizeof(create),
+		.tni = tni,
+		.cq = TOFU_CQ_ANY,
+		.toq_code = toq_code,
+		.mrq_code = mrq_code,
+	};
+	struct kernel_cq *new = calloc(1, sizeof(*new));
+	int err;
+
+	if (!new)
+		return -ENOMEM;
+	err = kernel_ioctl(port->fd, TOFU_IOC_CQ_CREATE, &create);
+	if (err)
+		goto err_free;
+	new->fd = create.fd;
+	err = kernel_cq_map(new, create.map);
+	if (err)
+		goto err_unmap;
+	new->base = (struct tofu_port_cq){
+		.port = dev,
+		.tni = tni,
+		.cq = create.cq,
+		.page = new->map[TOFU_MAP_PAGE],
+		.toq = new->map[TOFU_MAP_TOQ],
+		.tcq = new->map[TOFU_MAP_TCQ],
+		.mrq = new->map[TOFU_MAP_MRQ],
+		.kick.page = new->map[TOFU_MAP_KICK],
+		.poll_patience = KERNEL_POLL_PATIENCE,
+	};
+	*cq = &new->base;
+	return 0;
+
+err_unmap:
+	kernel_cq_unmap(new);
+	close(new->fd);
+err_free:
+	free(new);
+	return err;
+}
+
+static void kernel_cq_destroy(struct tofu_port_cq *base)
+{
+	struct kernel_cq *cq = (struct kernel_cq *)base;
+
+	kernel_cq_unmap(cq);
+	close(cq->fd);
+	free(cq);
+}
+
+static int kernel_mem_reg(struct tofu_port_cq *base, void *addr, size_t length,
+			  uint32_t flags, uint32_t *stag, uint64_t *offset)
+{
+	struct kernel_cq *cq = (struct kernel_cq *)base;
+	struct tofu_ioc_mem_reg reg = {
+		.size = sizeof(reg),
+		.flags = flags,
+		.addr = (uintptr_t)addr,
+		.length = length,
+		.stag = *stag,
+	};
+	int err = kernel_ioctl(cq->fd, TOFU_IOC_MEM_REG, &reg);
+
+	if (err)
+		return err;
+	*stag = reg.stag;
+	*offset = reg.offset;
+	return 0;
+}
+
+static int kernel_mem_dereg(struct tofu_port_cq *base, uint32_t stag)
+{
+	struct kernel_cq *cq = (struct kernel_cq *)base;
+	struct tofu_ioc_mem_dereg dereg = {
+		.size = sizeof(dereg),
+		.stag = stag,
+	};
+
+	return kernel_ioctl(cq->fd, TOFU_IOC_MEM_DEREG, &dereg);
+}
+
+static const struct tofu_port_ops kernel_ops = {
+	.cq_create = kernel_cq_create,
+	.cq_destroy = kernel_cq_destroy,
+	.mem_reg = kernel_mem_reg,
+	.mem_dereg = kernel_mem_dereg,
+};
+
+int tofu_kernel_open(struct tofu_port_dev **dev)
+{
+	struct kernel_port *port = calloc(1, sizeof(*port));
+	int err;
+
+	if (!port)
+		return -ENOMEM;
+	port->fd = open(TOFU_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
+	if (port->fd < 0) {
+		err = -errno;
+		tofu_debug("%s: %s", TOFU_KERNEL_DEVICE, strerror(errno));
+		goto err_free;
+	}
+	port->dev.ops = &kernel_ops;
+	port->dev.info.size = sizeof(port->dev.info);
+	err = kernel_ioctl(port->fd, TOFU_IOC_INFO, &port->dev.info);
+	if (err) {
+		tofu_debug("%s: TOFU_IOC_INFO: %s", TOFU_KERNEL_DEVICE,
+			   strerror(-err));
+		goto err_close;
+	}
+	*dev = &port->dev;
+	return 0;
+
+err_close:
+	close(port->fd);
+err_free:
+	free(port);
+	return err;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A port is a way to a controller: the kernel's device, or the model in this
+ * process. It makes command queues and registers memory; nothing here is on
+ * the data path but struct tofu_port_cq's pointers and port/kick.h.
+ *
+ * Not thread-safe: the caller serialises all calls.
+ */
+#ifndef PORT_PORT_H
+#define PORT_PORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tofu/ioctl.h>
+#include <tofu/regs.h>
+
+#include "port/kick.h"
+
+struct tofu_port_ops;
+
+/**
+ * struct tofu_port_dev - an open port; the first member of each port's own
+ * @ops:  how it is used
+ * @info: the controller; @info.size and .flags mean nothing
+ */
+struct tofu_port_dev {
+	const struct tofu_port_ops *ops;
+	struct tofu_ioc_info info;
+};
+
+/**
+ * struct tofu_port_cq - a command queue as it is seen in this process
+ * @port: that made it
+ * @tni:  number of the TNI
+ * @cq:   number of the queue in the TNI
+ * @page: its page
+ * @toq, @tcq, @mrq: its rings, zero when it was made
+ * @kick: how its engine is woken
+ * @poll_patience: how many polls in a row find nothing before one kicks
+ */
+struct tofu_port_cq {
+	struct tofu_port_dev *port;
+	unsigned int tni;
+	unsigned int cq;
+	struct tofu_cq_page *page;
+	struct tofu_toq_desc *toq;
+	__le64 *tcq;
+	struct tofu_mrq_entry *mrq;
+	struct tofu_kick kick;
+	unsigned int poll_patience;
+};
+
+/**
+ * struct tofu_port_ops
+ * @cq_create:  make the lowest free CQ of @tni with rings of these size codes
+ * @cq_destroy: with all that is registered; returns when nothing under way
+ *              can touch the process's memory through it
+ * @mem_reg:    register memory; @stag in: number or TOFU_STAG_ANY, out:
+ *              number; @offset out: of @addr in the region
+ * @mem_dereg:  returns as @cq_destroy
+ * @leave:      the process exits; other threads may still poll. May be NULL.
+ *
+ * Those that return int return 0 or a negative errno as of tofu/ioctl.h.
+ */
+struct tofu_port_ops {
+	int (*cq_create)(struct tofu_port_dev *port, unsigned int tni,
+			 unsigned int toq_code, unsigned int mrq_code,
+			 struct tofu_port_cq **cq);
+	void (*cq_destroy)(struct tofu_port_cq *cq);
+	int (*mem_reg)(struct tofu_port_cq *cq, void *addr, size_t length,
+		       uint32_t flags, uint32_t *stag, uint64_t *offset);
+	int (*mem_dereg)(struct tofu_port_cq *cq, uint32_t stag);
+	void (*leave)(struct tofu_port_dev *port);
+};
+
+/**
+ * tofu_port_open - open the port that TOFU_PORT names, or the best there is
+ *
+ * The kernel's where /dev/tofu0 exists, else emu. It stays open until the
+ * process ends.
+ *
+ * Return: 0 or a negative errno.
+ */
+int tofu_port_open(struct tofu_port_dev **port);
+
+/* The single ports, for tofu_port_open() */
+int tofu_kernel_open(struct tofu_port_dev **port);
+int tofu_emu_open(struct tofu_port_dev **port);
+
+#define TOFU_KERNEL_DEVICE "/dev/tofu0"
+
+#endif /* PORT_PORT_H */

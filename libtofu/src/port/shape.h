@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PORT_SHAPE_H
+#define PORT_SHAPE_H
+
+#include "icc/topology.h"
+
+/**
+ * tofu_shape_of_count - the most cubic X × Y × Z of so many nodes
+ *
+ * Return: 0, or -EINVAL where no torus has that count.
+ */
+int tofu_shape_of_count(uint32_t nodes, struct tofu_shape *shape);
+
+#endif /* PORT_SHAPE_H */

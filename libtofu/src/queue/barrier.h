@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every ordering between this library and the engine, named by what it is
+ * for. The other side is a thread: of QEMU behind the kernel port, of this
+ * process in the emu port. So these are the C memory model's orderings on
+ * ordinary memory, and no device barriers.
+ */
+#ifndef QUEUE_BARRIER_H
+#define QUEUE_BARRIER_H
+
+#include <endian.h>
+
+#include <tofu/desc.h>
+
+/*
+ * Reading an entry of a ring: its word with the flip bit. What the engine
+ * wrote before it is seen: the rest of the entry, and the payload that the
+ * entry tells of. Pairs with the engine's store64.
+ */
+static inline __u64 tofu_entry_acquire(const __le64 *word)
+{
+	return le64toh(__atomic_load_n(word, __ATOMIC_ACQUIRE));
+}
+
+/*
+ * Reading a position that the engine publishes (toq_head). The TCQ entries
+ * that were written before the engine fetched that far are seen.
+ */
+static inline __u64 tofu_position_acquire(const __le64 *word)
+{
+	return le64toh(__atomic_load_n(word, __ATOMIC_ACQUIRE));
+}
+
+/*
+ * Publishing a position to the engine. fetch_start: the descriptors below it
+ * are seen by whoever sees it. mrq_full_pointer and tcq_read: the entries
+ * below it have been read before the engine writes them anew.
+ */
+static inline void tofu_position_release(__le64 *word, __u64 position)
+{
+	__atomic_store_n(word, htole64(position), __ATOMIC_RELEASE);
+}
+
+/*
+ * Between publishing fetch_start and reading need_kick. The engine, before it
+ * sleeps, sets need_kick, has the same fence, and looks at fetch_start: one of
+ * the two sees the other's store. Release and acquire cannot give that.
+ */
+static inline void tofu_kick_fence(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* A word of the page that orders nothing: need_kick, status. */
+static inline __u32 tofu_word_read(const __le32 *word)
+{
+	return le32toh(__atomic_load_n(word, __ATOMIC_RELAXED));
+}
+
+#endif /* QUEUE_BARRIER_H */

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue/queue.h"
+
+#include "queue/barrier.h"
+
+static void empty_polls_set(struct tofu_queue *queue, unsigned int polls)
+{
+	__atomic_store_n(&queue->empty_polls, polls, __ATOMIC_RELAXED);
+}
+
+/* ---- TCQ ---- */
+
+/*
+ * Tells how far the TCQ was read: for the kernel, whose poll(2) wants to know
+ * whether there is anything. Nobody waits for it, so a quarter of the ring, and
+ * whenever there is nothing, is often enough.
+ */
+static void tcq_tell(struct tofu_queue *queue)
+{
+	if (queue->tcq_told == queue->tcq_head)
+		return;
+	queue->tcq_told = queue->tcq_head;
+	tofu_position_release(&queue->cq->page->tcq_read, queue->tcq_head);
+}
+
+/* Return: the lane that posted a command, or NULL where it is gone. */
+static struct tofu_lane *posted_lane(const struct tofu_queue *queue,
+				     const struct tofu_posted *posted)
+{
+	struct tofu_lane *lane = queue->lane[posted->lane];
+
+	return lane && lane->serial == posted->serial ? lane : NULL;
+}
+
+/* Takes the next entry. Return: whether there was one; its lane, or NULL. */
+static bool tcq_take(struct tofu_queue *queue, struct tofu_lane **lane,
+		     struct tofu_report *report)
+{
+	uint64_t head = queue->tcq_head;
+	const struct tofu_posted *posted;
+	__u64 entry;
+
+	entry = tofu_entry_acquire(&queue->cq->tcq[head & queue->toq_mask]);
+	if (TOFU_GET(entry, TOFU_TCQ_FLIP) !=
+	    tofu_ring_flip(head, queue->toq_code)) {
+		tcq_tell(queue);
+		return false;
+	}
+	posted = &queue->posted[TOFU_GET(entry, TOFU_TCQ_INDEX) &
+				queue->toq_mask];
+	report->cbdata = posted->cbdata;
+	report->status = (unsigned int)TOFU_GET(entry, TOFU_TCQ_STATUS);
+	*lane = posted_lane(queue, posted);
+	queue->tcq_head = head + 1;
+	if (queue->tcq_head - queue->tcq_told > queue->toq_mask / 4)
+		tcq_tell(queue);
+	return true;
+}
+
+static uint64_t report_mask(const struct tofu_queue *queue)
+{
+	return 2 * queue->toq_mask + 1;
+}
+
+/* There is room: see lane_is_full() in post.c. */
+static void report_park(struct tofu_queue *queue, struct tofu_lane *lane,
+			const struct tofu_report *report)
+{
+	lane->report[lane->report_tail++ & report_mask(queue)] = *report;
+}
+
+void tofu_queue_reap_locked(struct tofu_queue *queue)
+{
+	struct tofu_report report;
+	struct tofu_lane *lane;
+
+	while (tcq_take(queue, &lane, &report))
+		if (lane)
+			report_park(queue, lane, &report);
+}
+
+bool tofu_queue_report_locked(struct tofu_queue *queue, struct tofu_lane *lane,
+			      struct tofu_report *report)
+{
+	struct tofu_lane *owner;
+
+	if (lane->report_head != lane->report_tail) {
+		*report = lane->report[lane->report_head++ &
+				       report_mask(queue)];
+		return true;
+	}
+	while (tcq_take(queue, &owner, report)) {
+		if (owner == lane) {
+			empty_polls_set(queue, 0);
+			return true;
+		}
+		if (owner)
+			report_park(queue, owner, report);
+	}
+	return false;
+}
+
+size_t tofu_queue_reports_locked(struct tofu_queue *queue,
+				 struct tofu_lane *lane)
+{
+	tofu_queue_reap_locked(queue);
+	return lane->report_tail - lane->report_head;
+}
+
+/* ---- MRQ ---- */
+
+/* Gives read entries back to the engine; as often as tcq_tell(). */
+static void mrq_tell(struct tofu_queue *queue)
+{
+	if (queue->mrq_told == queue->mrq_head)
+		return;
+	queue->mrq_told = queue->mrq_head;
+	tofu_position_release(&queue->cq->page->mrq_full_pointer,
+			      queue->mrq_head);
+}
+
+static bool mrq_take(struct tofu_queue *queue, struct tofu_mrq_entry *entry)
+{
+	uint64_t head = queue->mrq_head;
+	const struct tofu_mrq_entry *next =
+		&queue->cq->mrq[head & queue->mrq_mask];
+	__u64 ctrl = tofu_entry_acquire(&next->ctrl);
+
+	if (TOFU_GET(ctrl, TOFU_MRQ_FLIP) !=
+	    tofu_ring_flip(head, queue->mrq_code)) {
+		mrq_tell(queue);
+		return false;
+	}
+	*entry = *next;
+	queue->mrq_head = head + 1;
+	if (queue->mrq_head - queue->mrq_told > queue->mrq_mask / 4)
+		mrq_tell(queue);
+	return true;
+}
+
+/* An initiator's notice is for who sent, a target's for who was named. */
+static struct tofu_lane *notice_lane(const struct tofu_queue *queue,
+				     const struct tofu_mrq_entry *entry)
+{
+	__u64 tag = TOFU_GET(le64toh(entry->route), TOFU_ROUTE_TAG);
+
+	switch (TOFU_GET(le64toh(entry->ctrl), TOFU_MRQ_TYPE)) {
+	case TOFU_MRQ_LCL_PUT:
+	case TOFU_MRQ_LCL_GET:
+	case TOFU_MRQ_LCL_ARMW:
+		return queue->lane[TOFU_GET(tag, TOFU_TAG_LCL)];
+	default:
+		return queue->lane[TOFU_GET(tag, TOFU_TAG_RMT)];
+	}
+}
+
+/* A lane that is not polled loses its notices, not those of the others. */
+static void notice_park(struct tofu_queue *queue, struct tofu_lane *lane,
+			const struct tofu_mrq_entry *entry)
+{
+	if (lane->notice_tail - lane->notice_head > queue->mrq_mask)
+		lane->notice_lost = true;
+	else
+		lane->notice[lane->notice_tail++ & queue->mrq_mask] = *entry;
+}
+
+bool tofu_queue_notice_locked(struct tofu_queue *queue, struct tofu_lane *lane,
+			      struct tofu_mrq_entry *entry)
+{
+	if (lane->notice_head != lane->notice_tail) {
+		*entry = lane->notice[lane->notice_head++ & queue->mrq_mask];
+		return true;
+	}
+	while (mrq_take(queue, entry)) {
+		struct tofu_lane *owner = notice_lane(queue, entry);
+
+		if (owner == lane) {
+			empty_polls_set(queue, 0);
+			return true;
+		}
+		if (owner)
+			notice_park(queue, owner, entry);
+	}
+	return false;
+}
+
+size_t tofu_queue_notices_locked(struct tofu_queue *queue,
+				 struct tofu_lane *lane)
+{
+	struct tofu_mrq_entry entry;
+
+	/*
+	 * The inbox must not overflow by being counted: what does not fit
+	 * stays in the ring, and its owner's polls find it there.
+	 */
+	while (lane->notice_tail - lane->notice_head <= queue->mrq_mask &&
+	       mrq_take(queue, &entry)) {
+		struct tofu_lane *owner = notice_lane(queue, &entry);
+
+		if (owner)
+			notice_park(queue, owner, &entry);
+	}
+	return lane->notice_tail - lane->notice_head;
+}
+
+bool tofu_queue_lost_locked(struct tofu_queue *queue, struct tofu_lane *lane)
+{
+	return lane->notice_lost ||
+	       tofu_word_read(&queue->cq->page->status) &
+		       TOFU_CQ_STATUS_MRQ_OVERFLOW;
+}
+
+/* ---- Nothing found ---- */
+
+bool tofu_queue_idle(struct tofu_queue *queue)
+{
+	unsigned int polls =
+		__atomic_load_n(&queue->empty_polls, __ATOMIC_RELAXED) + 1;
+
+	if (polls < queue->cq->poll_patience) {
+		empty_polls_set(queue, polls);
+		return false;
+	}
+	empty_polls_set(queue, 0);
+	if (!(tofu_word_read(&queue->cq->page->need_kick) &
+	      TOFU_NEED_KICK_POLL))
+		return false;
+	return tofu_kick_write(&queue->cq->kick, TOFU_KICK_POLL);
+}

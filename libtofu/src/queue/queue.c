@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue/queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int queue_lock_init(struct tofu_queue *queue)
+{
+	pthread_mutexattr_t attr;
+	int err;
+
+	/* Held for some ten nanoseconds: spinning beats a system call. */
+	err = pthread_mutexattr_init(&attr);
+	if (err)
+		return -err;
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	err = pthread_mutex_init(&queue->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return -err;
+}
+
+int tofu_queue_create(struct tofu_port_dev *port,
+		      const struct tofu_queue_params *params,
+		      struct tofu_queue **queue)
+{
+	uint64_t entries = TOFU_RING_ENTRIES(params->toq_code);
+	struct tofu_queue *q = calloc(1, sizeof(*q));
+	int err = -ENOMEM;
+
+	if (!q)
+		return -ENOMEM;
+	q->posted = calloc(entries, sizeof(*q->posted));
+	if (!q->posted)
+		goto err_queue;
+	err = queue_lock_init(q);
+	if (err)
+		goto err_posted;
+	err = port->ops->cq_create(port, params->tni, params->toq_code,
+				   params->mrq_code, &q->cq);
+	if (err)
+		goto err_lock;
+	q->toq_code = params->toq_code;
+	q->mrq_code = params->mrq_code;
+	q->toq_mask = entries - 1;
+	q->mrq_mask = TOFU_RING_ENTRIES(params->mrq_code) - 1;
+	q->toq_limit = entries - TOFU_TOQ_RESERVE;
+	q->locked = params->locked;
+	q->exclusive = params->exclusive;
+	*queue = q;
+	return 0;
+
+err_lock:
+	pthread_mutex_destroy(&q->lock);
+err_posted:
+	free(q->posted);
+err_queue:
+	free(q);
+	return err;
+}
+
+void tofu_queue_destroy(struct tofu_queue *queue)
+{
+	queue->cq->port->ops->cq_destroy(queue->cq);
+	pthread_mutex_destroy(&queue->lock);
+	free(queue->posted);
+	free(queue);
+}
+
+/* Return: a free number, or -1. */
+static int lane_number(const struct tofu_queue *queue, unsigned int number)
+{
+	unsigned int end = number + 1;
+
+	if (queue->exclusive && queue->lanes)
+		return -1;
+	if (number == TOFU_LANE_ANONYMOUS)
+		end = TOFU_LANES;
+	for (; number < end; number++)
+		if (!queue->lane[number])
+			return (int)number;
+	return -1;
+}
+
+bool tofu_queue_takes(const struct tofu_queue *queue, unsigned int number)
+{
+	return lane_number(queue, number) >= 0;
+}
+
+static void lane_free(struct tofu_lane *lane)
+{
+	free(lane->notice);
+	free(lane->report);
+	free(lane);
+}
+
+/* Large and zeroed: takes memory only where it comes to be used. */
+static struct tofu_lane *lane_alloc(const struct tofu_queue *queue)
+{
+	struct tofu_lane *lane = calloc(1, sizeof(*lane));
+
+	if (!lane)
+		return NULL;
+	lane->report = calloc(2 * (queue->toq_mask + 1), sizeof(*lane->report));
+	lane->notice = calloc(queue->mrq_mask + 1, sizeof(*lane->notice));
+	if (lane->report && lane->notice)
+		return lane;
+	lane_free(lane);
+	return NULL;
+}
+
+int tofu_lane_open(struct tofu_queue *queue, unsigned int number,
+		   struct tofu_lane **lane)
+{
+	struct tofu_lane *l;
+	int err = 0, n;
+
+	l = lane_alloc(queue);
+	if (!l)
+		return -ENOMEM;
+	tofu_queue_lock(queue);
+	n = lane_number(queue, number);
+	if (n >= 0) {
+		l->number = (unsigned int)n;
+		l->serial = ++queue->serial;
+		queue->lane[n] = l;
+		queue->lanes++;
+	} else {
+		err = number < TOFU_LANE_ANONYMOUS ? -EEXIST : -ENOSPC;
+	}
+	tofu_queue_unlock(queue);
+	if (err)
+		lane_free(l);
+	else
+		*lane = l;
+	return err;
+}
+
+void tofu_lane_close(struct tofu_queue *queue, struct tofu_lane *lane)
+{
+	tofu_queue_lock(queue);
+	queue->lane[lane->number] = NULL;
+	queue->lanes--;
+	tofu_queue_unlock(queue);
+	lane_free(lane);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A queue: the rings of one command queue (CQ) as its software side uses
+ * them. Several VCQs of the process can share it. Each has a lane: a number
+ * that travels with its commands and comes back with their reports and
+ * notices, and an inbox for those that another lane's poll has met in the
+ * rings. So a lane that is not polled delays nobody, and what it can lose is
+ * its own.
+ *
+ * Data path (post.c, poll.c): no system call, no allocation. The caller
+ * holds tofu_queue_lock() around everything but the kicks. Control path:
+ * queue.c.
+ *
+ * Ring positions are free-running and masked at use.
+ */
+#ifndef QUEUE_QUEUE_H
+#define QUEUE_QUEUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tofu/desc.h>
+#include <tofu/regs.h>
+
+#include "port/port.h"
+
+/*
+ * The tag of a command: number of the lane at the target, number of the own
+ * lane. Lanes below TOFU_LANE_ANONYMOUS are those of component IDs.
+ */
+#define TOFU_TAG_RMT_SHIFT 4
+#define TOFU_TAG_RMT_BITS 4
+#define TOFU_TAG_LCL_SHIFT 0
+#define TOFU_TAG_LCL_BITS 4
+#define TOFU_LANES 16
+#define TOFU_LANE_ANONYMOUS 8
+
+/**
+ * struct tofu_report - what a TCQ entry says
+ * @cbdata: of the command
+ * @status: enum tofu_status
+ */
+struct tofu_report {
+	void *cbdata;
+	unsigned int status;
+};
+
+/**
+ * struct tofu_lane - what one VCQ has of a queue
+ * @number: in the queue
+ * @serial: tells it from an earlier lane of the same number
+ * @report: inbox for TCQ reports; twice the TOQ's entries, see
+ *          tofu_queue_post()
+ * @report_head, @report_tail: its positions
+ * @notice: inbox for MRQ entries; as many as the MRQ has
+ * @notice_head, @notice_tail: its positions
+ * @notice_lost: a notice found the inbox full
+ */
+struct tofu_lane {
+	unsigned int number;
+	uint32_t serial;
+	struct tofu_report *report;
+	uint64_t report_head;
+	uint64_t report_tail;
+	struct tofu_mrq_entry *notice;
+	uint64_t notice_head;
+	uint64_t notice_tail;
+	bool notice_lost;
+};
+
+/**
+ * struct tofu_posted - what is remembered of a command, by TOQ slot
+ * @cbdata: for its report
+ * @serial: of its lane
+ * @lane:   number of its lane
+ */
+struct tofu_posted {
+	void *cbdata;
+	uint32_t serial;
+	uint32_t lane;
+};
+
+/**
+ * struct tofu_queue
+ * @cq:         the port's side of it
+ * @toq_code, @mrq_code: size codes
+ * @toq_mask, @mrq_mask: entries - 1; the TCQ has as many as the TOQ
+ * @locked:     whether tofu_queue_lock() locks
+ * @exclusive:  one lane only
+ * @toq_tail:   slots written
+ * @toq_limit:  @toq_tail must not go beyond it without another look at
+ *              what the engine has done
+ * @posted:     by TOQ slot
+ * @tcq_head:   TCQ entries read
+ * @tcq_told:   @tcq_head as last published
+ * @mrq_head, @mrq_told: likewise
+ * @empty_polls: polls in a row that found nothing; races between lockless
+ *              readers do no harm
+ * @lanes:      lanes in use
+ * @serial:     of the last lane made
+ * @lane:       by number
+ * @lock:       of all of the above, where @locked
+ */
+struct tofu_queue {
+	struct tofu_port_cq *cq;
+	unsigned int toq_code;
+	unsigned int mrq_code;
+	uint64_t toq_mask;
+	uint64_t mrq_mask;
+	bool locked;
+	bool exclusive;
+
+	uint64_t toq_tail;
+	uint64_t toq_limit;
+	struct tofu_posted *posted;
+
+	uint64_t tcq_head;
+	uint64_t tcq_told;
+	uint64_t mrq_head;
+	uint64_t mrq_told;
+	unsigned int empty_polls;
+
+	unsigned int lanes;
+	uint32_t serial;
+	struct tofu_lane *lane[TOFU_LANES];
+	pthread_mutex_t lock;
+};
+
+/**
+ * struct tofu_queue_params - how a queue is made
+ * @tni:       on which TNI
+ * @toq_code, @mrq_code: size codes
+ * @locked:    several threads use it at once
+ * @exclusive: it has one lane
+ */
+struct tofu_queue_params {
+	unsigned int tni;
+	unsigned int toq_code;
+	unsigned int mrq_code;
+	bool locked;
+	bool exclusive;
+};
+
+/* ---- Control path: queue.c ---- */
+
+/* tofu_queue_create - Return: 0 or a negative errno; @queue on success only */
+int tofu_queue_create(struct tofu_port_dev *port,
+		      const struct tofu_queue_params *params,
+		      struct tofu_queue **queue);
+/* tofu_queue_destroy - a queue without lanes */
+void tofu_queue_destroy(struct tofu_queue *queue);
+
+/* tofu_queue_takes - whether tofu_lane_open() would find the number free */
+bool tofu_queue_takes(const struct tofu_queue *queue, unsigned int number);
+
+/**
+ * tofu_lane_open - become a user of the queue
+ * @number: the lane's, or TOFU_LANE_ANONYMOUS for one without component ID
+ *
+ * Return: 0, -EEXIST where the number is in use, -ENOSPC, -ENOMEM.
+ */
+int tofu_lane_open(struct tofu_queue *queue, unsigned int number,
+		   struct tofu_lane **lane);
+void tofu_lane_close(struct tofu_queue *queue, struct tofu_lane *lane);
+
+static inline void tofu_queue_lock(struct tofu_queue *queue)
+{
+	if (queue->locked)
+		pthread_mutex_lock(&queue->lock);
+}
+
+static inline void tofu_queue_unlock(struct tofu_queue *queue)
+{
+	if (queue->locked)
+		pthread_mutex_unlock(&queue->lock);
+}
+
+/* ---- Data path: post.c ---- */
+
+/* Slots of which the engine may still have to report; see post.c */
+#define TOFU_TOQ_RESERVE (2 * TOFU_WINDOW)
+
+/*
+ * In struct tofu_toq_desc.ctrl of a command that is not yet queued: leave its
+ * start to the next post. The bit is reserved in the TOQ and cleared there.
+ */
+#define TOFU_COMMAND_DELAY (1ULL << 63)
+
+/**
+ * tofu_queue_post_locked - queue commands, all or none
+ * @command: whole commands, without flip bits; need not be aligned
+ * @slots:   how many slots they take
+ * @cbdata:  of each command
+ *
+ * Return: 1 where tofu_queue_start() is to be called, 0 where the last command
+ * has TOFU_COMMAND_DELAY; -EBUSY where there is no room now (then everything
+ * queued has been started, delayed or not: else room would never come); -EIO
+ * where the queue has stopped.
+ */
+int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
+			   const void *command, size_t slots, void *cbdata);
+
+/* tofu_queue_slots_max - slots that one post can take at most */
+static inline size_t tofu_queue_slots_max(const struct tofu_queue *queue)
+{
+	return queue->toq_mask + 1 - TOFU_TOQ_RESERVE;
+}
+
+/* tofu_queue_start - kick the engine if it sleeps */
+void tofu_queue_start(struct tofu_queue *queue);
+
+/* ---- Data path: poll.c ---- */
+
+/* tofu_queue_report_locked - take the lane's next report; false: none */
+bool tofu_queue_report_locked(struct tofu_queue *queue, struct tofu_lane *lane,
+			      struct tofu_report *report);
+
+/* tofu_queue_reap_locked - move every report of the TCQ to its lane's inbox */
+void tofu_queue_reap_locked(struct tofu_queue *queue);
+
+/* tofu_queue_reports_locked - how many reports of the lane are unread */
+size_t tofu_queue_reports_locked(struct tofu_queue *queue,
+				 struct tofu_lane *lane);
+
+/* tofu_queue_notice_locked - take the lane's next notice; false: none */
+bool tofu_queue_notice_locked(struct tofu_queue *queue, struct tofu_lane *lane,
+			      struct tofu_mrq_entry *entry);
+
+/* tofu_queue_notices_locked - how many notices of the lane are unread */
+size_t tofu_queue_notices_locked(struct tofu_queue *queue,
+				 struct tofu_lane *lane);
+
+/* tofu_queue_lost_locked - whether notices for the lane have been lost */
+bool tofu_queue_lost_locked(struct tofu_queue *queue, struct tofu_lane *lane);
+
+/**
+ * tofu_queue_idle - a poll has found nothing: lend the processor to the engine
+ *
+ * Return: true when it is worth to look once more.
+ */
+bool tofu_queue_idle(struct tofu_queue *queue);
+
+#endif /* QUEUE_QUEUE_H */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making the descriptor of a transfer from the arguments of its function.
+ */
+#ifndef UTOFU_COMMAND_H
+#define UTOFU_COMMAND_H
+
+#include <utofu.h>
+
+#include "utofu/context.h"
+
+/**
+ * struct tofu_cmd - a command as it is queued, and as it is prepared
+ * @slot: the descriptor without flip bit, and its second slot
+ * @slots: 1 or 2
+ */
+struct tofu_cmd {
+	union {
+		struct tofu_toq_desc slot[2];
+		struct {
+			struct tofu_toq_desc desc;
+			struct tofu_toq_data data;
+		};
+	};
+	size_t slots;
+};
+
+/**
+ * struct tofu_transfer - what all transfers but NOP are made from
+ * @vcq:   that sends
+ * @rmt:   VCQ ID of the target
+ * @stadd: at the target
+ * @edata: as given
+ * @flags: as given
+ */
+struct tofu_transfer {
+	const struct tofu_vcq *vcq;
+	utofu_vcq_id_t rmt;
+	utofu_stadd_t stadd;
+	uint64_t edata;
+	unsigned long flags;
+};
+
+/*
+ * Each checks its arguments and fills @cmd.
+ * Return: enum utofu_return_code.
+ */
+
+/* tofu_cmd_putget - @kind is TOFU_CMD_PUT or TOFU_CMD_GET */
+int tofu_cmd_putget(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
+		    enum tofu_command kind, utofu_stadd_t lcl_stadd,
+		    size_t length);
+int tofu_cmd_piggyback(struct tofu_cmd *cmd,
+		       const struct tofu_transfer *transfer, const void *data,
+		       size_t length);
+int tofu_cmd_piggyback8(struct tofu_cmd *cmd,
+			const struct tofu_transfer *transfer, uint64_t data,
+			size_t length);
+
+/* tofu_cmd_armw, _cswap - @size is 4 or 8 */
+int tofu_cmd_armw(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
+		  enum utofu_armw_op op, unsigned int size, uint64_t operand);
+int tofu_cmd_cswap(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
+		   unsigned int size, uint64_t old_value, uint64_t new_value);
+int tofu_cmd_nop(struct tofu_cmd *cmd, unsigned long flags);
+
+/* tofu_cmd_post - queue whole commands; @cmd needs no alignment */
+int tofu_cmd_post(const struct tofu_vcq *vcq, const void *cmd, size_t slots,
+		  void *cbdata);
+
+#endif /* UTOFU_COMMAND_H */

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "utofu/context.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "port/debug.h"
+
+/*
+ * Of programs seen so far the TOQ's smallest size is enough; notices come from
+ * everywhere, and one that is lost is an error.
+ */
+#define TOFU_TOQ_CODE_DEFAULT 0
+#define TOFU_MRQ_CODE_DEFAULT 1
+
+struct tofu_context tofu_context = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+/*
+ * The child has the parent's rings or mappings, and no thread to serve them:
+ * it must not touch anything. Nothing is locked here, since nothing of this
+ * file is reached again in the child.
+ */
+static void context_forked(void)
+{
+	tofu_context.forked = true;
+	memset(tofu_context.handle, 0, sizeof(tofu_context.handle));
+}
+
+static unsigned int ring_code(const char *name, unsigned int code)
+{
+	const char *text = getenv(name);
+	unsigned long value;
+	char *end;
+
+	if (!text)
+		return code;
+	value = strtoul(text, &end, 10);
+	if (end == text || *end || value > tofu_context.port->info.ring_code_max) {
+		tofu_debug("%s=%s: not a ring size code, 0 to %u", name, text,
+			   tofu_context.port->info.ring_code_max);
+		return code;
+	}
+	return (unsigned int)value;
+}
+
+static int context_open_locked(void)
+{
+	int err = tofu_port_open(&tofu_context.port);
+
+	if (err)
+		return err;
+	err = tofu_shape_unpack(tofu_context.port->info.shape,
+				&tofu_context.shape);
+	if (!err && tofu_context.port->info.tnis > TOFU_TNIS_MAX)
+		err = -EINVAL;
+	if (!err)
+		err = -pthread_atfork(NULL, NULL, context_forked);
+	if (err) {
+		tofu_debug("the controller cannot be used: %s",
+			   strerror(-err));
+		tofu_context.port = NULL;
+		return err;
+	}
+	tofu_context.toq_code = ring_code("TOFU_TOQ_CODE",
+					  TOFU_TOQ_CODE_DEFAULT);
+	tofu_context.mrq_code = ring_code("TOFU_MRQ_CODE",
+					  TOFU_MRQ_CODE_DEFAULT);
+	return 0;
+}
+
+int tofu_context_open(void)
+{
+	int err = 0;
+
+	if (tofu_context.forked)
+		return UTOFU_ERR_NOT_AVAILABLE;
+	tofu_context_lock();
+	if (!tofu_context.port)
+		err = context_open_locked();
+	tofu_context_unlock();
+	return err ? UTOFU_ERR_NOT_AVAILABLE : UTOFU_SUCCESS;
+}
+
+void tofu_context_lock(void)
+{
+	pthread_mutex_lock(&tofu_context.lock);
+}
+
+void tofu_context_unlock(void)
+{
+	pthread_mutex_unlock(&tofu_context.lock);
+}
+
+int tofu_vcq_missing(void)
+{
+	return tofu_context.forked ? UTOFU_ERR_NOT_AVAILABLE :
+				     UTOFU_ERR_INVALID_VCQ_HDL;
+}
+
+int tofu_code_of_errno(int err)
+{
+	switch (-err) {
+	case 0:
+		return UTOFU_SUCCESS;
+	case EBUSY:
+	case EAGAIN:
+		return UTOFU_ERR_BUSY;
+	case EEXIST:
+		return UTOFU_ERR_USED;
+	case ENOSPC:
+		return UTOFU_ERR_FULL;
+	case ENOMEM:
+		return UTOFU_ERR_OUT_OF_MEMORY;
+	case EMFILE:
+	case ENFILE:
+		return UTOFU_ERR_OUT_OF_RESOURCE;
+	case EFAULT:
+		return UTOFU_ERR_INVALID_ADDRESS;
+	case EINVAL:
+		return UTOFU_ERR_INVALID_ARG;
+	default:
+		return UTOFU_ERR_FATAL;
+	}
+}
+
+/*
+ * At the end of the process other threads may still poll, so nothing is freed
+ * and nothing unmapped.
+ */
+__attribute__((destructor)) static void context_leave(void)
+{
+	struct tofu_port_dev *port = tofu_context.port;
+
+	if (port && !tofu_context.forked && port->ops->leave)
+		port->ops->leave(port);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "utofu/context.h"
+#include "utofu/vcq_id.h"
+
+/* STAGs below TOFU_STAG_AUTO are shared out among the lanes of a queue. */
+TOFU_ASSERT(TOFU_LANES * TOFU_STAGS_RESERVED == TOFU_STAG_AUTO,
+	    "every lane has its own reserved STAGs");
+
+static uint32_t stag_of_lane(unsigned int number, unsigned int stag)
+{
+	return number * TOFU_STAGS_RESERVED + stag;
+}
+
+static uint32_t stag_of_stadd(utofu_stadd_t stadd)
+{
+	return (uint32_t)TOFU_GET(stadd, TOFU_ADDR_STAG);
+}
+
+/* ---- Context locked ---- */
+
+static int mem_reg_locked(struct tofu_vcq *vcq, void *addr, size_t size,
+			  uint32_t stag, uint32_t flags, utofu_stadd_t *stadd)
+{
+	struct tofu_port_cq *cq = vcq->queue->cq;
+	struct tofu_region *region = malloc(sizeof(*region));
+	uint64_t offset;
+	int err;
+
+	if (!region)
+		return UTOFU_ERR_OUT_OF_MEMORY;
+	err = cq->port->ops->mem_reg(cq, addr, size, flags, &stag, &offset);
+	if (err) {
+		free(region);
+		return tofu_code_of_errno(err);
+	}
+	region->stadd = TOFU_SET(TOFU_ADDR_STAG, stag) |
+			TOFU_SET(TOFU_ADDR_OFFSET, offset);
+	region->next = vcq->region;
+	vcq->region = region;
+	*stadd = region->stadd;
+	return UTOFU_SUCCESS;
+}
+
+static int mem_dereg_locked(struct tofu_vcq *vcq, utofu_stadd_t stadd)
+{
+	struct tofu_port_cq *cq = vcq->queue->cq;
+	struct tofu_region **at = &vcq->region;
+	struct tofu_region *region;
+	int err;
+
+	while (*at && (*at)->stadd != stadd)
+		at = &(*at)->next;
+	region = *at;
+	if (!region)
+		return UTOFU_ERR_INVALID_STADD;
+	err = cq->port->ops->mem_dereg(cq, stag_of_stadd(stadd));
+	if (err)
+		return tofu_code_of_errno(err);
+	*at = region->next;
+	free(region);
+	return UTOFU_SUCCESS;
+}
+
+void tofu_mem_release(struct tofu_vcq *vcq)
+{
+	struct tofu_port_cq *cq = vcq->queue->cq;
+	bool last = vcq->queue->lanes == 1;
+
+	while (vcq->region) {
+		struct tofu_region *region = vcq->region;
+
+		vcq->region = region->next;
+		/* Destroying the queue takes care of them all at once. */
+		if (!last)
+			cq->port->ops->mem_dereg(cq,
+						 stag_of_stadd(region->stadd));
+		free(region);
+	}
+}
+
+/* ---- The interface ---- */
+
+static int mem_reg(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
+		   unsigned long flags, bool chosen, unsigned int stag,
+		   utofu_stadd_t *stadd)
+{
+	uint32_t mem_flags = 0, mem_stag = TOFU_STAG_ANY;
+	struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
+	int code;
+
+	if (!vcq)
+		return tofu_vcq_missing();
+	if (!stadd)
+		return UTOFU_ERR_INVALID_POINTER;
+	if (flags & ~UTOFU_REG_MEM_FLAG_READ_ONLY)
+		return UTOFU_ERR_INVALID_FLAGS;
+	if (!addr || (uintptr_t)addr + size < (uintptr_t)addr)
+		return UTOFU_ERR_INVALID_ADDRESS;
+	if (!size || size > TOFU_FIELD(TOFU_ADDR_OFFSET) - TOFU_STAG_ALIGN)
+		return UTOFU_ERR_INVALID_SIZE;
+	if (chosen) {
+		if (stag >= TOFU_STAGS_RESERVED)
+			return UTOFU_ERR_INVALID_STAG;
+		mem_stag = stag_of_lane(vcq->lane->number, stag);
+	}
+	if (flags & UTOFU_REG_MEM_FLAG_READ_ONLY)
+		mem_flags |= TOFU_MEM_READ_ONLY;
+	tofu_context_lock();
+	code = mem_reg_locked(vcq, addr, size, mem_stag, mem_flags, stadd);
+	tofu_context_unlock();
+	return code;
+}
+
+int utofu_reg_mem(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
+		  unsigned long int flags, utofu_stadd_t *stadd)
+{
+	return mem_reg(vcq_hdl, addr, size, flags, false, 0, stadd);
+}
+
+int utofu_reg_mem_with_stag(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
+			    unsigned int stag, unsigned long int flags,
+			    utofu_stadd_t *stadd)
+{
+	return mem_reg(vcq_hdl, addr, size, flags, true, stag, stadd);
+}
+
+int utofu_query_stadd(utofu_vcq_id_t vcq_id, unsigned int stag,
+		      utofu_stadd_t *stadd)
+{
+	unsigned int number;
+
+	if (!stadd)
+		return UTOFU_ERR_INVALID_POINTER;
+	if (!tofu_vcq_id_valid(vcq_id))
+		return UTOFU_ERR_INVALID_VCQ_ID;
+	if (stag >= TOFU_STAGS_RESERVED)
+		return UTOFU_ERR_INVALID_STAG;
+	number = (unsigned int)TOFU_GET(vcq_id, TOFU_VCQ_ID_NUMBER);
+	*stadd = TOFU_SET(TOFU_ADDR_STAG, stag_of_lane(number, stag));
+	return UTOFU_SUCCESS;
+}
+
+int utofu_dereg_mem(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
+		    unsigned long int flags)
+{
+	struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
+	int code;
+
+	if (!vcq)
+		return tofu_vcq_missing();
+	if (flags)
+		return UTOFU_ERR_INVALID_FLAGS;
+	tofu_context_lock();
+	code = mem_dereg_locked(vcq, stadd);
+	tofu_context_unlock();
+	return code;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The same commands as in transfer.c, handed to the program, and queued later.
+ */
+#include <endian.h>
+#include <string.h>
+
+#include "utofu/command.h"
+
+#define SLOT sizeof(struct tofu_toq_desc)
+
+static int prepared(const struct tofu_cmd *cmd, void *desc, size_t *desc_size)
+{
+	if (!desc || !desc_size)
+		return UTOFU_ERR_INVALID_POINTER;
+	memcpy(desc, cmd->slot, cmd->slots * SLOT);
+	*desc_size = cmd->slots * SLOT;
+	return UTOFU_SUCCESS;
+}
+
+int utofu_prepare_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+		      size_t length, uint64_t edata, unsigned long int flags,
+		      void *desc, size_t *desc_size)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_putget(&cmd, &transfer, TOFU_CMD_PUT, lcl_stadd,
+			       length);
+	return code ? code : prepared(&cmd, desc, desc_size);
+}
+
+int utofu_prepare_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+		      size_t length, uint64_t edata, unsigned long int flags,
+		      void *desc, size_t *desc_size)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_putget(&cmd, &transfer, TOFU_CMD_GET, lcl_stadd,
+			       length);
+	return code ? code : prepared(&cmd, desc, desc_size);
+}
+
+int utofu_prepare_put_piggyback(utofu_vcq_hdl_t vcq_hdl,
+				utofu_vcq_id_t rmt_vcq_id, void *lcl_data,
+				utofu_stadd_t rmt_stadd, size_t length,
+				uint64_t edata, unsigned long int flags,
+				void *desc, size_t *desc_size)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_piggyback(&cmd, &transfer, lcl_data, length);
+	return code ? code : prepared(&cmd, desc, desc_size);
+}
+
+int utofu_prepare_put_piggyback8(utofu_vcq_hdl_t vcq_hdl,
+				 utofu_vcq_id_t rmt_vcq_id, uint64_t lcl_data,
+				 utofu_stadd_t rmt_stadd, size_t length,
+				 uint64_t edata, unsigned long int flags,
+				 void *desc, size_t *desc_size)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_piggyback8(&cmd, &transfer, lcl_data, length);
+	return code ? code : prepared(&cmd, desc, desc_size);
+}
+
+int utofu_prepare_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			enum utofu_armw_op armw_op, uint32_t op_value,
+			utofu_stadd_t rmt_stadd, uint64_t edata,
+			unsigned long int flags, void *desc, size_t *desc_size)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_armw(&cmd, &transfer, armw_op, 4, op_value);
+	return code ? code : prepared(&cmd, desc, desc_size);
+}
+
+int utofu_prepare_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			enum utofu_armw_op armw_op, uint64_t op_value,
+			utofu_stadd_t rmt_stadd, uint64_t edata,
+			unsigned long int flags, void *desc, size_t *desc_size)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_armw(&cmd, &transfer, armw_op, 8, op_value);
+	return code ? code : prepared(&cmd, desc, desc_size);
+}
+
+int utofu_prepare_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			 uint32_t old_value, uint32_t new_value,
+			 utofu_stadd_t rmt_stadd, uint64_t edata,
+			 unsigned long int flags, void *desc, size_t *desc_size)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_cswap(&cmd, &transfer, 4, old_value, new_value);
+	return code ? code : prepared(&cmd, desc, desc_size);
+}
+
+int utofu_prepare_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			 uint64_t old_value, uint64_t new_value,
+			 utofu_stadd_t rmt_stadd, uint64_t edata,
+			 unsigned long int flags, void *desc, size_t *desc_size)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_cswap(&cmd, &transfer, 8, old_value, new_value);
+	return code ? code : prepared(&cmd, desc, desc_size);
+}
+
+int utofu_prepare_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
+		      void *desc, size_t *desc_size)
+{
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!tofu_vcq_find(vcq_hdl))
+		return tofu_vcq_missing();
+	code = tofu_cmd_nop(&cmd, flags);
+	return code ? code : prepared(&cmd, desc, desc_size);
+}
+
+/* ---- Queueing ---- */
+
+/*
+ * A command that was prepared for another VCQ would bring its notices to that
+ * one's lane, or read its memory by this one's tables.
+ */
+static bool desc_is_of(const struct tofu_toq_desc *desc,
+		       const struct tofu_vcq *vcq)
+{
+	uint64_t tag = TOFU_GET(le64toh(desc->route), TOFU_ROUTE_TAG);
+	bool own_lane = TOFU_GET(tag, TOFU_TAG_LCL) == vcq->lane->number;
+
+	switch (TOFU_GET(le64toh(desc->ctrl), TOFU_TOQ_CMD)) {
+	case TOFU_CMD_NOP:
+		return true;
+	case TOFU_CMD_PUT:
+	case TOFU_CMD_GET:
+		return own_lane && (le64toh(desc->lcl) &
+				    TOFU_FIELD(TOFU_ADDR_CQ)) == vcq->addr_cq;
+	case TOFU_CMD_PUT_PIGGYBACK:
+	case TOFU_CMD_ARMW:
+		return own_lane;
+	default:
+		return false;
+	}
+}
+
+/* Return: whether @slots are whole commands, each of @vcq. */
+static int desc_check(const char *desc, size_t slots,
+		      const struct tofu_vcq *vcq)
+{
+	while (slots) {
+		struct tofu_toq_desc first;
+		unsigned int n;
+
+		memcpy(&first, desc, SLOT);
+		if (!desc_is_of(&first, vcq))
+			return UTOFU_ERR_INVALID_DESC;
+		n = tofu_toq_slots(le64toh(first.ctrl), le64toh(first.route));
+		if (n > slots)
+			return UTOFU_ERR_INVALID_SIZE;
+		slots -= n;
+		desc += n * SLOT;
+	}
+	return UTOFU_SUCCESS;
+}
+
+int utofu_post_toq(utofu_vcq_hdl_t vcq_hdl, void *desc, size_t desc_size,
+		   void *cbdata)
+{
+	const struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
+	int code;
+
+	if (!vcq)
+		return tofu_vcq_missing();
+	if (!desc)
+		return UTOFU_ERR_INVALID_POINTER;
+	if (!desc_size || desc_size % SLOT ||
+	    desc_size / SLOT > tofu_queue_slots_max(vcq->queue))
+		return UTOFU_ERR_INVALID_SIZE;
+	code = desc_check(desc, desc_size / SLOT, vcq);
+	if (code)
+		return code;
+	return tofu_cmd_post(vcq, desc, desc_size / SLOT, cbdata);
+}

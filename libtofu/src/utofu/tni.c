@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "utofu/context.h"
+#include "utofu/vcq_id.h"
+
+/* What is the same for all TNIs. SESSION_MODE is not there yet. */
+static struct utofu_onesided_caps onesided_caps = {
+	.flags = UTOFU_ONESIDED_CAP_FLAG_ARMW,
+	.armw_ops = UTOFU_ONESIDED_CAP_ARMW_OP_CSWAP |
+		    UTOFU_ONESIDED_CAP_ARMW_OP_SWAP |
+		    UTOFU_ONESIDED_CAP_ARMW_OP_ADD |
+		    UTOFU_ONESIDED_CAP_ARMW_OP_XOR |
+		    UTOFU_ONESIDED_CAP_ARMW_OP_AND |
+		    UTOFU_ONESIDED_CAP_ARMW_OP_OR,
+	.num_cmp_ids = TOFU_LANE_ANONYMOUS,
+	.num_reserved_stags = TOFU_STAGS_RESERVED,
+	.cache_line_size = 256,
+	.stag_address_alignment = TOFU_STAG_ALIGN,
+	.max_toq_desc_size = sizeof(struct tofu_toq_desc) +
+			     sizeof(struct tofu_toq_data),
+	.max_putget_size = TOFU_LENGTH_MAX,
+	.max_piggyback_size = TOFU_PIGGYBACK_MAX,
+	.max_edata_size = 1,
+	.max_mtu = 1920,
+	.max_gap = 255,
+};
+
+int utofu_get_onesided_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis)
+{
+	utofu_tni_id_t *ids;
+	unsigned int tnis;
+	int code;
+
+	if (!tni_ids || !num_tnis)
+		return UTOFU_ERR_INVALID_POINTER;
+	code = tofu_context_open();
+	if (code)
+		return code;
+	tnis = tofu_context.port->info.tnis;
+	ids = malloc(tnis * sizeof(*ids));
+	if (!ids)
+		return UTOFU_ERR_OUT_OF_MEMORY;
+	for (unsigned int i = 0; i < tnis; i++)
+		ids[i] = (utofu_tni_id_t)i;
+	*tni_ids = ids;
+	*num_tnis = tnis;
+	return UTOFU_SUCCESS;
+}
+
+int utofu_query_onesided_caps(utofu_tni_id_t tni_id,
+			      struct utofu_onesided_caps **tni_caps)
+{
+	int code;
+
+	if (!tni_caps)
+		return UTOFU_ERR_INVALID_POINTER;
+	code = tofu_context_open();
+	if (code)
+		return code;
+	if (tni_id >= tofu_context.port->info.tnis)
+		return UTOFU_ERR_INVALID_TNI_ID;
+	*tni_caps = &onesided_caps;
+	return UTOFU_SUCCESS;
+}
+
+/* The generation whose descriptors and atomics these are. */
+void utofu_query_tofu_version(int *major_ver, int *minor_ver)
+{
+	if (major_ver)
+		*major_ver = 2;
+	if (minor_ver)
+		*minor_ver = 0;
+}
+
+void utofu_query_utofu_version(int *major_ver, int *minor_ver)
+{
+	if (major_ver)
+		*major_ver = UTOFU_VERSION_MAJOR;
+	if (minor_ver)
+		*minor_ver = UTOFU_VERSION_MINOR;
+}
+
+int utofu_query_my_coords(uint8_t coords[])
+{
+	struct tofu_coords my;
+	int code;
+
+	if (!coords)
+		return UTOFU_ERR_INVALID_POINTER;
+	code = tofu_context_open();
+	if (code)
+		return code;
+	my = tofu_coords_unpack(tofu_context.port->info.coords);
+	for (int i = 0; i < TOFU_AXES; i++)
+		coords[i] = my.c[i];
+	return UTOFU_SUCCESS;
+}

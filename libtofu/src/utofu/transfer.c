@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The transfers: each makes its command and queues it.
+ */
+#include "utofu/command.h"
+
+static int post(const struct tofu_vcq *vcq, const struct tofu_cmd *cmd,
+		void *cbdata)
+{
+	return tofu_cmd_post(vcq, cmd->slot, cmd->slots, cbdata);
+}
+
+int utofu_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+	      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length,
+	      uint64_t edata, unsigned long int flags, void *cbdata)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_putget(&cmd, &transfer, TOFU_CMD_PUT, lcl_stadd,
+			       length);
+	return code ? code : post(transfer.vcq, &cmd, cbdata);
+}
+
+int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+	      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length,
+	      uint64_t edata, unsigned long int flags, void *cbdata)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_putget(&cmd, &transfer, TOFU_CMD_GET, lcl_stadd,
+			       length);
+	return code ? code : post(transfer.vcq, &cmd, cbdata);
+}
+
+int utofu_put_piggyback(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			void *lcl_data, utofu_stadd_t rmt_stadd, size_t length,
+			uint64_t edata, unsigned long int flags, void *cbdata)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_piggyback(&cmd, &transfer, lcl_data, length);
+	return code ? code : post(transfer.vcq, &cmd, cbdata);
+}
+
+int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			 uint64_t lcl_data, utofu_stadd_t rmt_stadd,
+			 size_t length, uint64_t edata, unsigned long int flags,
+			 void *cbdata)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_piggyback8(&cmd, &transfer, lcl_data, length);
+	return code ? code : post(transfer.vcq, &cmd, cbdata);
+}
+
+int utofu_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		enum utofu_armw_op armw_op, uint32_t op_value,
+		utofu_stadd_t rmt_stadd, uint64_t edata,
+		unsigned long int flags, void *cbdata)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_armw(&cmd, &transfer, armw_op, 4, op_value);
+	return code ? code : post(transfer.vcq, &cmd, cbdata);
+}
+
+int utofu_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		enum utofu_armw_op armw_op, uint64_t op_value,
+		utofu_stadd_t rmt_stadd, uint64_t edata,
+		unsigned long int flags, void *cbdata)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_armw(&cmd, &transfer, armw_op, 8, op_value);
+	return code ? code : post(transfer.vcq, &cmd, cbdata);
+}
+
+int utofu_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		 uint32_t old_value, uint32_t new_value,
+		 utofu_stadd_t rmt_stadd, uint64_t edata,
+		 unsigned long int flags, void *cbdata)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_cswap(&cmd, &transfer, 4, old_value, new_value);
+	return code ? code : post(transfer.vcq, &cmd, cbdata);
+}
+
+int utofu_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		 uint64_t old_value, uint64_t new_value,
+		 utofu_stadd_t rmt_stadd, uint64_t edata,
+		 unsigned long int flags, void *cbdata)
+{
+	const struct tofu_transfer transfer = {
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer.vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_cswap(&cmd, &transfer, 8, old_value, new_value);
+	return code ? code : post(transfer.vcq, &cmd, cbdata);
+}
+
+int utofu_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags, void *cbdata)
+{
+	const struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_nop(&cmd, flags);
+	return code ? code : post(vcq, &cmd, cbdata);
+}

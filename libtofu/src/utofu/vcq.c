@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include <errno.h>
+
+#include "utofu/context.h"
+#include "utofu/vcq_id.h"
+
+/* ---- Handles; context locked ---- */
+
+static int handle_open(struct tofu_vcq *vcq, utofu_vcq_hdl_t *hdl)
+{
+	static utofu_vcq_hdl_t uses;
+
+	for (unsigned int i = 0; i < TOFU_HANDLES; i++) {
+		struct tofu_handle *handle = &tofu_context.handle[i];
+
+		if (handle->hdl)
+			continue;
+		/* Another count each time: a freed handle stays invalid. */
+		uses++;
+		if (!(uses << TOFU_HANDLE_BITS))
+			uses = 1;
+		*hdl = uses << TOFU_HANDLE_BITS | i;
+		handle->vcq = vcq;
+		__atomic_store_n(&handle->hdl, *hdl, __ATOMIC_RELEASE);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+static void handle_close(utofu_vcq_hdl_t hdl)
+{
+	struct tofu_handle *handle = &tofu_context.handle[hdl % TOFU_HANDLES];
+
+	__atomic_store_n(&handle->hdl, 0, __ATOMIC_RELEASE);
+	handle->vcq = NULL;
+}
+
+/* ---- Which queue a VCQ uses; context locked ---- */
+
+/*
+ * A queue is shared by VCQs of the same kind: so the lock of THREAD_SAFE ones
+ * is not evaded by others.
+ */
+static bool queue_shareable(const struct tofu_queue *queue, unsigned long flags)
+{
+	return queue && !queue->exclusive &&
+	       queue->locked == !!(flags & UTOFU_VCQ_FLAG_THREAD_SAFE);
+}
+
+/*
+ * A component ID names one VCQ among those that share, so it goes to the first
+ * queue, and is refused where that has it already. The others go to any that
+ * has room.
+ */
+static struct tofu_queue *queue_find(unsigned int tni, unsigned int number,
+				     unsigned long flags)
+{
+	if (flags & UTOFU_VCQ_FLAG_EXCLUSIVE)
+		return NULL;
+	for (unsigned int cq = 0; cq < TOFU_CQS_PER_TNI; cq++) {
+		struct tofu_queue *queue = tofu_context.queue[tni][cq];
+
+		if (queue_shareable(queue, flags) &&
+		    (number != TOFU_LANE_ANONYMOUS ||
+		     tofu_queue_takes(queue, number)))
+			return queue;
+	}
+	return NULL;
+}
+
+static int queue_get(unsigned int tni, unsigned int number, unsigned long flags,
+		     struct tofu_queue **queue)
+{
+	const struct tofu_queue_params params = {
+		.tni = tni,
+		.toq_code = tofu_context.toq_code,
+		.mrq_code = tofu_context.mrq_code,
+		.locked = flags & UTOFU_VCQ_FLAG_THREAD_SAFE,
+		.exclusive = flags & UTOFU_VCQ_FLAG_EXCLUSIVE,
+	};
+	int err;
+
+	*queue = queue_find(tni, number, flags);
+	if (*queue)
+		return 0;
+	err = tofu_queue_create(tofu_context.port, &params, queue);
+	if (err)
+		return err;
+	tofu_context.queue[tni][(*queue)->cq->cq] = *queue;
+	return 0;
+}
+
+/* Gives a queue back that has no lane left. */
+static void queue_put(struct tofu_queue *queue)
+{
+	if (queue->lanes)
+		return;
+	tofu_context.queue[queue->cq->tni][queue->cq->cq] = NULL;
+	tofu_queue_destroy(queue);
+}
+
+/* ---- VCQs ---- */
+
+static utofu_vcq_id_t vcq_id(uint64_t coords, unsigned int tni,
+			     unsigned int cq, unsigned int number)
+{
+	return coords | TOFU_SET(TOFU_ROUTE_TNI, tni) |
+	       TOFU_SET(TOFU_VCQ_ID_CQ, cq) |
+	       TOFU_SET(TOFU_VCQ_ID_NUMBER, number);
+}
+
+static int vcq_create_locked(unsigned int tni, unsigned int number,
+			     unsigned long flags, utofu_vcq_hdl_t *hdl)
+{
+	struct tofu_vcq *vcq = calloc(1, sizeof(*vcq));
+	int err;
+
+	if (!vcq)
+		return -ENOMEM;
+	err = queue_get(tni, number, flags, &vcq->queue);
+	if (err)
+		goto err_vcq;
+	err = tofu_lane_open(vcq->queue, number, &vcq->lane);
+	if (err)
+		goto err_queue;
+	vcq->id = vcq_id(tofu_context.port->info.coords, tni,
+			 vcq->queue->cq->cq, vcq->lane->number);
+	vcq->addr_cq = TOFU_SET(TOFU_ADDR_CQ, vcq->queue->cq->cq);
+	err = handle_open(vcq, hdl);
+	if (err)
+		goto err_lane;
+	return 0;
+
+err_lane:
+	tofu_lane_close(vcq->queue, vcq->lane);
+err_queue:
+	queue_put(vcq->queue);
+err_vcq:
+	free(vcq);
+	return err;
+}
+
+static int vcq_create(unsigned int tni, unsigned int number,
+		      unsigned long flags, utofu_vcq_hdl_t *hdl)
+{
+	int err, code;
+
+	if (!hdl)
+		return UTOFU_ERR_INVALID_POINTER;
+	if (flags & ~(UTOFU_VCQ_FLAG_THREAD_SAFE | UTOFU_VCQ_FLAG_EXCLUSIVE |
+		      UTOFU_VCQ_FLAG_SESSION_MODE))
+		return UTOFU_ERR_INVALID_FLAGS;
+	if (flags & UTOFU_VCQ_FLAG_SESSION_MODE)
+		return UTOFU_ERR_NOT_SUPPORTED;
+	code = tofu_context_open();
+	if (code)
+		return code;
+	if (tni >= tofu_context.port->info.tnis)
+		return UTOFU_ERR_INVALID_TNI_ID;
+	tofu_context_lock();
+	err = vcq_create_locked(tni, number, flags, hdl);
+	tofu_context_unlock();
+	return tofu_code_of_errno(err);
+}
+
+int utofu_create_vcq(utofu_tni_id_t tni_id, unsigned long int flags,
+		     utofu_vcq_hdl_t *vcq_hdl)
+{
+	return vcq_create(tni_id, TOFU_LANE_ANONYMOUS, flags, vcq_hdl);
+}
+
+int utofu_create_vcq_with_cmp_id(utofu_tni_id_t tni_id, utofu_cmp_id_t cmp_id,
+				 unsigned long int flags,
+				 utofu_vcq_hdl_t *vcq_hdl)
+{
+	if (cmp_id >= TOFU_LANE_ANONYMOUS)
+		return UTOFU_ERR_INVALID_CMP_ID;
+	return vcq_create(tni_id, cmp_id, flags, vcq_hdl);
+}
+
+int utofu_free_vcq(utofu_vcq_hdl_t vcq_hdl)
+{
+	struct tofu_vcq *vcq;
+
+	if (tofu_context.forked)
+		return UTOFU_ERR_NOT_AVAILABLE;
+	tofu_context_lock();
+	vcq = tofu_vcq_find(vcq_hdl);
+	if (!vcq) {
+		tofu_context_unlock();
+		return tofu_vcq_missing();
+	}
+	handle_close(vcq_hdl);
+	tofu_mem_release(vcq);
+	tofu_lane_close(vcq->queue, vcq->lane);
+	queue_put(vcq->queue);
+	tofu_context_unlock();
+	free(vcq);
+	return UTOFU_SUCCESS;
+}
+
+/* ---- VCQ IDs ---- */
+
+int utofu_query_vcq_id(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t *id)
+{
+	const struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
+
+	if (!vcq)
+		return tofu_vcq_missing();
+	if (!id)
+		return UTOFU_ERR_INVALID_POINTER;
+	*id = vcq->id;
+	return UTOFU_SUCCESS;
+}
+
+int utofu_construct_vcq_id(uint8_t coords[], utofu_tni_id_t tni_id,
+			   utofu_cq_id_t cq_id, utofu_cmp_id_t cmp_id,
+			   utofu_vcq_id_t *id)
+{
+	struct tofu_coords at;
+	int code;
+
+	if (!coords || !id)
+		return UTOFU_ERR_INVALID_POINTER;
+	code = tofu_context_open();
+	if (code)
+		return code;
+	for (int i = 0; i < TOFU_AXES; i++)
+		at.c[i] = coords[i];
+	if (tofu_node_at(&tofu_context.shape, &at) < 0)
+		return UTOFU_ERR_INVALID_COORDS;
+	if (tni_id >= tofu_context.port->info.tnis)
+		return UTOFU_ERR_INVALID_TNI_ID;
+	if (cq_id >= tofu_context.port->info.cqs)
+		return UTOFU_ERR_INVALID_CQ_ID;
+	if (cmp_id >= TOFU_LANE_ANONYMOUS)
+		return UTOFU_ERR_INVALID_CMP_ID;
+	*id = vcq_id(tofu_coords_pack(&at), tni_id, cq_id, cmp_id);
+	return UTOFU_SUCCESS;
+}
+
+/* Path coordinates as a path ID. Return: -1 where they are outside. */
+static int path_id_of(const uint8_t path_coords[])
+{
+	const uint16_t *size = tofu_context.shape.size;
+
+	if (path_coords[0] >= size[TOFU_A] || path_coords[1] >= size[TOFU_B] ||
+	    path_coords[2] >= size[TOFU_C])
+		return -1;
+	return 1 + (int)(TOFU_SET(TOFU_PATH_A, path_coords[0]) |
+			 TOFU_SET(TOFU_PATH_B, path_coords[1]) |
+			 TOFU_SET(TOFU_PATH_C, path_coords[2]));
+}
+
+int utofu_set_vcq_id_path(utofu_vcq_id_t *id, uint8_t path_coords[])
+{
+	int path = 0;
+
+	if (!id)
+		return UTOFU_ERR_INVALID_POINTER;
+	if (!tofu_vcq_id_valid(*id))
+		return UTOFU_ERR_INVALID_VCQ_ID;
+	if (path_coords) {
+		int code = tofu_context_open();
+
+		if (code)
+			return code;
+		path = path_id_of(path_coords);
+		if (path < 0)
+			return UTOFU_ERR_INVALID_PATH;
+	}
+	*id &= ~TOFU_FIELD(TOFU_VCQ_ID_PATH);
+	*id |= TOFU_SET(TOFU_VCQ_ID_PATH, path);
+	return UTOFU_SUCCESS;
+}
+
+int utofu_query_vcq_info(utofu_vcq_id_t id, uint8_t coords[],
+			 utofu_tni_id_t *tni_id, utofu_cq_id_t *cq_id,
+			 uint16_t *extra_val)
+{
+	struct tofu_coords at;
+
+	if (!coords || !tni_id || !cq_id || !extra_val)
+		return UTOFU_ERR_INVALID_POINTER;
+	if (!tofu_vcq_id_valid(id))
+		return UTOFU_ERR_INVALID_VCQ_ID;
+	at = tofu_coords_unpack(id);
+	for (int i = 0; i < TOFU_AXES; i++)
+		coords[i] = at.c[i];
+	*tni_id = (utofu_tni_id_t)TOFU_GET(id, TOFU_ROUTE_TNI);
+	*cq_id = (utofu_cq_id_t)TOFU_GET(id, TOFU_VCQ_ID_CQ);
+	*extra_val = (uint16_t)TOFU_GET(id, TOFU_VCQ_ID_NUMBER);
+	return UTOFU_SUCCESS;
+}

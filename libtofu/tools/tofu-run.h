@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TOFU_RUN_H
+#define TOFU_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TOFU_RUN_LINE 8192
+
+/**
+ * struct tofu_output - a pipe from a process, taken apart into lines
+ * @fd:   to read from, not blocking; -1 when it has ended
+ * @to:   where lines are written
+ * @node: whose they are
+ * @used: bytes of @line
+ * @line: what has come of the line so far
+ */
+struct tofu_output {
+	int fd;
+	int to;
+	unsigned int node;
+	size_t used;
+	char line[TOFU_RUN_LINE];
+};
+
+/* tofu_output_open - make the pipe; @write_end is the process's side of it */
+int tofu_output_open(struct tofu_output *output, unsigned int node, int to,
+		     int *write_end);
+
+/* tofu_output_read - copy what is there, each line with its node's number;
+ * closes at the end
+ */
+void tofu_output_read(struct tofu_output *output);
+
+/* tofu_output_close - copy what is there and close, end or not */
+void tofu_output_close(struct tofu_output *output);
+
+#endif /* TOFU_RUN_H */
