@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>

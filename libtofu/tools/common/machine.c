@@ -1,75 +1,28 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <tofu/ioctl.h>
-#include <utofu.h>
 
 #include "error.h"
 #include "machine.h"
-
-#define DEVICE "/dev/tofu0"
-
-/* The driver knows the machine. Returns -ENOENT where there is none. */
-static int find_device(struct tofu_shape *shape, char **why)
-{
-	struct tofu_ioc_info info = { .size = sizeof(info) };
-	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
-	int err = 0;
-
-	if (fd < 0 && errno == ENOENT)
-		return -ENOENT;
-	if (fd < 0 || ioctl(fd, TOFU_IOC_INFO, &info))
-		err = -errno;
-	else
-		err = tofu_shape_unpack(info.shape, shape);
-	if (fd >= 0)
-		close(fd);
-	if (err)
-		tofu_error_say(why, "%s: %s", DEVICE, strerror(-err));
-	return err;
-}
-
-/* Without VMs whoever started the processes has said what they are. */
-static int find_environment(struct tofu_shape *shape, char **why)
-{
-	const char *text = getenv("TOFU_SHAPE");
-	int err = tofu_shape_parse(text ? text : "1", shape);
-
-	if (err)
-		tofu_error_say(why, "TOFU_SHAPE: '%s' is no shape such as 2x2",
-			       text);
-	return err;
-}
+#include "utofu/context.h"
 
 int tofu_machine_find(struct tofu_machine *machine, char **why)
 {
-	const char *port = getenv("TOFU_PORT");
 	struct tofu_coords coords;
 	int64_t node;
-	int code, err = -ENOENT;
+	int code = tofu_context_open();
 
-	if (!port || strcmp(port, "emu"))
-		err = find_device(&machine->shape, why);
-	if (err == -ENOENT)
-		err = find_environment(&machine->shape, why);
-	if (err)
-		return err;
-	code = utofu_query_my_coords(coords.c);
+	if (code == UTOFU_SUCCESS)
+		code = utofu_query_my_coords(coords.c);
 	if (code != UTOFU_SUCCESS) {
 		tofu_error_say(why, "cannot use the interconnect: %s",
 			       tofu_error_text(code));
 		return -ENODEV;
 	}
+	machine->shape = tofu_context.shape;
 	node = tofu_node_at(&machine->shape, &coords);
 	if (node < 0) {
-		tofu_error_say(why,
-			       "TOFU_SHAPE is not the shape of this machine");
+		tofu_error_say(why, "this node is outside its machine's shape");
 		return -EINVAL;
 	}
 	machine->node = (uint32_t)node;

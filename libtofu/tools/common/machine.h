@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which machine a tool runs on, and as which node: from the driver, or from
- * the environment that tofu-run sets.
+ * Which machine a tool runs on, and as which node. uTofu has no call for the
+ * shape, so this looks inside the library: tools are linked with its archive.
  */
 #ifndef TOFU_TOOLS_MACHINE_H
 #define TOFU_TOOLS_MACHINE_H
