@@ -43,8 +43,10 @@ def guest(extra):
 
 def fabric_tool():
     """The program that formats the memory that a machine's nodes share."""
-    tool = BUILD / "tools/tofu-fabric"
-    return str(tool) if tool.exists() else None
+    tool = BUILD / "bin/tofu-fabric"
+    if not tool.exists():
+        raise ClusterError(f"{tool} is missing; run `make lib`")
+    return str(tool)
 
 
 def _per_boot(name, measure):

@@ -8,7 +8,7 @@ from . import agent
 
 
 def kernel_arguments(config, node):
-    words = ["console=ttyS0", "quiet", "panic=-1", f"tofu.node={node}"]
+    words = ["console=ttyS0", "quiet", "panic=-1", f"cluster_node={node}"]
     if config["accel"] == "tcg" and config["tsc_khz"]:
         # microvm has no clock to calibrate against but a PIT that a busy host
         # reads too slowly; the guest's counter is the host's.
@@ -41,6 +41,7 @@ def command(config, node, console_fd, agent_fd):
         "-device", f"virtserialport,chardev=agent,name={agent.PORT_NAME}",
         "-device", "virtio-rng-pci,romfile=",
     ]
+    # The probe for KVM is a guest without an interconnect.
     if config["fabric_fd"] is not None:
         tofu = f"tofu-pci,fabric=/dev/fd/{config['fabric_fd']},node={node},tnis={config['tnis']}"
         words += ["-device", ",".join([tofu, *config["node_args"]])]

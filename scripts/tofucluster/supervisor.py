@@ -83,14 +83,12 @@ class Cluster:
         self.began = time.time()
         self.down = asyncio.Event()
         config["fabric_fd"] = self._fabric_create()
-        fds = [fd for fd in [config["fabric_fd"]] if fd is not None]
-        self.nodes = [Node(n, lambda *a: machine.command(config, *a), fds, self.log_dir)
+        self.nodes = [Node(n, lambda *a: machine.command(config, *a), [config["fabric_fd"]],
+                           self.log_dir)
                       for n in range(shape.count(self.axes))]
 
     def _fabric_create(self):
         """The memory that the nodes share: a file without a name."""
-        if not self.config["fabric_tool"]:
-            return None
         fd = os.memfd_create("tofu-fabric", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
         done = subprocess.run([self.config["fabric_tool"], "format", str(fd),
                                "--shape", shape.text(self.axes)],
