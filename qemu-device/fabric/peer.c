@@ -138,6 +138,8 @@ void tofu_peer_forget(struct tofu_fabric *fabric, uint32_t node)
 	struct tofu_peer *peer = &fabric->peers[node];
 
 	tofu_ram_forget(peer);
+	/* Closing alone does not, where a forked child has the file as well. */
+	epoll_ctl(fabric->epoll, EPOLL_CTL_DEL, peer->pidfd, NULL);
 	close(peer->pidfd);
 	close(peer->wake);
 	peer->bad_gen = tofu_shm_gen(peer->life);

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A peer that writes nonsense into the shared file. It is dropped, nobody
+ * else is harmed, and it can come back.
+ */
+#define _GNU_SOURCE
+#include "fabric-util.h"
+
+#include <fcntl.h>
+
+#include "kselftest_harness.h"
+
+#define NODES 3
+#define VICTIM 0
+#define ENEMY 1
+#define FRIEND 2
+
+FIXTURE(hostile)
+{
+	int fd;
+	char path[32];
+	uint8_t *base;
+	struct tofu_fabric *victim, *enemy, *friend;
+	struct sink sink;
+};
+
+FIXTURE_SETUP(hostile)
+{
+	self->fd = machine_create(NODES, self->path);
+	ASSERT_GE(self->fd, 0);
+	self->base = machine_map(self->fd, NODES);
+	ASSERT_NE(MAP_FAILED, self->base);
+	self->victim = attach(self->path, VICTIM);
+	self->enemy = attach(self->path, ENEMY);
+	self->friend = attach(self->path, FRIEND);
+	ASSERT_NE(NULL, self->victim);
+	ASSERT_NE(NULL, self->enemy);
+	ASSERT_NE(NULL, self->friend);
+}
+
+FIXTURE_TEARDOWN(hostile)
+{
+	tofu_fabric_detach(self->victim);
+	tofu_fabric_detach(self->enemy);
+	tofu_fabric_detach(self->friend);
+	munmap(self->base, tofu_shm_size(NODES));
+	close(self->fd);
+}
+
+static struct tofu_shm_node *entry(uint8_t *base, uint32_t node)
+{
+	return (void *)(base + tofu_shm_node_offset(node));
+}
+
+static struct tofu_shm_ring *ring(uint8_t *base, uint32_t dst, uint32_t src,
+				  enum tofu_class class_)
+{
+	return (void *)(base +
+			tofu_shm_ring_offset(
+				NODES, tofu_shm_ring_index(NODES, dst, src,
+							   class_)));
+}
+
+static uint8_t *data(uint8_t *base, uint32_t dst, uint32_t src,
+		     enum tofu_class class_)
+{
+	return base + tofu_shm_data_offset(
+			      NODES,
+			      tofu_shm_ring_index(NODES, dst, src, class_));
+}
+
+/* The record that the enemy has just sent to the victim. */
+static struct tofu_shm_record *sent(uint8_t *base)
+{
+	struct tofu_shm_ring *lines = ring(base, VICTIM, ENEMY, TOFU_REQUEST);
+
+	return (void *)(data(base, VICTIM, ENEMY, TOFU_REQUEST) +
+			lines->head % TOFU_SHM_RING);
+}
+
+/* Before an attack: the enemy is a peer like any other. */
+#define EXPECT_MET()                                                           \
+	do {                                                                   \
+		memset(&self->sink, 0, sizeof(self->sink));                    \
+		EXPECT_EQ(0, send_one(self->enemy, VICTIM, TOFU_REQUEST, 1));  \
+		EXPECT_EQ(0, send_one(self->enemy, VICTIM, TOFU_RESPONSE, 1)); \
+		EXPECT_TRUE(sink_wait(self->victim, &self->sink, 2));          \
+		self->sink.count = 0;                                          \
+	} while (0)
+
+/*
+ * After an attack: the enemy is dropped and its packets are not delivered,
+ * the friend is heard, and the enemy's next generation is as good as any.
+ */
+#define EXPECT_DROPPED_AND_BACK()                                              \
+	do {                                                                   \
+		EXPECT_EQ(0, send_one(self->friend, VICTIM, TOFU_REQUEST, 5)); \
+		EXPECT_TRUE(sink_wait_down(self->victim, &self->sink, 1));     \
+		EXPECT_EQ(ENEMY, self->sink.down_node);                        \
+		EXPECT_TRUE(sink_wait(self->victim, &self->sink, 1));          \
+		sink_poll(self->victim, &self->sink);                          \
+		EXPECT_EQ(1, self->sink.count);                                \
+		EXPECT_EQ(FRIEND, self->sink.seen[0].src);                     \
+		EXPECT_EQ(-EHOSTDOWN,                                          \
+			  send_one(self->victim, ENEMY, TOFU_REQUEST, 6));     \
+		tofu_fabric_detach(self->enemy);                               \
+		self->enemy = attach(self->path, ENEMY);                       \
+		ASSERT_NE(NULL, self->enemy);                                  \
+		EXPECT_EQ(0, send_one(self->enemy, VICTIM, TOFU_REQUEST, 7));  \
+		EXPECT_TRUE(sink_wait(self->victim, &self->sink, 2));          \
+		EXPECT_EQ(7, self->sink.seen[1].tid);                          \
+		EXPECT_EQ(0, send_one(self->victim, ENEMY, TOFU_REQUEST, 8));  \
+		self->sink.count = 0;                                          \
+		EXPECT_TRUE(sink_wait(self->enemy, &self->sink, 1));           \
+		EXPECT_EQ(8, self->sink.seen[0].tid);                          \
+	} while (0)
+
+/* ---- Positions ---- */
+
+static const int64_t moves[] = {
+	TOFU_SHM_RING + TOFU_SHM_ALIGN, /* far ahead */
+	-TOFU_SHM_ALIGN, /* backwards */
+	8, /* unaligned */
+	INT64_MIN,
+};
+
+static void lie_tail(uint8_t *base, enum tofu_class class_, int64_t move)
+{
+	struct tofu_shm_ring *lines = ring(base, VICTIM, ENEMY, class_);
+
+	lines->tail = lines->head + (uint64_t)move;
+}
+
+TEST_F(hostile, tails_are_not_believed)
+{
+	for (unsigned int i = 0; i < 2 * sizeof(moves) / sizeof(moves[0]);
+	     i++) {
+		enum tofu_class class_ = i % TOFU_CLASSES;
+
+		EXPECT_MET();
+		ASSERT_EQ(0, send_one(self->enemy, VICTIM, class_, 2));
+		lie_tail(self->base, class_, moves[i / 2]);
+		EXPECT_DROPPED_AND_BACK();
+	}
+}
+
+TEST_F(hostile, heads_are_not_believed)
+{
+	struct tofu_shm_ring *lines = ring(self->base, ENEMY, VICTIM,
+					   TOFU_REQUEST);
+	int err;
+
+	EXPECT_MET();
+	ASSERT_EQ(0, send_one(self->victim, ENEMY, TOFU_REQUEST, 2));
+	ASSERT_TRUE(sink_wait(self->enemy, &self->sink, 1));
+	self->sink.count = 0;
+	/* Ahead of the tail; a head behind it only says that it is full. */
+	lines->head = lines->tail + 2 * TOFU_SHM_RING;
+	do {
+		err = send_one(self->victim, ENEMY, TOFU_REQUEST, 3);
+	} while (!err);
+	EXPECT_EQ(-EHOSTDOWN, err);
+	EXPECT_DROPPED_AND_BACK();
+}
+
+/* ---- Records ---- */
+
+static void zero_bytes(struct tofu_shm_record *record)
+{
+	record->bytes = 0;
+}
+
+static void odd_bytes(struct tofu_shm_record *record)
+{
+	record->bytes += 8;
+}
+
+static void many_bytes(struct tofu_shm_record *record)
+{
+	record->bytes = 0xffffffc0;
+}
+
+static void beyond_the_tail(struct tofu_shm_record *record)
+{
+	record->bytes += TOFU_SHM_ALIGN;
+}
+
+static void no_packet(struct tofu_shm_record *record)
+{
+	record->bytes = TOFU_SHM_ALIGN;
+}
+
+static void other_source(struct tofu_shm_record *record)
+{
+	record->packet.src = FRIEND;
+}
+
+static void long_payload(struct tofu_shm_record *record)
+{
+	record->packet.payload = 1024;
+}
+
+static void huge_payload(struct tofu_shm_record *record)
+{
+	record->packet.payload = UINT32_MAX;
+}
+
+static void other_class(struct tofu_shm_record *record)
+{
+	record->packet.type = TOFU_PKT_DONE;
+}
+
+static const struct {
+	const char *what;
+	void (*tell)(struct tofu_shm_record *record);
+} lies[] = {
+	{ "no bytes", zero_bytes },
+	{ "unaligned bytes", odd_bytes },
+	{ "more bytes than there are", many_bytes },
+	{ "bytes beyond the tail", beyond_the_tail },
+	{ "too short for a packet", no_packet },
+	{ "another's number", other_source },
+	{ "payload beyond the record", long_payload },
+	{ "huge payload", huge_payload },
+	{ "a response among requests", other_class },
+};
+
+TEST_F(hostile, records_are_not_believed)
+{
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		EXPECT_MET();
+		ASSERT_EQ(0, send_one(self->enemy, VICTIM, TOFU_REQUEST, 2));
+		lies[i].tell(sent(self->base));
+		TH_LOG("%s", lies[i].what);
+		EXPECT_DROPPED_AND_BACK();
+	}
+}
+
+/* What another generation wrote is no lie, only late. */
+TEST_F(hostile, records_of_another_generation_are_dropped)
+{
+	ASSERT_EQ(0, send_one(self->enemy, VICTIM, TOFU_REQUEST, 1));
+	ASSERT_TRUE(sink_wait(self->victim, &self->sink, 1));
+	ASSERT_EQ(0, send_one(self->enemy, VICTIM, TOFU_REQUEST, 2));
+	sent(self->base)->src_gen++;
+	sink_poll(self->victim, &self->sink);
+	ASSERT_EQ(0, send_one(self->enemy, VICTIM, TOFU_REQUEST, 3));
+	sent(self->base)->dst_gen++;
+	sink_poll(self->victim, &self->sink);
+	ASSERT_EQ(0, send_one(self->enemy, VICTIM, TOFU_REQUEST, 4));
+	ASSERT_TRUE(sink_wait(self->victim, &self->sink, 2));
+	EXPECT_EQ(4, self->sink.seen[1].tid);
+	EXPECT_EQ(0, self->sink.down);
+}
+
+/* ---- Entries ---- */
+
+TEST_F(hostile, entries_are_not_believed)
+{
+	struct tofu_shm_node *node = entry(self->base, ENEMY);
+	const struct tofu_shm_node good = *node;
+	int file = memfd_create("no pipe", 0);
+	int null = open("/dev/null", O_RDWR);
+
+	node->wake_fd = file;
+	EXPECT_EQ(-EHOSTDOWN, send_one(self->victim, ENEMY, TOFU_REQUEST, 1));
+	node->wake_fd = null;
+	EXPECT_EQ(-EHOSTDOWN, send_one(self->victim, ENEMY, TOFU_REQUEST, 1));
+	node->wake_fd = -1;
+	EXPECT_EQ(-EHOSTDOWN, send_one(self->victim, ENEMY, TOFU_REQUEST, 1));
+	node->wake_fd = good.wake_fd;
+	node->pid = 0;
+	EXPECT_EQ(-EHOSTDOWN, send_one(self->victim, ENEMY, TOFU_REQUEST, 1));
+	node->pid = -1;
+	EXPECT_EQ(-EHOSTDOWN, send_one(self->victim, ENEMY, TOFU_REQUEST, 1));
+	node->pid = 1;
+	EXPECT_EQ(-EHOSTDOWN, send_one(self->victim, ENEMY, TOFU_REQUEST, 1));
+	/* Bits of nodes that do not exist. */
+	entry(self->base, VICTIM)->pending[0] = UINT64_MAX;
+	entry(self->base, VICTIM)->pending[15] = UINT64_MAX;
+	EXPECT_FALSE(sink_poll(self->victim, &self->sink));
+	close(file);
+	close(null);
+}
+
+TEST_F(hostile, tables_of_memory_are_not_believed)
+{
+	struct tofu_shm_node *node = entry(self->base, ENEMY);
+	int file = memfd_create("ram", 0), null = open("/dev/zero", O_RDWR);
+	const struct tofu_shm_ram bad[] = {
+		{ .addr = 0, .len = 0, .fd = file },
+		{ .addr = 1, .len = UINT64_MAX, .fd = file },
+		{ .addr = 0, .len = 8192, .fd = file },
+		{ .addr = 0, .len = UINT64_MAX, .fd = file },
+		{ .addr = 0, .len = 4096, .offset = UINT64_MAX - 4095,
+		  .fd = file },
+		{ .addr = 0, .len = 4096, .offset = 1, .fd = file },
+		{ .addr = 0, .len = 1ULL << 62, .offset = 1ULL << 62,
+		  .fd = file },
+		{ .addr = 0, .len = 4096, .fd = null },
+		{ .addr = 0, .len = 4096, .fd = 12345 },
+		{ .addr = 0, .len = 4096, .fd = -2 },
+		{ .addr = 0, .len = 4096, .fd = INT32_MIN },
+		{ .addr = 0, .len = 4096, .fd = -1 },
+	};
+	char byte;
+
+	ASSERT_EQ(0, ftruncate(file, 4096));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		node->ram[0] = bad[i];
+		node->ram_count = 1;
+		node->ram_seq += 2;
+		EXPECT_EQ(-EFAULT, tofu_fabric_read(self->victim, ENEMY, 1,
+						    &byte, 1));
+		EXPECT_EQ(-EFAULT, tofu_fabric_read(self->victim, ENEMY,
+						    UINT64_MAX, &byte, 1));
+	}
+	node->ram[0] = (struct tofu_shm_ram){ .len = 4096, .fd = file };
+	node->ram_count = TOFU_FABRIC_RAM_MAX + 1;
+	node->ram_seq += 2;
+	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->victim, ENEMY, 0, &byte, 1));
+	/* For ever in the middle of writing. */
+	node->ram_count = 1;
+	node->ram_seq += 1;
+	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->victim, ENEMY, 0, &byte, 1));
+	node->ram_seq += 1;
+	EXPECT_EQ(0, tofu_fabric_read(self->victim, ENEMY, 0, &byte, 1));
+	close(file);
+	close(null);
+}
+
+/* ---- Anything ---- */
+
+static uint64_t random64(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Any word of the entry of the enemy, or of the rings that it is an end of. */
+static void scribble(uint8_t *base, uint64_t *state)
+{
+	enum tofu_class class_ = random64(state) % TOFU_CLASSES;
+	bool to = random64(state) & 1;
+	uint32_t dst = to ? VICTIM : ENEMY, src = to ? ENEMY : VICTIM;
+	struct tofu_shm_ring *lines = ring(base, dst, src, class_);
+	uint64_t *word;
+
+	switch (random64(state) % 8) {
+	case 0:
+		word = (uint64_t *)lines + random64(state) % 16;
+		break;
+	case 1:
+		word = (uint64_t *)entry(base, ENEMY) + random64(state) % 256;
+		break;
+	case 2:
+		word = &entry(base, VICTIM)->pending[random64(state) % 16];
+		break;
+	default:
+		word = (uint64_t *)(void *)(data(base, dst, src, class_) +
+					    ((lines->tail & ~7ULL) -
+					     8 * (random64(state) % 64)) %
+						    TOFU_SHM_RING);
+	}
+	*word = random64(state) & 1 ? random64(state) :
+				      *word + random64(state) % 256 - 128;
+}
+
+TEST_F_TIMEOUT(hostile, nothing_that_is_written_does_harm, 120)
+{
+	uint64_t state = 88172645463325252ULL;
+	uint8_t payload[64] = { 0 };
+	uint64_t heard = 0;
+	char byte;
+
+	for (unsigned int round = 0; round < 3000; round++) {
+		send_flags(self->enemy, VICTIM, round % 2, round, payload,
+			   round % 64, 0);
+		send_one(self->victim, ENEMY, round / 2 % 2, round);
+		for (uint64_t i = random64(&state) % 4; i; i--)
+			scribble(self->base, &state);
+		sink_poll(self->victim, &self->sink);
+		tofu_fabric_read(self->victim, ENEMY, random64(&state) % 8192,
+				 &byte, 1);
+		tofu_fabric_fence_begin(self->victim);
+		tofu_fabric_fence_done(self->victim);
+		tofu_fabric_fd_ack(self->victim);
+		if (round % 16)
+			continue;
+		/* Its own entry restored, it comes back; nobody else went. */
+		entry(self->base, ENEMY)->life &= ~TOFU_SHM_LIFE_UP;
+		tofu_fabric_detach(self->enemy);
+		self->enemy = attach(self->path, ENEMY);
+		ASSERT_NE(NULL, self->enemy);
+		self->sink.count = 0;
+		ASSERT_TRUE(send_wait(self->friend, VICTIM, TOFU_REQUEST,
+				      round));
+		sink_poll(self->victim, &self->sink);
+		for (unsigned int i = 0; i < self->sink.count; i++)
+			heard += self->sink.seen[i].src == FRIEND;
+	}
+	EXPECT_EQ(188, heard);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT
+/* Reading each other's memory: files and processes. */
+#define _GNU_SOURCE
+#include "fabric-util.h"
+
+#include <fcntl.h>
+#include <limits.h>
+
+#include "kselftest_harness.h"
+
+#define GIB (1ULL << 30)
+
+FIXTURE(pair)
+{
+	int fd;
+	char path[32];
+	struct tofu_fabric *a, *b;
+	struct sink sink;
+};
+
+FIXTURE_SETUP(pair)
+{
+	self->fd = machine_create(3, self->path);
+	ASSERT_GE(self->fd, 0);
+	self->a = attach(self->path, 0);
+	self->b = attach(self->path, 1);
+	ASSERT_NE(NULL, self->a);
+	ASSERT_NE(NULL, self->b);
+}
+
+FIXTURE_TEARDOWN(pair)
+{
+	tofu_fabric_detach(self->a);
+	tofu_fabric_detach(self->b);
+	close(self->fd);
+}
+
+static int memory_file(uint64_t size)
+{
+	int fd = memfd_create("ram", MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, (off_t)size) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		return -1;
+	return fd;
+}
+
+/* The word that stands at a place says which. */
+static bool mark(int fd, uint64_t offset)
+{
+	uint64_t word = offset ^ 0x746f6675;
+
+	return pwrite(fd, &word, sizeof(word), (off_t)offset) == sizeof(word);
+}
+
+static bool marked(const void *at, uint64_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word == (offset ^ 0x746f6675);
+}
+
+/* ---- Publishing ---- */
+
+TEST_F(pair, what_is_not_there_cannot_be_published)
+{
+	int fd = memory_file(GIB), pipes[2];
+	struct tofu_ram many[TOFU_FABRIC_RAM_MAX + 1];
+	char byte;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, pipe(pipes));
+	const struct {
+		struct tofu_ram ram;
+		int err;
+	} cases[] = {
+		{ { 0, GIB, fd, 0 }, 0 },
+		{ { 0, 0, fd, 0 }, -EINVAL },
+		{ { 0, GIB + 1, fd, 0 }, -EINVAL },
+		{ { 0, GIB, fd, 1 }, -EINVAL },
+		{ { UINT64_MAX - 4095, 4096, fd, 0 }, 0 },
+		{ { UINT64_MAX - 4095, 4097, fd, 0 }, -EINVAL },
+		{ { 0, 4096, fd, UINT64_MAX - 4095 }, -EINVAL },
+		{ { 0, 4096, pipes[0], 0 }, -EINVAL },
+		{ { 0, 4096, 9999, 0 }, -EBADF },
+		{ { 0, 4096, -2, 0 }, -EBADF },
+		{ { 0, 4096, -1, 0 }, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		EXPECT_EQ(cases[i].err,
+			  tofu_fabric_publish(self->b, &cases[i].ram, 1));
+	for (size_t i = 0; i <= TOFU_FABRIC_RAM_MAX; i++)
+		many[i] = (struct tofu_ram){ i * 4096, 4096, fd, i * 4096 };
+	EXPECT_EQ(0, tofu_fabric_publish(self->b, many, TOFU_FABRIC_RAM_MAX));
+	EXPECT_EQ(-E2BIG, tofu_fabric_publish(self->b, many,
+					      TOFU_FABRIC_RAM_MAX + 1));
+	/* A refused table leaves the one before. */
+	EXPECT_EQ(0, tofu_fabric_read(self->a, 1, 31 * 4096, &byte, 1));
+	close(fd);
+}
+
+/* ---- Files ---- */
+
+/* As a PC has it: below 3 GiB, and the rest from 4 GiB on. */
+TEST_F(pair, large_memories_with_a_hole_are_read_everywhere)
+{
+	static const uint64_t sizes[] = { 2 * GIB, 3 * GIB, 5 * GIB };
+
+	for (size_t i = 0; i < 3; i++) {
+		uint64_t low = sizes[i] < 3 * GIB ? sizes[i] : 3 * GIB;
+		int fd = memory_file(sizes[i]);
+		struct tofu_ram ram[] = {
+			{ 0, low, fd, 0 },
+			{ 4 * GIB, sizes[i] - low, fd, low },
+		};
+		uint64_t bytes, len;
+		const void *at;
+
+		ASSERT_TRUE(mark(fd, 0) && mark(fd, low - 8) &&
+			    mark(fd, sizes[i] - 8));
+		ASSERT_EQ(0, tofu_fabric_publish(self->b, ram,
+						 low < sizes[i] ? 2 : 1));
+		len = 8;
+		at = tofu_fabric_peer(self->a, 1, 0, &len);
+		ASSERT_NE(NULL, at);
+		EXPECT_TRUE(marked(at, 0));
+		len = 4096;
+		at = tofu_fabric_peer(self->a, 1, low - 8, &len);
+		ASSERT_NE(NULL, at);
+		EXPECT_EQ(8, len);
+		EXPECT_TRUE(marked(at, low - 8));
+		EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, low - 4, &bytes,
+						    sizeof(bytes)));
+		EXPECT_EQ(NULL, tofu_fabric_peer(self->a, 1, 4 * GIB - 1,
+						 &len));
+		if (low < sizes[i]) {
+			ASSERT_EQ(0, tofu_fabric_read(
+					     self->a, 1,
+					     4 * GIB + sizes[i] - low - 8,
+					     &bytes, sizeof(bytes)));
+			EXPECT_TRUE(marked(&bytes, sizes[i] - 8));
+		}
+		len = 1;
+		EXPECT_EQ(NULL, tofu_fabric_peer(self->a, 1,
+						 4 * GIB + sizes[i] - low,
+						 &len));
+		close(fd);
+	}
+}
+
+TEST_F(pair, pieces_that_meet_are_read_across)
+{
+	int fd = memory_file(8192);
+	/* The file's pages the other way round, at an odd address. */
+	struct tofu_ram ram[] = { { 0x12345, 4096, fd, 4096 },
+				  { 0x13345, 4096, fd, 0 } };
+	uint8_t page[4096], buf[8192];
+
+	memset(page, 'b', sizeof(page));
+	ASSERT_EQ(4096, pwrite(fd, page, 4096, 0));
+	memset(page, 'a', sizeof(page));
+	ASSERT_EQ(4096, pwrite(fd, page, 4096, 4096));
+	ASSERT_EQ(0, tofu_fabric_publish(self->b, ram, 2));
+	ASSERT_EQ(0, tofu_fabric_read(self->a, 1, 0x12345, buf, sizeof(buf)));
+	EXPECT_EQ('a', buf[0]);
+	EXPECT_EQ('a', buf[4095]);
+	EXPECT_EQ('b', buf[4096]);
+	EXPECT_EQ('b', buf[8191]);
+	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, 0x12346, buf,
+					    sizeof(buf)));
+	close(fd);
+}
+
+TEST_F(pair, a_piece_can_begin_anywhere_in_its_file)
+{
+	int fd = memory_file(3 * 4096);
+	struct tofu_ram ram = { 0x1000, 4096, fd, 5000 };
+	size_t len = 8;
+	const void *at;
+
+	ASSERT_TRUE(mark(fd, 5000) && mark(fd, 5000 + 4088));
+	ASSERT_EQ(0, tofu_fabric_publish(self->b, &ram, 1));
+	at = tofu_fabric_peer(self->a, 1, 0x1000, &len);
+	ASSERT_NE(NULL, at);
+	EXPECT_TRUE(marked(at, 5000));
+	at = tofu_fabric_peer(self->a, 1, 0x1000 + 4088, &len);
+	ASSERT_NE(NULL, at);
+	EXPECT_TRUE(marked(at, 5000 + 4088));
+	close(fd);
+}
+
+TEST_F(pair, a_new_table_replaces_the_old)
+{
+	int one = memory_file(4096), two = memory_file(8192);
+	struct tofu_ram ram = { 0, 4096, one, 0 };
+	uint64_t word;
+
+	ASSERT_TRUE(mark(one, 0) && mark(two, 4096));
+	ASSERT_EQ(0, tofu_fabric_publish(self->b, &ram, 1));
+	ASSERT_EQ(0, tofu_fabric_read(self->a, 1, 0, &word, sizeof(word)));
+	EXPECT_TRUE(marked(&word, 0));
+	ram.fd = two;
+	ram.offset = 4096;
+	ASSERT_EQ(0, tofu_fabric_publish(self->b, &ram, 1));
+	ASSERT_EQ(0, tofu_fabric_read(self->a, 1, 0, &word, sizeof(word)));
+	EXPECT_TRUE(marked(&word, 4096));
+	ASSERT_EQ(0, tofu_fabric_publish(self->b, NULL, 0));
+	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, 0, &word,
+					    sizeof(word)));
+	close(one);
+	close(two);
+}
+
+TEST_F(pair, own_memory_is_read_like_any_other)
+{
+	int fd = memory_file(4096);
+	struct tofu_ram ram = { 0x1000, 4096, fd, 0 };
+	uint64_t word;
+
+	ASSERT_TRUE(mark(fd, 8));
+	ASSERT_EQ(0, tofu_fabric_publish(self->a, &ram, 1));
+	ASSERT_EQ(0, tofu_fabric_read(self->a, 0, 0x1008, &word, 8));
+	EXPECT_TRUE(marked(&word, 8));
+	close(fd);
+}
+
+TEST_F(pair, memory_of_nobody_is_not_read)
+{
+	size_t len = 1;
+	char byte;
+
+	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, 0, &byte, 1));
+	EXPECT_EQ(-EHOSTDOWN, tofu_fabric_read(self->a, 2, 0, &byte, 1));
+	EXPECT_EQ(-EHOSTDOWN, tofu_fabric_read(self->a, 3, 0, &byte, 1));
+	EXPECT_EQ(NULL, tofu_fabric_peer(self->a, 1, 0, &len));
+	EXPECT_EQ(NULL, tofu_fabric_peer(self->a, 2, 0, &len));
+	EXPECT_EQ(NULL, tofu_fabric_peer(self->a, 99, 0, &len));
+}
+
+TEST_F(pair, a_file_that_was_closed_is_no_memory)
+{
+	int fd = memory_file(4096);
+	struct tofu_ram ram = { 0, 4096, fd, 0 };
+	char byte;
+
+	ASSERT_EQ(0, tofu_fabric_publish(self->b, &ram, 1));
+	close(fd);
+	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, 0, &byte, 1));
+}
+
+TEST_F(pair, a_peers_memory_cannot_be_written)
+{
+	int fd = memory_file(4096);
+	struct tofu_ram ram = { 0, 4096, fd, 0 };
+	size_t len = 1;
+	char *at;
+	pid_t child;
+
+	ASSERT_EQ(0, tofu_fabric_publish(self->b, &ram, 1));
+	at = (char *)tofu_fabric_peer(self->a, 1, 0, &len);
+	ASSERT_NE(NULL, at);
+	child = start_child();
+	if (!child) {
+		signal(SIGSEGV, SIG_DFL); /* not the sanitizer's */
+		*(volatile char *)at = 1;
+		_exit(0);
+	}
+	EXPECT_EQ(1000 + SIGSEGV, end_child(child));
+	close(fd);
+}
+
+/* Who may be anybody can make a file that is not sealed shorter. */
+TEST_F(pair, only_sealed_files_of_other_users_are_mapped)
+{
+	int sealed = memory_file(4096), open = memfd_create("ram", 0);
+	struct tofu_ram ram = { 0, 4096, sealed, 0 };
+	char byte;
+
+	if (geteuid())
+		SKIP(return, "only root can be another user");
+	ASSERT_EQ(0, ftruncate(open, 4096));
+	ASSERT_EQ(0, fchown(open, 65534, 65534));
+	ASSERT_EQ(0, fchown(sealed, 65534, 65534));
+	ASSERT_EQ(0, tofu_fabric_publish(self->b, &ram, 1));
+	EXPECT_EQ(0, tofu_fabric_read(self->a, 1, 0, &byte, 1));
+	ram.fd = open;
+	ASSERT_EQ(0, tofu_fabric_publish(self->b, &ram, 1));
+	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, 0, &byte, 1));
+	ASSERT_EQ(0, fchown(open, geteuid(), 0));
+	EXPECT_EQ(0, tofu_fabric_read(self->a, 1, 0, &byte, 1));
+	close(sealed);
+	close(open);
+}
+
+TEST_F(pair, a_file_that_has_shrunk_is_no_memory)
+{
+	int fd = memfd_create("ram", 0);
+	struct tofu_ram ram = { 0, 8192, fd, 0 };
+	char byte;
+
+	ASSERT_EQ(0, ftruncate(fd, 8192));
+	ASSERT_EQ(0, tofu_fabric_publish(self->b, &ram, 1));
+	ASSERT_EQ(0, ftruncate(fd, 4096));
+	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, 0, &byte, 1));
+	close(fd);
+}
+
+TEST_F(pair, memory_of_who_is_gone_is_forgotten)
+{
+	int fd = memory_file(4096);
+	struct tofu_ram ram = { 0, 4096, fd, 0 };
+	char byte;
+
+	ASSERT_EQ(0, tofu_fabric_publish(self->b, &ram, 1));
+	ASSERT_EQ(0, tofu_fabric_read(self->a, 1, 0, &byte, 1));
+	tofu_fabric_detach(self->b);
+	ASSERT_TRUE(sink_wait_down(self->a, &self->sink, 1));
+	EXPECT_EQ(-EHOSTDOWN, tofu_fabric_read(self->a, 1, 0, &byte, 1));
+	/* A successor begins without memory. */
+	self->b = attach(self->path, 1);
+	ASSERT_NE(NULL, self->b);
+	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, 0, &byte, 1));
+	close(fd);
+}
+
+/* ---- Processes ---- */
+
+#define PROCESS_BYTES (4ULL << 20)
+
+/* A node whose memory has its last page unmapped; tells where by a request. */
+static void process_node(const char *path)
+{
+	struct tofu_fabric *c = attach(path, 2);
+	uint8_t *mem = mmap(NULL, PROCESS_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct tofu_ram ram = { (uintptr_t)mem, PROCESS_BYTES, -1, 0 };
+
+	for (size_t i = 0; i < PROCESS_BYTES; i++)
+		mem[i] = (uint8_t)(i * 13 >> 4);
+	munmap(mem + PROCESS_BYTES - 4096, 4096);
+	_exit(tofu_fabric_publish(c, &ram, 1) ||
+	      send_one(c, 0, TOFU_REQUEST, (uintptr_t)mem) ? 1 : pause());
+}
+
+TEST_F(pair, a_process_is_read_by_address)
+{
+	uint8_t *buf = malloc(PROCESS_BYTES);
+	size_t len = 1;
+	pid_t child = start_child();
+	uint64_t addr;
+
+	if (!child)
+		process_node(self->path);
+	ASSERT_NE(NULL, buf);
+	ASSERT_TRUE(sink_wait(self->a, &self->sink, 1));
+	addr = self->sink.seen[0].tid;
+	ASSERT_EQ(0, tofu_fabric_read(self->a, 2, addr + 3, buf,
+				      PROCESS_BYTES - 4099));
+	for (size_t i = 0; i < PROCESS_BYTES - 4099; i++)
+		ASSERT_EQ((uint8_t)((i + 3) * 13 >> 4), buf[i]);
+	EXPECT_EQ(NULL, tofu_fabric_peer(self->a, 2, addr, &len));
+	/* Into the page that is gone, out of the piece, below it. */
+	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 2, addr, buf,
+					    PROCESS_BYTES));
+	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 2, addr + PROCESS_BYTES,
+					    buf, 1));
+	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 2, addr - 1, buf, 1));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	EXPECT_EQ(-EHOSTDOWN, tofu_fabric_read(self->a, 2, addr, buf, 1));
+	free(buf);
+}
+
+TEST_HARNESS_MAIN

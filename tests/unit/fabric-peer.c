@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: MIT
+/* Who is there: joining, leaving, dying, coming back. */
+#define _GNU_SOURCE
+#include "fabric-util.h"
+
+#include <fcntl.h>
+
+#include "kselftest_harness.h"
+
+FIXTURE(machine)
+{
+	int fd;
+	char path[32];
+	struct tofu_fabric *a;
+	struct sink sink;
+};
+
+FIXTURE_SETUP(machine)
+{
+	self->fd = machine_create(3, self->path);
+	ASSERT_GE(self->fd, 0);
+	self->a = attach(self->path, 0);
+	ASSERT_NE(NULL, self->a);
+}
+
+FIXTURE_TEARDOWN(machine)
+{
+	tofu_fabric_detach(self->a);
+	close(self->fd);
+}
+
+static bool readable(struct tofu_fabric *fabric, int ms)
+{
+	struct pollfd pfd = { .fd = tofu_fabric_fd(fabric), .events = POLLIN };
+
+	return poll(&pfd, 1, ms) == 1;
+}
+
+/* ---- Attaching ---- */
+
+static int attach_error(const char *path, int node, bool *said)
+{
+	struct tofu_fabric *fabric = NULL;
+	char *why = NULL;
+	int err = tofu_fabric_attach(path, node, &why, &fabric);
+
+	*said = why && strlen(why) > 10;
+	free(why);
+	if (!err)
+		tofu_fabric_detach(fabric);
+	return err;
+}
+
+TEST_F(machine, a_number_is_had_once)
+{
+	struct tofu_fabric *b, *c;
+	bool said;
+
+	EXPECT_EQ(-EBUSY, attach_error(self->path, 0, &said));
+	EXPECT_TRUE(said);
+	b = attach(self->path, -1);
+	ASSERT_NE(NULL, b);
+	EXPECT_EQ(1, tofu_fabric_node(b));
+	c = attach(self->path, -1);
+	ASSERT_NE(NULL, c);
+	EXPECT_EQ(2, tofu_fabric_node(c));
+	EXPECT_EQ(-EBUSY, attach_error(self->path, -1, &said));
+	EXPECT_TRUE(said);
+	tofu_fabric_detach(b);
+	b = attach(self->path, -1);
+	ASSERT_NE(NULL, b);
+	EXPECT_EQ(1, tofu_fabric_node(b));
+	tofu_fabric_detach(b);
+	tofu_fabric_detach(c);
+}
+
+TEST_F(machine, wrong_files_and_numbers_are_refused_with_a_reason)
+{
+	int fd = memfd_create("empty", 0);
+	char path[32];
+	bool said;
+
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+	EXPECT_EQ(-EINVAL, attach_error(self->path, 3, &said));
+	EXPECT_TRUE(said);
+	EXPECT_EQ(-EINVAL, attach_error(self->path, -2, &said));
+	EXPECT_EQ(-EINVAL, attach_error(path, 0, &said));
+	EXPECT_TRUE(said);
+	ASSERT_EQ(0, ftruncate(fd, 1 << 20));
+	EXPECT_EQ(-EINVAL, attach_error(path, 0, &said));
+	EXPECT_EQ(-EINVAL, attach_error("/dev/null", 0, &said));
+	EXPECT_EQ(-ENOENT, attach_error("/nonexistent/fabric", 0, &said));
+	EXPECT_TRUE(said);
+	close(fd);
+}
+
+TEST(a_header_that_lies_is_refused)
+{
+	struct tofu_shm_header header, good;
+	char path[32];
+	bool said;
+	int fd = machine_create(2, path);
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(sizeof(good), pread(fd, &good, sizeof(good), 0));
+	for (int lie = 0; lie < 6; lie++) {
+		header = good;
+		switch (lie) {
+		case 0:
+			header.magic ^= 1;
+			break;
+		case 1:
+			header.version++;
+			break;
+		case 2:
+			header.nodes = 3;
+			break;
+		case 3:
+			header.ring_size *= 2;
+			break;
+		case 4:
+			header.shape = UINT64_MAX;
+			break;
+		case 5: {
+			/* Consistent, but for more nodes than the file holds. */
+			struct tofu_shape shape = { { 2, 2, 1, 1, 1, 1 } };
+
+			header.shape = tofu_shape_pack(&shape);
+			header.nodes = 4;
+			break;
+		}
+		}
+		ASSERT_EQ(sizeof(header),
+			  pwrite(fd, &header, sizeof(header), 0));
+		EXPECT_EQ(-EINVAL, attach_error(path, 0, &said));
+	}
+	ASSERT_EQ(sizeof(good), pwrite(fd, &good, sizeof(good), 0));
+	EXPECT_EQ(0, attach_error(path, 0, &said));
+	close(fd);
+}
+
+TEST(formatting_wants_an_empty_file_and_a_fair_shape)
+{
+	struct tofu_shape shape = { { 256, 8, 1, 1, 1, 1 } };
+	struct tofu_shape largest = { { 256, 4, 1, 1, 1, 1 } };
+	int fd = memfd_create("format", MFD_ALLOW_SEALING), pipes[2];
+
+	EXPECT_EQ(-EINVAL, tofu_fabric_format(fd, &shape));
+	EXPECT_EQ(0, tofu_fabric_format(fd, &largest));
+	EXPECT_EQ(-EEXIST, tofu_fabric_format(fd, &largest));
+	EXPECT_EQ(-1, ftruncate(fd, 4096));
+	ASSERT_EQ(0, pipe(pipes));
+	EXPECT_EQ(-EINVAL, tofu_fabric_format(pipes[1], &largest));
+	close(fd);
+}
+
+TEST(the_largest_machine_works_at_its_corners)
+{
+	struct sink *sink = calloc(1, sizeof(*sink));
+	struct tofu_fabric *first, *last;
+	char path[32];
+
+	ASSERT_NE(NULL, sink);
+	ASSERT_GE(machine_create(TOFU_FABRIC_NODES_MAX, path), 0);
+	first = attach(path, 0);
+	last = attach(path, TOFU_FABRIC_NODES_MAX - 1);
+	ASSERT_NE(NULL, first);
+	ASSERT_NE(NULL, last);
+	ASSERT_EQ(0, send_one(first, TOFU_FABRIC_NODES_MAX - 1, TOFU_RESPONSE,
+			      1));
+	ASSERT_EQ(0, send_one(last, TOFU_FABRIC_NODES_MAX - 1, TOFU_RESPONSE,
+			      2));
+	ASSERT_TRUE(sink_wait(last, sink, 2));
+	EXPECT_EQ(TOFU_FABRIC_NODES_MAX - 1, sink->seen[1].src);
+	tofu_fabric_detach(first);
+	tofu_fabric_detach(last);
+	free(sink);
+}
+
+TEST(a_plain_file_will_do)
+{
+	struct tofu_shape shape = { { 2, 1, 1, 1, 1, 1 } };
+	char path[] = "/tmp/fabric-peer-XXXXXX";
+	int fd = mkstemp(path);
+	struct tofu_fabric *fabric;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, tofu_fabric_format(fd, &shape));
+	close(fd);
+	fabric = attach(path, -1);
+	unlink(path);
+	ASSERT_NE(NULL, fabric);
+	tofu_fabric_detach(fabric);
+}
+
+TEST_F(machine, fabrics_side_by_side_do_not_mix)
+{
+	struct sink *sink = calloc(1, sizeof(*sink));
+	struct tofu_fabric *other, *b;
+	char path[32];
+	int fd = machine_create(2, path);
+
+	ASSERT_GE(fd, 0);
+	ASSERT_NE(NULL, sink);
+	other = attach(path, 1);
+	b = attach(self->path, 1);
+	ASSERT_NE(NULL, other);
+	ASSERT_NE(NULL, b);
+	EXPECT_FALSE(tofu_fabric_up(other, 0));
+	EXPECT_EQ(-EHOSTDOWN, send_one(other, 0, TOFU_REQUEST, 1));
+	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 2));
+	EXPECT_FALSE(sink_poll(other, sink));
+	ASSERT_TRUE(sink_wait(b, sink, 1));
+	tofu_fabric_detach(other);
+	tofu_fabric_detach(b);
+	free(sink);
+	close(fd);
+}
+
+/* ---- Leaving ---- */
+
+TEST_F(machine, who_leaves_is_seen_at_once_by_who_sleeps)
+{
+	struct tofu_fabric *b = attach(self->path, 1);
+
+	ASSERT_NE(NULL, b);
+	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 1));
+	EXPECT_TRUE(tofu_fabric_up(self->a, 1));
+	tofu_fabric_want_wake(self->a, true);
+	EXPECT_FALSE(readable(self->a, 0));
+	/* It has never heard of the node that waits for it. */
+	tofu_fabric_detach(b);
+	EXPECT_TRUE(readable(self->a, 0));
+	EXPECT_FALSE(tofu_fabric_up(self->a, 1));
+	EXPECT_EQ(-EHOSTDOWN, send_one(self->a, 1, TOFU_REQUEST, 2));
+	sink_poll(self->a, &self->sink);
+	EXPECT_EQ(1, self->sink.down);
+	EXPECT_EQ(1, self->sink.down_node);
+	sink_poll(self->a, &self->sink);
+	EXPECT_EQ(1, self->sink.down);
+}
+
+TEST_F(machine, the_last_responses_arrive_before_the_news)
+{
+	struct tofu_fabric *b = attach(self->path, 1);
+
+	ASSERT_NE(NULL, b);
+	/* Known before and not, since both ways lead to the ring. */
+	for (int known = 0; known < 2; known++) {
+		if (known)
+			ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 0));
+		for (unsigned int i = 0; i < 5; i++)
+			ASSERT_EQ(0, send_one(b, 0, TOFU_RESPONSE, i));
+		if (!known)
+			ASSERT_TRUE(sink_wait(self->a, &self->sink, 5));
+	}
+	ASSERT_EQ(0, send_one(b, 0, TOFU_REQUEST, 9));
+	tofu_fabric_detach(b);
+	ASSERT_TRUE(sink_wait_down(self->a, &self->sink, 1));
+	EXPECT_EQ(10, self->sink.count);
+	EXPECT_EQ(10, self->sink.down_after);
+}
+
+TEST_F(machine, who_was_never_met_is_not_missed)
+{
+	struct tofu_fabric *b = attach(self->path, 1);
+
+	ASSERT_NE(NULL, b);
+	tofu_fabric_detach(b);
+	sink_poll(self->a, &self->sink);
+	EXPECT_EQ(0, self->sink.down);
+}
+
+/* ---- Coming back ---- */
+
+TEST_F(machine, what_was_sent_to_a_predecessor_is_not_delivered)
+{
+	struct tofu_fabric *b = attach(self->path, 1);
+
+	ASSERT_NE(NULL, b);
+	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 1));
+	ASSERT_EQ(0, send_one(self->a, 1, TOFU_RESPONSE, 2));
+	tofu_fabric_detach(b);
+	b = attach(self->path, 1);
+	ASSERT_NE(NULL, b);
+	/* Not before the news has been told. */
+	EXPECT_EQ(-EHOSTDOWN, send_one(self->a, 1, TOFU_REQUEST, 3));
+	ASSERT_TRUE(sink_wait_down(self->a, &self->sink, 1));
+	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 4));
+	self->sink.count = 0;
+	ASSERT_TRUE(sink_wait(b, &self->sink, 1));
+	sink_poll(b, &self->sink);
+	EXPECT_EQ(1, self->sink.count);
+	EXPECT_EQ(4, self->sink.seen[0].tid);
+	tofu_fabric_detach(b);
+}
+
+TEST_F(machine, what_a_predecessor_asked_is_not_answered)
+{
+	struct tofu_fabric *b = attach(self->path, 1);
+
+	ASSERT_NE(NULL, b);
+	ASSERT_EQ(0, send_one(b, 0, TOFU_REQUEST, 1));
+	tofu_fabric_detach(b);
+	b = attach(self->path, 1);
+	ASSERT_NE(NULL, b);
+	ASSERT_EQ(0, send_one(b, 0, TOFU_REQUEST, 2));
+	ASSERT_TRUE(sink_wait(self->a, &self->sink, 1));
+	sink_poll(self->a, &self->sink);
+	EXPECT_EQ(1, self->sink.count);
+	EXPECT_EQ(2, self->sink.seen[0].tid);
+	tofu_fabric_detach(b);
+}
+
+/* The ring was full of what nobody will read: that is no reason to stop. */
+TEST_F(machine, a_full_ring_is_empty_for_a_successor)
+{
+	struct tofu_fabric *b = attach(self->path, 1);
+
+	ASSERT_NE(NULL, b);
+	while (!send_one(b, 0, TOFU_REQUEST, 1))
+		;
+	tofu_fabric_detach(b);
+	b = attach(self->path, 1);
+	ASSERT_NE(NULL, b);
+	EXPECT_EQ(-EAGAIN, send_one(b, 0, TOFU_REQUEST, 2));
+	sink_poll(self->a, &self->sink);
+	EXPECT_EQ(0, self->sink.count);
+	EXPECT_EQ(0, send_one(b, 0, TOFU_REQUEST, 3));
+	ASSERT_TRUE(sink_wait(self->a, &self->sink, 1));
+	EXPECT_EQ(3, self->sink.seen[0].tid);
+	tofu_fabric_detach(b);
+}
+
+/* News and first packet of the successor arrive in the same poll. */
+TEST_F(machine, a_successor_is_heard_though_its_predecessor_was_known)
+{
+	struct tofu_fabric *b = attach(self->path, 1);
+
+	ASSERT_NE(NULL, b);
+	for (unsigned int i = 0; i < 20; i++) {
+		ASSERT_EQ(0, send_one(b, 0, TOFU_REQUEST, i));
+		if (i % 3)
+			ASSERT_TRUE(sink_wait(self->a, &self->sink, 1));
+		tofu_fabric_detach(b);
+		b = attach(self->path, 1);
+		ASSERT_NE(NULL, b);
+		self->sink.count = 0;
+		ASSERT_EQ(0, send_one(b, 0, TOFU_RESPONSE, 100 + i));
+		sink_poll(self->a, &self->sink);
+		ASSERT_EQ(1, self->sink.count);
+		ASSERT_EQ(100 + i, self->sink.seen[0].tid);
+		self->sink.count = 0;
+	}
+	tofu_fabric_detach(b);
+}
+
+/* ---- Dying ---- */
+
+TEST_F(machine, a_killed_peer_makes_the_descriptor_readable)
+{
+	pid_t child = start_child();
+
+	if (!child) {
+		struct tofu_fabric *b = attach(self->path, 1);
+
+		_exit(send_one(b, 0, TOFU_REQUEST, 1) ? 1 : pause());
+	}
+	ASSERT_TRUE(sink_wait(self->a, &self->sink, 1));
+	EXPECT_FALSE(readable(self->a, 0));
+	kill(child, SIGKILL);
+	/* Not reaped: a zombie is dead enough. */
+	EXPECT_TRUE(readable(self->a, LIMIT_MS));
+	EXPECT_FALSE(tofu_fabric_up(self->a, 1));
+	tofu_fabric_fd_ack(self->a);
+	EXPECT_FALSE(readable(self->a, 0));
+	sink_poll(self->a, &self->sink);
+	EXPECT_EQ(1, self->sink.down);
+	EXPECT_EQ(-EHOSTDOWN, send_one(self->a, 1, TOFU_REQUEST, 1));
+	waitpid(child, NULL, 0);
+}
+
+TEST_F(machine, who_polls_and_never_sleeps_hears_of_a_death_too)
+{
+	pid_t child = start_child();
+
+	if (!child) {
+		struct tofu_fabric *b = attach(self->path, 1);
+
+		_exit(send_one(b, 0, TOFU_REQUEST, 1) ? 1 : pause());
+	}
+	ASSERT_TRUE(sink_wait(self->a, &self->sink, 1));
+	kill_child(child);
+	EXPECT_TRUE(sink_wait_down(self->a, &self->sink, 1));
+}
+
+TEST_F(machine, to_wake_the_dead_is_no_signal)
+{
+	struct tofu_shm_node *entry;
+	void *base = machine_map(self->fd, 3);
+	pid_t child = start_child();
+
+	ASSERT_NE(MAP_FAILED, base);
+	if (!child) {
+		struct tofu_fabric *b = attach(self->path, 1);
+
+		send_one(b, 0, TOFU_REQUEST, 1);
+		for (;; usleep(100))
+			tofu_fabric_want_wake(b, true);
+	}
+	ASSERT_TRUE(sink_wait(self->a, &self->sink, 1));
+	/* Being met has used up one wish. */
+	entry = (void *)((char *)base + tofu_shm_node_offset(1));
+	while (!__atomic_load_n(&entry->want_wake, __ATOMIC_RELAXED))
+		sched_yield();
+	kill_child(child);
+	/* Not yet noticed, so it is sent, and nobody reads the pipe. */
+	EXPECT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 1));
+	EXPECT_EQ(0, entry->want_wake);
+}
+
+/* Sends numbered packets as fast as it can, until it is killed. */
+static void produce(const char *path, int node)
+{
+	struct tofu_fabric *b = attach(path, node);
+	static uint8_t payload[TOFU_PKT_INLINE_MAX];
+
+	for (uint64_t tid = 0; b; tid++) {
+		size_t len = tid * 37 % sizeof(payload);
+		int err;
+
+		memset(payload, (int)tid, len);
+		do {
+			err = send_flags(b, 0, tid % 2 ? TOFU_REQUEST :
+							 TOFU_RESPONSE,
+					 tid, payload, len, 0);
+		} while (err == -EAGAIN);
+	}
+	_exit(1);
+}
+
+struct whole {
+	uint64_t next[TOFU_CLASSES];
+	unsigned int count, wrong, down; /* count: since the last one went */
+};
+
+static int check_whole(void *ctx, const struct tofu_packet *pkt,
+		       const void *payload)
+{
+	struct whole *whole = ctx;
+	enum tofu_class class_ = pkt->tid % 2 ? TOFU_REQUEST : TOFU_RESPONSE;
+	const uint8_t *bytes = payload;
+
+	whole->wrong += pkt->tid != whole->next[class_];
+	whole->next[class_] = pkt->tid + 2;
+	for (uint32_t i = 0; i < pkt->payload; i++)
+		whole->wrong += bytes[i] != (uint8_t)pkt->tid;
+	whole->count++;
+	return 0;
+}
+
+static void count_down(void *ctx, uint32_t node)
+{
+	struct whole *whole = ctx;
+
+	(void)node;
+	whole->down++;
+	whole->count = 0;
+	whole->next[TOFU_RESPONSE] = 0;
+	whole->next[TOFU_REQUEST] = 1;
+}
+
+TEST_F_TIMEOUT(machine, a_producer_killed_anywhere_leaves_whole_packets, 60)
+{
+	const struct tofu_fabric_handler handler = { check_whole, count_down };
+	struct whole whole = { .next = { [TOFU_RESPONSE] = 0,
+					 [TOFU_REQUEST] = 1 } };
+
+	for (unsigned int round = 1; round <= 100; round++) {
+		int64_t end = now_ms() + LIMIT_MS;
+		pid_t child = start_child();
+
+		if (!child)
+			produce(self->path, 1);
+		while ((whole.down < round - 1 || whole.count < round * 7) &&
+		       now_ms() < end)
+			tofu_fabric_poll(self->a, &handler, &whole);
+		ASSERT_EQ(round - 1, whole.down);
+		ASSERT_GE(whole.count, round * 7);
+		usleep(round * 13 % 200);
+		kill_child(child);
+		/* Every other one has a successor before it is missed. */
+		while (round % 2 && whole.down < round && now_ms() < end)
+			tofu_fabric_poll(self->a, &handler, &whole);
+	}
+	while (whole.down < 100)
+		tofu_fabric_poll(self->a, &handler, &whole);
+	EXPECT_EQ(0, whole.wrong);
+	EXPECT_EQ(100, whole.down);
+}
+
+TEST_F_TIMEOUT(machine, a_consumer_killed_anywhere_frees_its_producer, 60)
+{
+	for (unsigned int round = 1; round <= 50; round++) {
+		int64_t end = now_ms() + LIMIT_MS;
+		pid_t child = start_child();
+		uint64_t tid = 0;
+		int err;
+
+		if (!child) {
+			struct tofu_fabric *b = attach(self->path, 1);
+
+			for (;;)
+				sink_poll(b, &self->sink);
+		}
+		while (!tofu_fabric_up(self->a, 1) && now_ms() < end)
+			sched_yield();
+		/* As long as it lives, and then until the ring is full. */
+		do {
+			err = send_one(self->a, 1, TOFU_REQUEST, tid++);
+			if (tid == 1000 * round)
+				kill_child(child);
+			if (tid > 1000 * round && err == -EAGAIN)
+				sink_poll(self->a, &self->sink);
+			else if (err == -EAGAIN)
+				tid--;
+		} while ((!err || err == -EAGAIN) && now_ms() < end);
+		ASSERT_EQ(-EHOSTDOWN, err);
+		ASSERT_TRUE(sink_wait_down(self->a, &self->sink, round));
+	}
+	EXPECT_EQ(50, self->sink.down);
+}
+
+TEST_F(machine, the_number_of_the_dead_can_be_had)
+{
+	pid_t child = start_child();
+	struct tofu_fabric *b;
+
+	if (!child) {
+		b = attach(self->path, 1);
+		_exit(send_one(b, 0, TOFU_REQUEST, 1) ? 1 : pause());
+	}
+	ASSERT_TRUE(sink_wait(self->a, &self->sink, 1));
+	kill(child, SIGKILL);
+	ASSERT_TRUE(sink_wait_down(self->a, &self->sink, 1));
+	b = attach(self->path, 1);
+	ASSERT_NE(NULL, b);
+	EXPECT_TRUE(tofu_fabric_up(self->a, 1));
+	EXPECT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 1));
+	tofu_fabric_detach(b);
+	waitpid(child, NULL, 0);
+}
+
+/* Another process that got the number of a dead one is not that node. */
+TEST_F(machine, a_reused_pid_is_no_node)
+{
+	struct tofu_shm_node *entry;
+	void *base = machine_map(self->fd, 3);
+	struct tofu_fabric *b = attach(self->path, 1);
+
+	ASSERT_NE(MAP_FAILED, base);
+	ASSERT_NE(NULL, b);
+	entry = (void *)((char *)base + tofu_shm_node_offset(1));
+	entry->start--;
+	EXPECT_FALSE(tofu_fabric_up(self->a, 1));
+	EXPECT_EQ(-EHOSTDOWN, send_one(self->a, 1, TOFU_REQUEST, 1));
+	tofu_fabric_detach(b);
+}
+
+TEST_HARNESS_MAIN
