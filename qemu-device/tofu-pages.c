@@ -132,8 +132,19 @@ void tofu_pages_init(TofuPCIState *s)
      */
     pages->cqs.disable_reentrancy_guard = true;
     pages->kicks.disable_reentrancy_guard = true;
-    memory_region_add_subregion(&pages->bar, 0, &pages->cqs);
-    memory_region_add_subregion(&pages->bar, TOFU_PAGES_HALF, &pages->kicks);
+}
+
+void tofu_pages_map(TofuPCIState *s)
+{
+    memory_region_add_subregion(&s->pages.bar, 0, &s->pages.cqs);
+    memory_region_add_subregion(&s->pages.bar, TOFU_PAGES_HALF,
+                                &s->pages.kicks);
+}
+
+void tofu_pages_unmap(TofuPCIState *s)
+{
+    memory_region_del_subregion(&s->pages.bar, &s->pages.cqs);
+    memory_region_del_subregion(&s->pages.bar, &s->pages.kicks);
 }
 
 void tofu_pages_finalize(TofuPCIState *s)

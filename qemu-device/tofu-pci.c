@@ -250,6 +250,7 @@ static void tofu_pci_init_bars(TofuPCIState *s)
                           TOFU_BAR_REGS_SIZE);
     pci_register_bar(pci, TOFU_BAR_REGS, PCI_BASE_ADDRESS_SPACE_MEMORY,
                      &s->regs);
+    tofu_pages_map(s);
     pci_register_bar(pci, TOFU_BAR_PAGES,
                      PCI_BASE_ADDRESS_SPACE_MEMORY |
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
@@ -288,7 +289,7 @@ static void tofu_pci_realize(PCIDevice *pci, Error **errp)
     }
     tofu_pci_init_bars(s);
     if (!tofu_pci_init_msix(s, errp)) {
-        goto err_express;
+        goto err_bars;
     }
     if (!tofu_pci_block_migration(s, errp)) {
         goto err_msix;
@@ -310,7 +311,8 @@ err_migration:
     tofu_pci_unblock_migration(s);
 err_msix:
     msix_uninit_exclusive_bar(pci);
-err_express:
+err_bars:
+    tofu_pages_unmap(s);
     pcie_cap_exit(pci);
 }
 
@@ -333,6 +335,7 @@ static void tofu_pci_exit(PCIDevice *pci)
 
     tofu_pci_unblock_migration(s);
     msix_uninit_exclusive_bar(pci);
+    tofu_pages_unmap(s);
     pcie_cap_exit(pci);
 }
 

@@ -63,6 +63,13 @@ struct TofuPCIState {
 /* tofu_pages_init: make the memory and the regions; not yet a BAR */
 void tofu_pages_init(TofuPCIState *s);
 
+/*
+ * tofu_pages_map, tofu_pages_unmap: put the BAR together and take it apart;
+ * while it is together, it keeps the device alive
+ */
+void tofu_pages_map(TofuPCIState *s);
+void tofu_pages_unmap(TofuPCIState *s);
+
 /* tofu_pages_finalize: free the memory, when no region is in use any more */
 void tofu_pages_finalize(TofuPCIState *s);
 
