@@ -12,8 +12,8 @@ def parse(text):
         axes = [int(word) for word in text.lower().split("x")]
     except ValueError:
         raise ClusterError(f"'{text}' is not a shape; write 2x2, 4x3x8 or six axes") from None
-    if not 1 <= len(axes) <= 6 or min(axes) < 1:
-        raise ClusterError(f"'{text}' is not a shape: one to six axes of at least 1")
+    if len(axes) not in (1, 2, 3, 6) or min(axes) < 1:
+        raise ClusterError(f"'{text}' is not a shape: one, two, three or six axes")
     return axes
 
 
@@ -45,10 +45,10 @@ def choose(shape, nodes):
 
 
 def coordinates(axes, node):
-    """Coordinates of a node; the first axis runs fastest."""
+    """Coordinates of a node; the last axis counts fastest."""
     place = []
-    for axis in axes:
-        place.append(node % axis)
+    for axis in reversed(axes):
+        place.insert(0, node % axis)
         node //= axis
     return place
 
