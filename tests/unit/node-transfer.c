@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+/* Nodes with controllers: transfers, kicks, sleeping threads, deaths. */
+#define _GNU_SOURCE
+#include "node-util.h"
+
+#include <pthread.h>
+
+#include "kselftest_harness.h"
+
+#define NOTICES \
+	(TOFU_TOQ_F_TCQ_NOTICE | TOFU_TOQ_F_LCL_NOTICE | TOFU_TOQ_F_RMT_NOTICE)
+
+/* Progress on the nodes given until @home has an MRQ entry; its status. */
+static int wait_mrq(struct home *home, struct home *other)
+{
+	int64_t end = now_ms() + LIMIT_MS;
+	int status;
+
+	while ((status = home_mrq(home)) < 0 && now_ms() < end) {
+		tofu_node_kick(home->node, true);
+		if (other)
+			tofu_node_kick(other->node, true);
+	}
+	return status;
+}
+
+/* ---- Two nodes, memory in files or in this process ---- */
+
+FIXTURE(pair)
+{
+	char path[32];
+	int fd;
+	struct home a, b;
+};
+
+FIXTURE_VARIANT(pair)
+{
+	bool process;
+	unsigned int flags;
+};
+
+FIXTURE_VARIANT_ADD(pair, files)
+{
+	.process = false,
+};
+
+FIXTURE_VARIANT_ADD(pair, processes)
+{
+	.process = true,
+};
+
+FIXTURE_VARIANT_ADD(pair, files_ordered)
+{
+	.process = false,
+	.flags = TOFU_TOQ_F_STRONG_ORDER,
+};
+
+FIXTURE_VARIANT_ADD(pair, processes_ordered)
+{
+	.process = true,
+	.flags = TOFU_TOQ_F_STRONG_ORDER,
+};
+
+FIXTURE_SETUP(pair)
+{
+	self->fd = machine_create(2, self->path);
+	ASSERT_TRUE(home_open(&self->a, self->path, 0, variant->process,
+			      true));
+	ASSERT_TRUE(home_open(&self->b, self->path, 1, variant->process,
+			      true));
+}
+
+FIXTURE_TEARDOWN(pair)
+{
+	home_close(&self->a);
+	home_close(&self->b);
+	close(self->fd);
+}
+
+static const uint64_t lengths[] = { 0,	  1,	7,    8,     100,    256,
+				    257,  4096, 9999, 65536, 300001, 4 << 20,
+				    16777215 };
+
+/* Does @to at @to_at hold @len bytes of @from, and nothing more? */
+static bool arrived(struct home *to, uint64_t to_at, struct home *from,
+		    uint64_t from_at, uint64_t len)
+{
+	return !memcmp(to->data + to_at, from->data + from_at, len) &&
+	       to->data[to_at + len] == 0xee &&
+	       (!to_at || to->data[to_at - 1] == 0xee);
+}
+
+static void fill(struct home *home, unsigned int seed, uint64_t len)
+{
+	for (uint64_t i = 0; i < len; i++)
+		home->data[i] = (uint8_t)((i * 2654435761U + seed) >> 8);
+}
+
+TEST_F(pair, puts_and_gets_of_every_length_arrive)
+{
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		uint64_t len = lengths[i], at = 3 + i;
+
+		fill(&self->a, (unsigned int)i, len + at);
+		memset(self->b.data, 0xee, len + 2 * at);
+		home_post(&self->a, TOFU_CMD_PUT, NOTICES | variant->flags, 1,
+			  len, at, 1);
+		ASSERT_EQ(0, wait_mrq(&self->a, &self->b));
+		ASSERT_EQ(0, home_tcq(&self->a));
+		ASSERT_EQ(0, wait_mrq(&self->b, &self->a));
+		ASSERT_TRUE(arrived(&self->b, at, &self->a, 1, len));
+
+		fill(&self->b, (unsigned int)i + 77, len + at);
+		memset(self->a.data, 0xee, len + 2 * at);
+		home_post(&self->a, TOFU_CMD_GET,
+			  (NOTICES & ~TOFU_TOQ_F_RMT_NOTICE) | variant->flags,
+			  1, len, 2, at);
+		ASSERT_EQ(0, wait_mrq(&self->a, &self->b));
+		ASSERT_EQ(0, home_tcq(&self->a));
+		ASSERT_TRUE(arrived(&self->a, at, &self->b, 2, len));
+	}
+}
+
+TEST_F(pair, a_node_puts_to_itself)
+{
+	fill(&self->a, 1, 100000);
+	memset(self->a.data + 200000, 0xee, 200000);
+	home_post(&self->a, TOFU_CMD_PUT,
+		  TOFU_TOQ_F_LCL_NOTICE | variant->flags, 0, 100000, 200001, 0);
+	ASSERT_EQ(0, wait_mrq(&self->a, NULL));
+	EXPECT_TRUE(arrived(&self->a, 200001, &self->a, 0, 100000));
+}
+
+/* ---- A peer that dies ---- */
+
+TEST(a_command_to_a_node_that_dies_ends)
+{
+	struct home *a = calloc(1, sizeof(*a));
+	char path[32];
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	ASSERT_GE(machine_create(2, path), 0);
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_TRUE(home_open(a, path, 0, false, true));
+	child = start_child();
+	if (!child) {
+		struct home b;
+
+		/* There, and never answers. */
+		_exit(!home_open(&b, path, 1, false, true) ||
+		      write(ready[1], "", 1) != 1 ? 1 : pause());
+	}
+	ASSERT_EQ(1, read(ready[0], &byte, 1));
+	home_post(a, TOFU_CMD_PUT, TOFU_TOQ_F_LCL_NOTICE, 1, 8, 0, 0);
+	home_post(a, TOFU_CMD_PUT, TOFU_TOQ_F_LCL_NOTICE, 1, 5000000, 0, 0);
+	home_kick(a, false);
+	EXPECT_EQ(-1, home_mrq(a));
+	kill_child(child);
+	EXPECT_EQ(TOFU_ST_PEER, wait_mrq(a, NULL));
+	EXPECT_EQ(TOFU_ST_PEER, wait_mrq(a, NULL));
+	/* And one that begins afterwards. */
+	home_post(a, TOFU_CMD_PUT, TOFU_TOQ_F_LCL_NOTICE, 1, 8, 0, 0);
+	EXPECT_EQ(TOFU_ST_PEER, wait_mrq(a, NULL));
+	home_close(a);
+	free(a);
+}
+
+/* ---- Threads ---- */
+
+/* The thread of a node, as every home has one. */
+struct runner {
+	struct home *home;
+	pthread_t thread;
+	bool stop;
+	bool lost; /* nothing woke it within the limit */
+};
+
+static void *run(void *arg)
+{
+	struct runner *runner = arg;
+	struct tofu_node *node = runner->home->node;
+
+	while (!__atomic_load_n(&runner->stop, __ATOMIC_ACQUIRE)) {
+		struct pollfd pfd = { .fd = tofu_node_fd(node),
+				      .events = POLLIN };
+		bool work;
+		int ms;
+
+		tofu_node_lock(node);
+		work = tofu_node_progress(node);
+		tofu_node_unlock(node);
+		if (work)
+			continue;
+		ms = tofu_node_sleep(node);
+		if (!ms)
+			continue;
+		if (!poll(&pfd, 1, ms < 0 ? LIMIT_MS : ms) && ms < 0)
+			runner->lost = true;
+		tofu_node_awake(node);
+	}
+	return NULL;
+}
+
+static void runner_start(struct runner *runner, struct home *home)
+{
+	*runner = (struct runner){ .home = home };
+	pthread_create(&runner->thread, NULL, run, runner);
+}
+
+static void runner_stop(struct runner *runner)
+{
+	__atomic_store_n(&runner->stop, true, __ATOMIC_RELEASE);
+	tofu_fabric_wake(tofu_node_fabric(runner->home->node));
+	pthread_join(runner->thread, NULL);
+}
+
+#define PINGS 20000
+
+/* Put one word there, wait for one here; kicks as the rules say. */
+static bool play(struct home *home, uint32_t other, bool first)
+{
+	for (uint64_t i = 1; i <= PINGS; i++) {
+		int64_t end = now_ms() + LIMIT_MS;
+
+		if (first) {
+			home_post(home, TOFU_CMD_PUT_PIGGYBACK, 0, other, 8, 0,
+				  i);
+			home_kick(home, false);
+		}
+		while (__atomic_load_n((uint64_t *)(void *)home->data,
+				       __ATOMIC_ACQUIRE) != i) {
+			home_kick(home, true);
+			if (now_ms() > end)
+				return false;
+		}
+		if (!first) {
+			home_post(home, TOFU_CMD_PUT_PIGGYBACK, 0, other, 8, 0,
+				  i);
+			home_kick(home, false);
+		}
+	}
+	return true;
+}
+
+static int play_child(const char *path, bool assist, int ready)
+{
+	struct home home;
+	struct runner runner;
+	bool good;
+
+	if (!home_open(&home, path, 1, true, assist) ||
+	    write(ready, "", 1) != 1)
+		return 2;
+	runner_start(&runner, &home);
+	good = play(&home, 0, false);
+	/* The other still needs answers to what it sent last. */
+	while (good && tofu_fabric_up(tofu_node_fabric(home.node), 0))
+		usleep(1000);
+	runner_stop(&runner);
+	return good && !runner.lost ? 0 : 1;
+}
+
+FIXTURE(players)
+{
+	char path[32];
+};
+
+FIXTURE_VARIANT(players)
+{
+	bool assist;
+};
+
+FIXTURE_VARIANT_ADD(players, threads_alone)
+{
+	.assist = false,
+};
+
+FIXTURE_VARIANT_ADD(players, assisted)
+{
+	.assist = true,
+};
+
+FIXTURE_SETUP(players)
+{
+	ASSERT_GE(machine_create(2, self->path), 0);
+}
+
+FIXTURE_TEARDOWN(players)
+{
+}
+
+TEST_F_TIMEOUT(players, words_go_to_and_fro_and_no_thread_is_forgotten, 120)
+{
+	struct home *a = calloc(1, sizeof(*a));
+	struct runner runner;
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	ASSERT_EQ(0, pipe(ready));
+	child = start_child();
+	if (!child)
+		_exit(play_child(self->path, variant->assist, ready[1]));
+	ASSERT_TRUE(home_open(a, self->path, 0, false, variant->assist));
+	ASSERT_EQ(1, read(ready[0], &byte, 1));
+	runner_start(&runner, a);
+	EXPECT_TRUE(play(a, 1, true));
+	runner_stop(&runner);
+	EXPECT_FALSE(runner.lost);
+	home_close(a);
+	EXPECT_EQ(0, end_child(child));
+	free(a);
+}
+
+TEST_HARNESS_MAIN
