@@ -30,7 +30,8 @@ struct icc;
  * @armw:    atomic against the node's processors on an aligned word of @size
  *           4 or 8 bytes; @old gets the value before, zero-extended
  * @pull:    copy @len bytes at @src of node @node's memory to @dst of the own
- *           memory: the one memcpy of a transfer. @node can be the own number.
+ *           memory: the one memcpy of a transfer. @node can be the own number,
+ *           and source and destination may overlap then.
  * @write_ordered, @pull_ordered: the same, and the bytes land in ascending
  *           order (strong order)
  * @tx_begin: room for a packet with @payload bytes behind it, in place

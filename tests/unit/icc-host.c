@@ -118,7 +118,7 @@ static int host_pull(void *host, uint32_t number, uint64_t src, uint64_t dst,
 		return -EHOSTDOWN;
 	if (!to)
 		return -EFAULT;
-	memcpy(to, from, len);
+	memmove(to, from, len);
 	return 0;
 }
 

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fuzzing of the controller model: the input is a program of posts, writes to
+ * tables, rings and pages, register accesses, packets and peer deaths, run on
+ * four nodes. Whatever happens, the model must stay inside its memory (ASan),
+ * and a pair of CQs that nobody disturbed must still work in the end.
+ *
+ * With clang's -fsanitize=fuzzer the input is libFuzzer's. Otherwise the
+ * program makes inputs itself, the same ones each time:
+ *
+ *   icc-fuzz [inputs [first seed]]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../unit/icc-host.h"
+
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+
+static uint64_t take(struct input *in, unsigned int bytes)
+{
+	uint64_t value = 0;
+
+	for (; bytes && in->left; bytes--, in->left--)
+		value = value << 8 | *in->at++;
+	return value;
+}
+
+struct machine {
+	struct net *net;
+	struct cq *cq[3]; /* of nodes 0, 1 and 0 */
+	struct region *region[3];
+	struct cq *calm[2]; /* of nodes 2 and 3 */
+	struct region *calm_region[2];
+};
+
+static void machine_create(struct machine *m, size_t inline_max)
+{
+	static const uint32_t node[] = { 0, 1, 0 };
+
+	m->net = net_create("2x2", 2, inline_max);
+	for (unsigned int i = 0; i < 3; i++) {
+		m->cq[i] = cq_create(m->net, node[i], i % 2, i);
+		m->region[i] = region_create(m->cq[i], i, 50000, i * 700, 12,
+					     i * 8);
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		m->calm[i] = cq_create(m->net, 2 + i, 0, i);
+		m->calm_region[i] =
+			region_create(m->calm[i], 1, 9000, 0, 12, 0);
+	}
+}
+
+static void machine_destroy(struct machine *m)
+{
+	for (unsigned int i = 0; i < 3; i++) {
+		region_destroy(m->region[i]);
+		cq_destroy(m->cq[i]);
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		region_destroy(m->calm_region[i]);
+		cq_destroy(m->calm[i]);
+	}
+	net_destroy(m->net);
+}
+
+/* A sensible transfer, with one word of its descriptor disturbed or not. */
+static void post(struct machine *m, struct input *in)
+{
+	static const enum tofu_command cmds[] = { TOFU_CMD_PUT, TOFU_CMD_GET,
+						  TOFU_CMD_ARMW, TOFU_CMD_NOP,
+						  TOFU_CMD_PUT_PIGGYBACK };
+	const unsigned int from = take(in, 1) % 3, to = take(in, 1) % 3;
+	struct transfer t = {
+		.cmd = cmds[take(in, 1) % 5],
+		.flags = take(in, 1) & TOFU_TOQ_F_ALL,
+		.cq = m->cq[from],
+		.lcl = m->region[from],
+		.rmt = m->region[to],
+		.length = take(in, 2),
+		.lcl_offset = take(in, 1) * 64,
+		.rmt_offset = take(in, 1) * 8,
+		.path = take(in, 1) % 16,
+	};
+	struct tofu_toq_desc desc;
+	uint64_t noise[4];
+
+	if (t.cmd == TOFU_CMD_ARMW) {
+		t.op = take(in, 1) % 8;
+		t.armw_8 = t.length & 1;
+		t.length = t.armw_8 ? 8 : 4;
+	} else if (t.cmd == TOFU_CMD_PUT_PIGGYBACK) {
+		t.length %= 36;
+	}
+	desc = transfer_desc(&t);
+	if (take(in, 1) % 4 == 0)
+		((uint64_t *)&desc)[take(in, 1) % 4] ^= 1ULL
+							<< take(in, 1) % 64;
+	desc_post(t.cq, desc);
+	for (unsigned int i = 0; i < 4; i++)
+		noise[i] = take(in, 1) % 2;
+	if (tofu_toq_slots(desc.ctrl, desc.route) > 1) {
+		cq_push(t.cq, noise);
+		cq_kick(t.cq);
+	}
+}
+
+/* A word of the tables of a CQ, its page, or a register. */
+static void scribble(struct machine *m, struct input *in)
+{
+	const unsigned int i = take(in, 1) % 3;
+	struct cq *cq = m->cq[i];
+	const unsigned int what = take(in, 1) % 6;
+	const uint64_t word = take(in, 1) % 4;
+	const uint64_t value = take(in, 1) % 2 ? take(in, 8) :
+						 1ULL << take(in, 1) % 64;
+
+	switch (what) {
+	case 0:
+		((uint64_t *)region_steering(m->region[i]))[word] ^= value;
+		break;
+	case 1:
+		((uint64_t *)region_block(m->region[i]))[word] ^= value;
+		break;
+	case 2: /* where the table was made; the entry may lead elsewhere now */
+		memcpy(ram_at(cq->node, cq->node->base + value % RAM_SIZE / 16 *
+							8, 8),
+		       &value, 8);
+		break;
+	case 3:
+		((uint64_t *)cq->page)[take(in, 1) % 32] ^= value;
+		break;
+	case 4:
+		cq_reg_set(cq, take(in, 1) & ~7U, value);
+		break;
+	case 5:
+		icc_reg_write(cq->node->icc, take(in, 3), value,
+			      1U << take(in, 1) % 4);
+		icc_reg_read(cq->node->icc, take(in, 3),
+			     1U << take(in, 1) % 4);
+		break;
+	}
+}
+
+/* A packet of any kind to node 0 or 1, or one under way that is disturbed. */
+static void packet(struct machine *m, struct input *in)
+{
+	static const uint8_t types[] = { 1, 2, 3, 16, 17, 18, 0, 255 };
+	const uint32_t to = take(in, 1) % 2;
+	struct tofu_packet pkt = {
+		.src = take(in, 1) % 5, .type = types[take(in, 1) % 8],
+		.flags = take(in, 1), .path = take(in, 1),
+		.src_tni = take(in, 1), .src_cq = take(in, 1),
+		.dst_tni = take(in, 1) % 4, .dst_cq = take(in, 1) % 4,
+		.gpid = 1000, .status = take(in, 1), .armw_op = take(in, 1) % 8,
+		.armw_size = take(in, 1), .length = take(in, 2),
+		.tid = take(in, 4), .operand = take(in, 8),
+		.rmt = TOFU_SET(TOFU_ADDR_STAG, take(in, 1) % 4),
+	};
+	uint8_t payload[TOFU_PKT_INLINE_MAX];
+	unsigned int under_way;
+
+	pkt.payload = take(in, 1) % 2 ? pkt.length : take(in, 2);
+	pkt.payload %= TOFU_PKT_INLINE_MAX + 1;
+	pkt.total = take(in, 1) % 2 ? pkt.length : take(in, 4);
+	for (unsigned int i = 0; i < sizeof(payload); i++)
+		payload[i] = i < 64 ? take(in, 1) : 0;
+	for (int c = 0; c < TOFU_CLASSES; c++) {
+		under_way = m->net->node[to].queue[c].count;
+		if (under_way >= NET_QUEUE / 2)
+			return;
+	}
+	under_way = m->net->node[to].queue[TOFU_RESPONSE].count;
+	if (under_way && take(in, 1) % 2) {
+		struct net_packet *p =
+			m->net->node[to].queue[TOFU_RESPONSE].packet[0];
+
+		((uint8_t *)&p->pkt)[8 + take(in, 1) % 88] ^= take(in, 1);
+		return;
+	}
+	net_send(m->net, to, &pkt, payload);
+}
+
+static void step(struct machine *m, struct input *in)
+{
+	struct net_node *node = &m->net->node[take(in, 1) % 2];
+
+	switch (take(in, 1) % 16) {
+	case 0 ... 5:
+		post(m, in);
+		break;
+	case 6 ... 7:
+		scribble(m, in);
+		break;
+	case 8 ... 9:
+		packet(m, in);
+		break;
+	case 10:
+		node->held = !node->held;
+		break;
+	case 11:
+		node->queue[TOFU_REQUEST].room = take(in, 1) % 4;
+		node->queue[TOFU_RESPONSE].room = 1 + take(in, 1) % 4;
+		break;
+	case 12:
+		icc_peer_down(node->icc, (uint32_t)take(in, 1) % 6);
+		break;
+	case 13:
+		cq_reg_set(m->cq[take(in, 1) % 3], TOFU_CQ_CTRL,
+			   take(in, 1) % 2);
+		break;
+	default:
+		net_step(m->net);
+		break;
+	}
+}
+
+/* The undisturbed pair: puts both ways, of bytes that arrive. */
+static void check_calm(struct machine *m)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct transfer t = { .cmd = TOFU_CMD_PUT, .flags = ALL_NOTICES,
+				      .cq = m->calm[i],
+				      .lcl = m->calm_region[i],
+				      .rmt = m->calm_region[!i],
+				      .length = 9000 };
+
+		region_fill(m->calm_region[i], i);
+		transfer_post(&t);
+		for (unsigned int s = 0; s < 100; s++)
+			net_step(m->net);
+		if (cq_tcq_status(m->calm[i]) || cq_mrq_status(m->calm[i]) ||
+		    cq_mrq_status(m->calm[!i]) ||
+		    region_differs(m->calm_region[0], 0, m->calm_region[1], 0,
+				   9000) != -1)
+			abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	struct machine m;
+
+	machine_create(&m, take(&in, 1) * 4);
+	while (in.left)
+		step(&m, &in);
+	check_calm(&m);
+	machine_destroy(&m);
+	return 0;
+}
+
+#ifndef TOFU_LIBFUZZER
+#define INPUT_BYTES 4000
+
+int main(int argc, char **argv)
+{
+	const unsigned long inputs = argc > 1 ? strtoul(argv[1], NULL, 0) : 300;
+	const unsigned long first = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
+	static uint8_t data[INPUT_BYTES];
+
+	printf("TAP version 13\n1..1\n");
+	fflush(stdout);
+	for (unsigned long seed = first; seed < first + inputs; seed++) {
+		uint64_t x = seed * 0x9e3779b97f4a7c15ULL;
+
+		for (unsigned int i = 0; i < INPUT_BYTES; i++) {
+			x ^= x << 13;
+			x ^= x >> 7;
+			x ^= x << 17;
+			data[i] = (uint8_t)(x >> 32);
+		}
+		fprintf(stderr, "# seed %lu\r", seed);
+		LLVMFuzzerTestOneInput(data, INPUT_BYTES);
+	}
+	printf("ok 1 - %lu inputs from seed %lu\n", inputs, first);
+	return 0;
+}
+#endif
