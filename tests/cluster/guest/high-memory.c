@@ -71,22 +71,17 @@ static struct chunk chunk_make(void)
  * from the top, so the low one comes when the high memory has been given away;
  * what is skipped stays taken meanwhile.
  */
-static void chunks_find(struct chunk kept[KEPT])
+static void chunks_find(struct chunk kept[KEPT], bool search)
 {
 	struct sysinfo info;
 	size_t most;
-	bool has_low = false;
 
 	sysinfo(&info);
-	most = info.freeram * info.mem_unit / CHUNK * 9 / 10;
+	most = search ? info.freeram * info.mem_unit / CHUNK * 9 / 10 : KEPT;
 	kept[0] = chunk_make();
-	kept[1] = kept[0];
-	for (size_t i = 1; i < most && !has_low; i++) {
-		struct chunk chunk = chunk_make();
-
-		kept[1] = chunk;
-		has_low = chunk.high < CHUNK / PAGE;
-	}
+	kept[1] = chunk_make();
+	for (size_t i = KEPT; i < most && kept[1].high == CHUNK / PAGE; i++)
+		kept[1] = chunk_make();
 }
 
 static bool transfer(struct guest *guest, utofu_stadd_t from, utofu_stadd_t to,
@@ -136,7 +131,7 @@ int main(int argc, char **argv)
 	sysinfo(&info);
 	gib = (info.totalram * info.mem_unit + (1ULL << 30) - 1) >> 30;
 	guest_begin(&guest, 9);
-	chunks_find(kept);
+	chunks_find(kept, min && gib >= min);
 	guest_note(&guest, "%llu GiB; pages above 4 GiB: %zu and %zu of %d",
 		   (unsigned long long)gib, kept[0].high, kept[1].high,
 		   CHUNK / PAGE);

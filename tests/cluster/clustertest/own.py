@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Tests that bring up, and take down, clusters of their own."""
+
+import os
+import pathlib
+import signal
+import subprocess
+
+from .cluster import GUEST, Cluster, finish, is_alive, wait_until
+
+ABOVE_GIB = 5  # guests from this size have memory above 4 GiB
+
+
+def _shm():
+    return set(pathlib.Path("/dev/shm").iterdir())
+
+
+def two_clusters(tap):
+    """two clusters side by side, of 2 and of 3 GiB guests"""
+    with Cluster("two", 2, "2", memory=2048) as two, \
+            Cluster("three", 2, "1x2", memory=3072) as three:
+        both = [(c, c.start_run(GUEST / "all-to-all")) for c in (two, three)]
+        for cluster, process in both:
+            result = finish(process, 210)
+            tap.forward(f"{cluster.memory} MiB, beside another cluster", result.out(),
+                        result.status, result.everything())
+        for cluster in two, three:
+            result = cluster.run(GUEST / "high-memory", ABOVE_GIB)
+            tap.forward(f"{cluster.memory} MiB", result.out(), result.status,
+                        result.everything())
+        two.tool("down")
+        result = three.run(GUEST / "all-to-all")
+        tap.forward("one cluster is taken down, the other", result.out(), result.status,
+                    result.everything())
+
+
+def high_memory(tap):
+    """guests of 5 GiB: registered memory above 4 GiB"""
+    with Cluster("five", 2, "2", memory=5120) as five:
+        result = five.run(GUEST / "high-memory", ABOVE_GIB)
+        tap.forward("5120 MiB", result.out(), result.status, result.everything())
+
+
+def _check_gone(tap, name, cluster, pids, shm):
+    gone = wait_until(lambda: not any(map(is_alive, pids)) and not cluster.processes())
+    left = [pid for pid in [*pids, *cluster.processes()] if is_alive(pid)]
+    tap.point(gone, f"{name}: no process is left", f"left: {left}")
+    tap.point(not cluster.sockets(), f"{name}: no socket is left", str(cluster.sockets()))
+    # Others may use /dev/shm meanwhile: what is ours has a name of ours.
+    new = [str(path) for path in _shm() - shm if "tofu" in path.name]
+    tap.point(not new, f"{name}: no shared memory is left", str(new))
+
+
+def _pids(cluster):
+    status = cluster.status()
+    return [status["pid"], *(node["pid"] for node in status["nodes"])]
+
+
+def nothing_left(tap):
+    """after down, Ctrl-C and a supervisor's death nothing is left"""
+    shm = _shm()
+    cluster = Cluster("down", 2, "2")
+    with cluster:
+        pids = _pids(cluster)
+        tap.point(all(map(is_alive, pids)) and bool(cluster.sockets()), "a cluster is seen",
+                  f"{pids} {cluster.sockets()}")
+    _check_gone(tap, "down", cluster, pids, shm)
+
+    cluster = Cluster("killed", 2, "2")
+    with cluster:
+        pids = _pids(cluster)
+        os.kill(pids[0], signal.SIGKILL)
+        _check_gone(tap, "supervisor killed", cluster, pids, shm)
+
+    cluster = Cluster("interrupted", 2, "2")
+    process = cluster.start_up()
+    began = wait_until(lambda: len(cluster.processes()) >= cluster.nodes, 60)
+    process.send_signal(signal.SIGINT)
+    try:
+        process.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+    tap.point(began and process.returncode != 0, "up is interrupted while guests boot")
+    _check_gone(tap, "Ctrl-C in up", cluster, [process.pid], shm)
+
+
+def run_interrupted(tap):
+    """Ctrl-C in run ends the program in the guests, not the cluster"""
+    with Cluster("run", 1, "1") as cluster:
+        process = cluster.start_run("sh", "-c", "echo begun; exec sleep 1000")
+        line = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        result = finish(process, 30)
+        tap.point("begun" in line and result.status == 130, "run ends with status 130",
+                  f"{result.status}: {result.everything()}")
+        # busybox has no pgrep for the other's arguments: count by name.
+        result = cluster.run("sh", "-c", "ps | grep -c '[s]leep 1000' || true")
+        tap.point(result.out().strip() == "0", "the program has ended in the guest",
+                  result.everything())
+
+
+TESTS = {
+    "two-clusters": two_clusters,
+    "high-memory": high_memory,
+    "nothing-left": nothing_left,
+    "run-interrupted": run_interrupted,
+}

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""Tests that share one cluster of four nodes; the one that kills is last."""
+
+import json
+import re
+
+from .cluster import GUEST, OUT, finish
+
+VICTIM = 2
+STREAM_SECONDS = 60
+
+
+def guest_test(name):
+    """The test that runs a program of guest/ on all nodes."""
+    def test(tap, cluster):
+        result = cluster.run(GUEST / name)
+        tap.forward(name, result.out(), result.status, result.everything())
+    test.__doc__ = f"guest/{name}.c on four nodes"
+    return test
+
+
+def info(tap, cluster):
+    """tofu-info names each node's place, and its counters count"""
+    result = cluster.run("tofu-info", "--json")
+    tap.point(result.status == 0, "tofu-info finds the controllers", result.everything())
+    if result.status:
+        return
+    for node in range(cluster.nodes):
+        found = json.loads(result.out(node))["controllers"][0]
+        tap.point(found["node"] == node and found["nodes"] == cluster.nodes and
+                  found["driver"] == "tofu" and len(found["bars"]) == 3,
+                  f"tofu-info on node {node}", result.out(node))
+    counters = json.loads(result.out(0))["controllers"][0]
+    tap.point(len(counters["ports"]) == 10 and len(counters["cqs"]) == 12 * counters["tnis"],
+              "tofu-info has the counters of all ports and CQs", result.out(0))
+    tap.point(sum(port["tx_bytes"] for port in counters["ports"]) > 0,
+              "ports count what earlier tests sent", result.out(0))
+
+
+def _halo(tap, cluster, name, *words, status=0):
+    """tofu-halo with --json; its document, or None."""
+    result = cluster.run("tofu-halo", "--json", *words)
+    tap.point(result.status == status, name, result.everything())
+    try:
+        return json.loads(result.out()), result
+    except ValueError:
+        return None, result
+
+
+def halo(tap, cluster):
+    """tofu-halo, all rows, native and segmented, and that it finds a wrong byte"""
+    report, _ = _halo(tap, cluster, "SCALE-LES3, all rows", "--iterations", "3", "--warmup", "0")
+    rows = report["rows"] if report else []
+    tap.point(len(rows) == 11 and all(
+        row["bytes_verified"] == row["bytes_per_exchange"] * 3 * cluster.nodes and
+        row["bytes_wrong"] == 0 for row in rows), "every byte of 11 rows verified", str(rows))
+    # What the published table says of k = 60 and 872: 2 E/W, 4 N/S, 8 diagonal.
+    sizes = {row["k"]: row["bytes_per_exchange"] for row in rows}
+    tap.point(sizes.get(60) == 2 * 16384 + 4 * 8192 + 8 * 1024 and
+              sizes.get(872) == 2 * 224256 + 4 * 112128 + 8 * 14016,
+              "messages have the published sizes", str(sizes))
+    _halo(tap, cluster, "SCALE-LES3, neighbours run ahead", "--free-running", "--grid", "60",
+          "--iterations", "50")
+    for neighbors in 6, 7:
+        _halo(tap, cluster, f"{neighbors} neighbours, segmented", "--pattern", "neighbor",
+              "--neighbors", str(neighbors), "--algorithm", "segmented",
+              "--bytes", "1,3,4096,100001", "--iterations", "4")
+    _halo(tap, cluster, "7 neighbours, segmented, running ahead", "--pattern", "neighbor",
+          "--neighbors", "7", "--algorithm", "segmented", "--bytes", "5000",
+          "--iterations", "50", "--free-running")
+    report, result = _halo(tap, cluster, "a wrong byte makes it fail", "--grid", "60",
+                           "--iterations", "2", "--corrupt", "3", status=1)
+    tap.point(report is not None and report["rows"][0]["bytes_wrong"] == 1 and
+              "from node 3 going east" in result.everything(),
+              "one wrong byte is found and named", result.everything())
+
+
+def perf(tap, cluster):
+    """tofu-perf runs and its figures are figures"""
+    result = cluster.run("tofu-perf", "--json", "--size", "8,64K", "--iterations", "50")
+    tap.point(result.status == 0, "tofu-perf", result.everything())
+    rows = json.loads(result.out())["results"] if result.status == 0 else []
+    tap.point([(r["op"], r["bytes"]) for r in rows] ==
+              [("put", 8), ("put", 65536), ("get", 8), ("get", 65536), ("armw", 8)],
+              "tofu-perf measures what it was asked for", str(rows))
+    tap.point(bool(rows) and all(
+        0 < r["latency_us"]["min"] <= r["latency_us"]["median"] <= r["latency_us"]["p99"]
+        <= r["latency_us"]["max"] and r["mb_per_s"] > 0 for r in rows),
+        "its percentiles are in order", str(rows))
+
+
+def kselftest(tap, cluster):
+    """the driver's tests, in a guest"""
+    programs = sorted(p for p in (OUT / "kselftest").glob("*") if p.is_file())
+    if not programs:
+        tap.point(False, "kselftest: nothing is built")
+    for program in programs:
+        result = cluster.run(f"/usr/libexec/tofu/{program.name}", nodes="0")
+        tap.forward(program.name, result.out(), result.status, result.everything())
+
+
+def _stream_until(process, nodes):
+    """Reads until every node says that it is under way; what was read."""
+    seen, streaming = "", set()
+    while len(streaming) < nodes:
+        line = process.stdout.readline()
+        if not line:
+            break
+        seen += line
+        if match := re.match(r"\[(\d+)\] # node \1: streaming", line):
+            streaming.add(match[1])
+    return seen, len(streaming) == nodes
+
+
+def kill(tap, cluster):
+    """a node is killed in mid-transfer, comes back and works again"""
+    process = cluster.start_run(GUEST / "survive", VICTIM, timeout=STREAM_SECONDS * 3)
+    seen, streaming = _stream_until(process, cluster.nodes)
+    tap.point(streaming, "all nodes send to all", seen)
+    cluster.tool("kill", VICTIM)
+    result = finish(process, STREAM_SECONDS * 3 + 30, seen)
+    for node in range(cluster.nodes):
+        if node != VICTIM:
+            tap.forward(f"node {VICTIM} killed, node {node}", result.out(node), 0,
+                        result.everything())
+    cluster.tool("start", VICTIM, timeout=180)
+    result = cluster.run(GUEST / "all-to-all")
+    tap.forward("after the node came back", result.out(), result.status, result.everything())
+    counts = cluster.run("sh", "-c", "dmesg | grep -cE 'BUG:|WARNING:|Oops|Call Trace' || true")
+    for node in range(cluster.nodes):
+        tap.point(counts.out(node).strip() == "0", f"node {node}: the kernel did not complain",
+                  counts.everything())
+
+
+TESTS = {
+    "data": guest_test("data"),
+    "all-to-all": guest_test("all-to-all"),
+    "atomics": guest_test("atomics"),
+    "info": info,
+    "halo": halo,
+    "perf": perf,
+    "kselftest": kselftest,
+    "kill": kill,
+}
