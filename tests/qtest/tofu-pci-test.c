@@ -10,6 +10,14 @@
 #define MEMORY "256M"
 #define ONES UINT64_MAX
 
+static const uint64_t holes[] = {
+	0x048, 0x3f8, TOFU_REG_PORT(TOFU_PORTS, 0),
+	TOFU_REG_PORT(0, TOFU_PORT_COUNTERS), 0xfff8,
+	TOFU_CQ_REGS(0, 0) + 0x88, TOFU_CQ_REGS(0, 0) + 0xf8,
+	TOFU_CQ_REGS(0, TOFU_CQS_PER_TNI),
+	TOFU_CQ_REGS(TOFU_TNIS_DEFAULT, 0), TOFU_BAR_REGS_SIZE - 8,
+};
+
 static void test_identity(void)
 {
 	struct tofu_vm *vm = tofu_vm_start(MEMORY, "");
@@ -186,14 +194,6 @@ static void test_read_only(void)
 	tofu_vm_stop(vm);
 }
 
-static const uint64_t holes[] = {
-	0x038, 0x3f8, TOFU_REG_PORT(TOFU_PORTS, 0),
-	TOFU_REG_PORT(0, TOFU_PORT_COUNTERS), 0xfff8,
-	TOFU_CQ_REGS(0, 0) + 0x88, TOFU_CQ_REGS(0, 0) + 0xf8,
-	TOFU_CQ_REGS(0, TOFU_CQS_PER_TNI),
-	TOFU_CQ_REGS(TOFU_TNIS_DEFAULT, 0), TOFU_BAR_REGS_SIZE - 8,
-};
-
 static void test_holes(void)
 {
 	struct tofu_vm *vm = tofu_vm_start(MEMORY, "");
@@ -245,7 +245,7 @@ static void test_system_reset(void)
 	struct tofu_cq cq;
 
 	tofu_cq_open(&cq, vm, 0, 0);
-	tofu_vm_reg(vm, 0x038);
+	tofu_vm_reg(vm, holes[0]);
 	qtest_qmp_assert_success(vm->qts, "{'execute': 'system_reset'}");
 	qtest_qmp_eventwait(vm->qts, "RESET");
 	g_free(vm->dev);

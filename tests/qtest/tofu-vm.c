@@ -135,6 +135,17 @@ void tofu_cq_reg_set(struct tofu_cq *cq, uint64_t offset, uint64_t value)
 	tofu_vm_reg_set(cq->vm, TOFU_CQ_REGS(cq->tni, cq->cq) + offset, value);
 }
 
+static uint64_t page_at(const struct tofu_cq *cq, size_t offset)
+{
+	return TOFU_CQ_PAGE(cq->tni, cq->cq) + offset;
+}
+
+/* What software owns of the CQ page. */
+static void page_store(struct tofu_cq *cq, size_t offset, uint64_t value)
+{
+	qpci_io_writeq(cq->vm->dev, cq->vm->pages, page_at(cq, offset), value);
+}
+
 void tofu_cq_prepare(struct tofu_cq *cq, struct tofu_vm *vm, unsigned int tni,
 		     unsigned int number)
 {
@@ -150,6 +161,8 @@ void tofu_cq_prepare(struct tofu_cq *cq, struct tofu_vm *vm, unsigned int tni,
 		.stt = tofu_vm_alloc(vm, TOFU_VM_STAGS * 32),
 		.mbt = tofu_vm_alloc(vm, TOFU_VM_STAGS * 32),
 	};
+	page_store(cq, offsetof(struct tofu_cq_page, fetch_start), 0);
+	page_store(cq, offsetof(struct tofu_cq_page, mrq_full_pointer), 0);
 	tofu_cq_reg_set(cq, TOFU_CQ_TOQ_BASE, cq->toq);
 	tofu_cq_reg_set(cq, TOFU_CQ_TCQ_BASE, cq->tcq);
 	tofu_cq_reg_set(cq, TOFU_CQ_MRQ_BASE, cq->mrq);
@@ -216,11 +229,6 @@ void tofu_cq_write(struct tofu_cq *cq, const struct tofu_toq_desc *desc,
 			       sizeof(*data));
 }
 
-static uint64_t page_at(const struct tofu_cq *cq, size_t offset)
-{
-	return TOFU_CQ_PAGE(cq->tni, cq->cq) + offset;
-}
-
 static void kick(struct tofu_cq *cq, uint32_t need, uint64_t offset)
 {
 	struct tofu_vm *vm = cq->vm;
@@ -235,13 +243,10 @@ static void kick(struct tofu_cq *cq, uint32_t need, uint64_t offset)
 
 void tofu_cq_ring(struct tofu_cq *cq)
 {
-	struct tofu_vm *vm = cq->vm;
-
-	qpci_io_writeq(vm->dev, vm->pages,
-		       page_at(cq, offsetof(struct tofu_cq_page, fetch_start)),
-		       cq->toq_tail);
+	page_store(cq, offsetof(struct tofu_cq_page, fetch_start),
+		   cq->toq_tail);
 	/* Where the page traps, the store was the doorbell. */
-	if (!vm->trap)
+	if (!cq->vm->trap)
 		kick(cq, TOFU_NEED_KICK_TAIL, TOFU_KICK_TAIL);
 }
 
@@ -287,7 +292,6 @@ uint64_t tofu_cq_wait_tcq(struct tofu_cq *cq)
 struct tofu_mrq_entry tofu_cq_wait_mrq(struct tofu_cq *cq)
 {
 	int64_t end = g_get_monotonic_time() + PATIENCE_US;
-	struct tofu_vm *vm = cq->vm;
 	struct tofu_mrq_entry entry;
 
 	while (!mrq_ready(cq, &entry)) {
@@ -295,10 +299,8 @@ struct tofu_mrq_entry tofu_cq_wait_mrq(struct tofu_cq *cq)
 		g_assert_true(pause_until(end));
 	}
 	cq->mrq_head++;
-	qpci_io_writeq(
-		vm->dev, vm->pages,
-		page_at(cq, offsetof(struct tofu_cq_page, mrq_full_pointer)),
-		cq->mrq_head);
+	page_store(cq, offsetof(struct tofu_cq_page, mrq_full_pointer),
+		   cq->mrq_head);
 	return entry;
 }
 
