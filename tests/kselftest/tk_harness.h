@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel's harness, and the fixture of every test here: after it nothing
+ * is alive in the driver and nothing bad stands in the kernel's log.
+ */
+#ifndef TK_HARNESS_H
+#define TK_HARNESS_H
+
+#include <kselftest_harness.h>
+
+#include "tk.h"
+
+FIXTURE(tofu) {
+	int log;
+};
+
+FIXTURE_SETUP(tofu)
+{
+	self->log = tk_log_begin();
+	ASSERT_LE(0, self->log);
+	ASSERT_EQ(0, tk_count("cqs"));
+}
+
+FIXTURE_TEARDOWN(tofu)
+{
+	const char *found = tk_left_over(self->log);
+
+	EXPECT_EQ(NULL, found)
+		TH_LOG("left over: %s", found);
+}
+
+#endif /* TK_HARNESS_H */

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+/* Ends of all kinds: of files, of processes, of the device, of the module. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "tk_harness.h"
+
+#define PAGE 4096UL
+#define SIZE (256 * 1024)
+#define DRIVER "/sys/bus/pci/drivers/tofu"
+
+/* ---- Files and processes ---- */
+
+/* What is closed when: the descriptor, the mappings, the device. */
+TEST_F(tofu, order_of_closing)
+{
+	static const char * const orders[] = {
+		"fmd", "fdm", "mfd", "mdf", "dfm", "dmf",
+	};
+	struct tk_mem mem;
+	struct tk_cq cq;
+	size_t i, k;
+
+	for (i = 0; i < 6; i++) {
+		ASSERT_EQ(0, tk_cq_open(&cq));
+		ASSERT_EQ(0, tk_mem_new(&cq, SIZE, &mem));
+		ASSERT_EQ(0, tk_put(&cq, &cq, mem.stadd, mem.stadd + 8, 8));
+		for (k = 0; k < 3; k++) {
+			if (orders[i][k] == 'f')
+				close(cq.fd);
+			else if (orders[i][k] == 'd')
+				close(cq.dev);
+			else
+				tk_cq_unmap(&cq);
+		}
+		munmap(mem.addr, SIZE);
+		EXPECT_EQ(0, tk_count("pinned_pages"))
+			TH_LOG("order %s", orders[i]);
+	}
+}
+
+TEST_F(tofu, a_child_can_use_the_descriptor_and_outlive_its_parent)
+{
+	struct tk_cq cq;
+	struct tk_mem mem;
+	int status;
+	pid_t child;
+
+	ASSERT_EQ(0, tk_cq_create(&cq));
+	child = fork();
+	if (!child) {
+		/* Counted on the child, whose memory it is. */
+		if (tk_cq_map(&cq) || tk_mem_new(&cq, SIZE, &mem))
+			_exit(1);
+		if (tk_pinned_kb() != SIZE / 1024)
+			_exit(2);
+		_exit(tk_put(&cq, &cq, mem.stadd, mem.stadd + 8, 8) ? 3 : 0);
+	}
+	waitpid(child, &status, 0);
+	EXPECT_EQ(0, status);
+	/* The region stays as long as the CQ, though its process has ended. */
+	EXPECT_EQ(SIZE / PAGE, tk_count("pinned_pages"));
+	EXPECT_EQ(0, tk_pinned_kb());
+	tk_cq_close(&cq);
+}
+
+static void put_for_ever(void)
+{
+	struct tk_cq cq;
+	struct tk_mem mem;
+	uint64_t i;
+
+	if (tk_cq_open(&cq) || tk_mem_new(&cq, 2 * SIZE, &mem))
+		_exit(1);
+	for (i = 0;; i++) {
+		while (i - tk_page(&cq)->toq_head > 30)
+			*(volatile uint64_t *)((char *)cq.map[TOFU_MAP_KICK] +
+					       TOFU_KICK_POLL) = 1;
+		tk_post(&cq, tk_desc(&cq, &cq, TOFU_CMD_PUT, 0, mem.stadd,
+				     mem.stadd + SIZE, SIZE), NULL);
+	}
+}
+
+TEST_F_TIMEOUT(tofu, a_process_killed_in_mid_transfer, TK_TIMEOUT_S)
+{
+	int i, status;
+	pid_t child;
+
+	for (i = 0; i < 10; i++) {
+		child = fork();
+		if (!child)
+			put_for_ever();
+		while (tk_count("pinned_pages") < (int)(2 * SIZE / PAGE))
+			usleep(1000);
+		usleep(5000 * i);
+		kill(child, SIGKILL);
+		waitpid(child, &status, 0);
+		EXPECT_TRUE(WIFSIGNALED(status));
+		EXPECT_EQ(SIGKILL, WTERMSIG(status));
+	}
+}
+
+static void register_for_ever(const struct tk_cq *cq)
+{
+	struct tk_cq mine = *cq;
+	struct tk_mem mem;
+
+	for (;;)
+		if (!tk_mem_new(&mine, SIZE, &mem))
+			tk_mem_free(&mine, &mem);
+}
+
+/* The parent keeps the CQ, so its release does not clean up after the child. */
+TEST_F_TIMEOUT(tofu, a_process_killed_while_it_deregisters, TK_TIMEOUT_S)
+{
+	struct tk_cq cq;
+	int i, status;
+	pid_t child;
+	struct tk_mem mem;
+
+	ASSERT_EQ(0, tk_cq_open(&cq));
+	ASSERT_EQ(0, tk_mem_new(&cq, 2 * SIZE, &mem));
+	for (i = 0; i < 20; i++) {
+		child = fork();
+		if (!child)
+			register_for_ever(&cq);
+		EXPECT_EQ(0, tk_put(&cq, &cq, mem.stadd, mem.stadd + SIZE,
+				    SIZE));
+		usleep(3000 * i);
+		kill(child, SIGKILL);
+		waitpid(child, &status, 0);
+	}
+	tk_cq_close(&cq);
+	munmap(mem.addr, 2 * SIZE);
+}
+
+/* ---- Removal of the device ---- */
+
+/* The PCI function that the driver has; "" for none. */
+static void find_function(char *name, size_t size)
+{
+	DIR *dir = opendir(DRIVER);
+	struct dirent *entry;
+
+	name[0] = 0;
+	while (dir && (entry = readdir(dir)))
+		if (strchr(entry->d_name, ':'))
+			snprintf(name, size, "%.32s", entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+static void *wait_in_poll(void *arg)
+{
+	struct pollfd fd = { .fd = *(int *)arg, .events = POLLIN };
+
+	if (poll(&fd, 1, TK_LIMIT_S * 1000) != 1)
+		return NULL;
+	return (void *)(intptr_t)fd.revents;
+}
+
+static sigjmp_buf fault_jump;
+
+static void on_sigbus(int signal)
+{
+	siglongjmp(fault_jump, signal);
+}
+
+/* 0, or the signal that touching it gives. */
+static int touch(volatile char *addr)
+{
+	struct sigaction action = { .sa_handler = on_sigbus };
+	int ret;
+
+	sigaction(SIGBUS, &action, NULL);
+	ret = sigsetjmp(fault_jump, 1);
+	if (!ret)
+		(void)*addr;
+	signal(SIGBUS, SIG_DFL);
+	return ret;
+}
+
+static void check_dead(struct __test_metadata *_metadata, struct tk_cq *cq)
+{
+	struct tofu_ioc_cq_create create = cq->create;
+	struct tofu_ioc_info info = { .size = sizeof(info) };
+	struct pollfd fd = { .fd = cq->fd, .events = POLLIN };
+	struct tk_mem mem = { .stag = TOFU_STAG_AUTO };
+	int i;
+
+	EXPECT_EQ(-ENODEV, tk_ioctl(cq->fd, TOFU_IOC_INFO, &info));
+	EXPECT_EQ(-ENODEV, tk_mem_dereg(cq, &mem));
+	EXPECT_EQ(-ENODEV, tk_mem_new(cq, PAGE, &mem));
+	EXPECT_EQ(1, poll(&fd, 1, 0));
+	EXPECT_EQ(POLLERR | POLLHUP, fd.revents);
+	for (i = 0; i < TOFU_MAPS; i++) {
+		EXPECT_EQ(SIGBUS, touch(cq->map[i]));
+		EXPECT_EQ(MAP_FAILED, mmap(NULL, create.map[i].length,
+					   PROT_READ, MAP_SHARED, cq->fd,
+					   create.map[i].key));
+		EXPECT_EQ(ENODEV, errno);
+	}
+	EXPECT_EQ(0, tk_pinned_kb());
+}
+
+TEST_F_TIMEOUT(tofu, unbind_under_a_mapped_cq, TK_TIMEOUT_S)
+{
+	struct tofu_ioc_cq_create create = {
+		.size = sizeof(create), .cq = TOFU_CQ_ANY,
+	};
+	char function[64];
+	struct tk_cq cq, next;
+	struct tk_mem mem;
+	pthread_t thread;
+	void *revents;
+
+	find_function(function, sizeof(function));
+	ASSERT_NE(0, function[0]);
+	ASSERT_EQ(0, tk_cq_open(&cq));
+	ASSERT_EQ(0, tk_mem_new(&cq, SIZE, &mem));
+	ASSERT_EQ(0, tk_put(&cq, &cq, mem.stadd, mem.stadd + 8, 8));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_in_poll, &cq.fd));
+	usleep(50000);
+	ASSERT_EQ(0, tk_write(DRIVER "/unbind", function));
+	pthread_join(thread, &revents);
+	EXPECT_EQ(POLLERR | POLLHUP, (intptr_t)revents);
+	check_dead(_metadata, &cq);
+	EXPECT_EQ(-ENODEV, tk_ioctl(cq.dev, TOFU_IOC_CQ_CREATE, &create));
+
+	/* A new life does not bring the old files back. */
+	ASSERT_EQ(0, tk_write(DRIVER "/bind", function));
+	ASSERT_EQ(0, tk_cq_open(&next));
+	check_dead(_metadata, &cq);
+	tk_cq_close(&cq);
+	munmap(mem.addr, SIZE);
+	ASSERT_EQ(0, tk_mem_new(&next, SIZE, &mem));
+	EXPECT_EQ(0, tk_put(&next, &next, mem.stadd, mem.stadd + 8, 8));
+	tk_mem_free(&next, &mem);
+	tk_cq_close(&next);
+}
+
+TEST_F_TIMEOUT(tofu, unbind_in_mid_transfer, TK_TIMEOUT_S)
+{
+	char function[64];
+	int i, status;
+	pid_t child;
+
+	find_function(function, sizeof(function));
+	ASSERT_NE(0, function[0]);
+	for (i = 0; i < 5; i++) {
+		child = fork();
+		if (!child)
+			put_for_ever();
+		while (tk_count("pinned_pages") < (int)(2 * SIZE / PAGE))
+			usleep(1000);
+		usleep(3000 * i);
+		EXPECT_EQ(0, tk_write(DRIVER "/unbind", function));
+		waitpid(child, &status, 0);
+		EXPECT_TRUE(WIFSIGNALED(status));
+		EXPECT_EQ(SIGBUS, WTERMSIG(status));
+		EXPECT_EQ(0, tk_write(DRIVER "/bind", function));
+		EXPECT_LE(0, tk_count("cqs"));
+	}
+}
+
+TEST_F_TIMEOUT(tofu, reset_of_the_function, TK_TIMEOUT_S)
+{
+	char function[64], path[128];
+	struct tk_cq cq, next;
+	struct tk_mem mem;
+
+	find_function(function, sizeof(function));
+	snprintf(path, sizeof(path), DRIVER "/%s/reset", function);
+	if (access(path, W_OK))
+		SKIP(return, "the PCI function cannot be reset alone");
+	ASSERT_EQ(0, tk_cq_open(&cq));
+	ASSERT_EQ(0, tk_mem_new(&cq, SIZE, &mem));
+	ASSERT_EQ(0, tk_write(path, "1"));
+	check_dead(_metadata, &cq);
+	munmap(mem.addr, SIZE);
+	ASSERT_EQ(0, tk_cq_open(&next));
+	ASSERT_EQ(0, tk_mem_new(&next, SIZE, &mem));
+	EXPECT_EQ(0, tk_put(&next, &next, mem.stadd, mem.stadd + 8, 8));
+	tk_mem_free(&next, &mem);
+	tk_cq_close(&next);
+	tk_cq_close(&cq);
+}
+
+/* ---- The module ---- */
+
+static const char *module_path(void)
+{
+	const char *path = getenv("TOFU_MODULE");
+
+	return path ? path : "/lib/modules/tofu.ko";
+}
+
+static int module_load(void)
+{
+	int fd = open(module_path(), O_RDONLY | O_CLOEXEC);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+static int module_unload(void)
+{
+	return syscall(SYS_delete_module, "tofu", O_NONBLOCK) ? -errno : 0;
+}
+
+TEST_F(tofu, the_module_stays_while_a_file_is_open)
+{
+	struct tk_cq cq;
+
+	ASSERT_EQ(0, tk_cq_open(&cq));
+	EXPECT_EQ(-EWOULDBLOCK, module_unload());
+	close(cq.dev);
+	cq.dev = -1;
+	EXPECT_EQ(-EWOULDBLOCK, module_unload());
+	close(cq.fd);
+	cq.fd = -1;
+	EXPECT_EQ(-EWOULDBLOCK, module_unload())
+		TH_LOG("the mappings hold it");
+	tk_cq_close(&cq);
+}
+
+TEST_F_TIMEOUT(tofu, unload_and_load, TK_TIMEOUT_S)
+{
+	struct tk_mem mem;
+	struct tk_cq cq;
+	int i;
+
+	if (access(module_path(), R_OK))
+		SKIP(return, "no %s (TOFU_MODULE)", module_path());
+	for (i = 0; i < 10; i++) {
+		ASSERT_EQ(0, module_unload());
+		EXPECT_EQ(-1, access(TK_DEVICE, F_OK));
+		ASSERT_EQ(0, module_load());
+		ASSERT_EQ(0, tk_cq_open(&cq));
+		ASSERT_EQ(0, tk_mem_new(&cq, SIZE, &mem));
+		EXPECT_EQ(0, tk_put(&cq, &cq, mem.stadd, mem.stadd + 8, 8));
+		tk_mem_free(&cq, &mem);
+		tk_cq_close(&cq);
+	}
+}
+
+TEST_HARNESS_MAIN
