@@ -15,13 +15,20 @@
 #include "job.h"
 #include "port.h"
 
+#define OUTPUT_READ (32 << 10)
+/* Reads that empty a full pipe, which holds 64 KiB. */
+#define LAST_READS 4
+
 /**
  * struct job - a running program
  * @pid: its first process, leader of its session; 0 marks a free slot
  * @id: the host's number
  * @in: its input, or the terminal; -1 when closed
  * @out: where its output is read (STDOUT, STDERR); -1 when closed
- * @pty: whether @in and @out[0] are one terminal
+ * @pty: whether @in and @out[0] are a terminal
+ * @kept: input that the program has not taken yet
+ * @kept_length: bytes of it
+ * @ending: whether @in is to be closed after that
  */
 struct job {
 	pid_t pid;
@@ -29,6 +36,9 @@ struct job {
 	int in;
 	int out[JOB_FDS];
 	int pty;
+	char *kept;
+	size_t kept_length;
+	int ending;
 };
 
 static struct job jobs[JOB_MAX];
@@ -156,7 +166,10 @@ static int spawn_pty(struct job *job, const struct command *command)
 		command_exec(command);
 	fcntl(master, F_SETFD, FD_CLOEXEC);
 	fcntl(master, F_SETFL, O_NONBLOCK);
-	*job = (struct job){ .pid = pid, .in = master, .out = { master, -1 }, .pty = 1 };
+	*job = (struct job){
+		.pid = pid, .in = master, .out = { fcntl(master, F_DUPFD_CLOEXEC, 0), -1 },
+		.pty = 1,
+	};
 	return 0;
 }
 
@@ -225,18 +238,56 @@ int job_start(uint16_t id, const void *request, size_t length)
 	return err;
 }
 
+static void input_close(struct job *job)
+{
+	close_fd(&job->in);
+	free(job->kept);
+	job->kept = NULL;
+	job->kept_length = 0;
+}
+
+/* Give the program what it takes now of the input kept for it. */
+static void input_push(struct job *job)
+{
+	ssize_t put = 0;
+
+	if (job->kept_length)
+		put = write(job->in, job->kept, job->kept_length);
+	if (put < 0 && errno != EAGAIN && errno != EINTR) {
+		input_close(job);
+		return;
+	}
+	if (put > 0) {
+		job->kept_length -= (size_t)put;
+		memmove(job->kept, job->kept + put, job->kept_length);
+	}
+	if (!job->kept_length && job->ending)
+		input_close(job);
+}
+
 void job_input(uint16_t id, const void *data, size_t length)
 {
 	struct job *job = job_find(id);
+	char *kept;
 
 	if (!job || job->in < 0)
 		return;
-	if (!length && job->pty)
+	if (!length) {
+		/* A terminal has no end but the key that says so. */
+		job->ending = !job->pty;
+		input_push(job);
 		return;
-	if (!length)
-		close_fd(&job->in);
-	else if (write(job->in, data, length) < 0 && errno == EPIPE)
-		close_fd(&job->in);
+	}
+	kept = job->kept_length + length > JOB_INPUT_MAX ?
+		       NULL : realloc(job->kept, job->kept_length + length);
+	if (!kept) {
+		input_close(job);
+		return;
+	}
+	memcpy(kept + job->kept_length, data, length);
+	job->kept = kept;
+	job->kept_length += length;
+	input_push(job);
 }
 
 void job_resize(uint16_t id, uint16_t rows, uint16_t columns)
@@ -244,7 +295,7 @@ void job_resize(uint16_t id, uint16_t rows, uint16_t columns)
 	struct winsize size = { .ws_row = rows, .ws_col = columns };
 	struct job *job = job_find(id);
 
-	if (job && job->pty)
+	if (job && job->pty && job->in >= 0)
 		ioctl(job->in, TIOCSWINSZ, &size);
 }
 
@@ -260,19 +311,26 @@ nfds_t job_poll_fill(struct pollfd *fds)
 {
 	nfds_t count = 0;
 
-	for (int i = 0; i < JOB_MAX; i++)
-		for (int stream = 0; jobs[i].pid && stream < JOB_FDS; stream++)
-			if (jobs[i].out[stream] >= 0)
+	for (int i = 0; i < JOB_MAX; i++) {
+		const struct job *job = &jobs[i];
+
+		if (!job->pid)
+			continue;
+		for (int stream = 0; stream < JOB_FDS; stream++)
+			if (job->out[stream] >= 0)
 				fds[count++] = (struct pollfd){
-					.fd = jobs[i].out[stream], .events = POLLIN,
+					.fd = job->out[stream], .events = POLLIN,
 				};
+		if (job->kept_length)
+			fds[count++] = (struct pollfd){ .fd = job->in, .events = POLLOUT };
+	}
 	return count;
 }
 
 /* Forward one buffer of output; returns whether there may be more. */
 static int job_forward(int port, struct job *job, int stream)
 {
-	static char buffer[32 << 10];
+	static char buffer[OUTPUT_READ];
 	ssize_t got = read(job->out[stream], buffer, sizeof(buffer));
 
 	if (got > 0) {
@@ -282,26 +340,28 @@ static int job_forward(int port, struct job *job, int stream)
 	}
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	/* The terminal is also the input: it is closed with the job. */
-	if (job->pty)
-		job->out[stream] = -1;
-	else
-		close_fd(&job->out[stream]);
+	close_fd(&job->out[stream]);
 	return 0;
+}
+
+static void job_handle(int port, struct job *job, const struct pollfd *ready)
+{
+	if (ready->events == POLLOUT) {
+		if (job->kept_length && job->in == ready->fd)
+			input_push(job);
+		return;
+	}
+	for (int stream = 0; stream < JOB_FDS; stream++)
+		if (job->out[stream] == ready->fd)
+			job_forward(port, job, stream);
 }
 
 void job_poll_handle(int port, const struct pollfd *fds, nfds_t count)
 {
-	for (nfds_t n = 0; n < count; n++) {
-		if (!fds[n].revents)
-			continue;
-		for (int i = 0; i < JOB_MAX * JOB_FDS; i++) {
-			struct job *job = &jobs[i / JOB_FDS];
-
-			if (job->pid && job->out[i % JOB_FDS] == fds[n].fd)
-				job_forward(port, job, i % JOB_FDS);
-		}
-	}
+	for (nfds_t n = 0; n < count; n++)
+		for (int i = 0; fds[n].revents && i < JOB_MAX; i++)
+			if (jobs[i].pid)
+				job_handle(port, &jobs[i], &fds[n]);
 }
 
 static void job_finish(int port, struct job *job, int wait_status)
@@ -310,15 +370,14 @@ static void job_finish(int port, struct job *job, int wait_status)
 
 	/*
 	 * What it wrote before it ended is in the pipes now.  A process that it
-	 * left behind may hold them open: that is not waited for.
+	 * left behind may hold them open and write on: that is not waited for.
 	 */
 	for (int stream = 0; stream < JOB_FDS; stream++)
-		while (job->out[stream] >= 0 && job_forward(port, job, stream))
-			;
+		for (int i = 0; i < LAST_READS && job->out[stream] >= 0; i++)
+			if (!job_forward(port, job, stream))
+				break;
 	port_send(port, TOFU_AGENT_EXIT, job->id, &status, sizeof(status));
-	if (job->pty)
-		job->out[0] = -1;
-	close_fd(&job->in);
+	input_close(job);
 	close_fd(&job->out[0]);
 	close_fd(&job->out[1]);
 	job->pid = 0;

@@ -10,6 +10,9 @@
 #define JOB_MAX 64
 /* Descriptors that one job adds to the poll set. */
 #define JOB_FDS 2
+/* Bytes of input kept for a job. */
+#define JOB_INPUT_MAX (4u << 20)
+#define JOB_POLL_MAX (JOB_MAX * (JOB_FDS + 1))
 
 /*
  * The programs that run for the host.  Each has a session of its own, so that
@@ -31,10 +34,10 @@ int job_start(uint16_t id, const void *request, size_t length);
  * job_input - pass bytes to a job's input
  * @id: the job; one that has ended is ignored
  * @data: the bytes
- * @length: how many; 0 closes the input
+ * @length: how many; 0 closes the input, once all of it has been taken
  *
- * Never waits: what the program does not take in time is dropped, as a
- * terminal does.
+ * Never waits: what the program does not take at once is kept for it. One that
+ * lets more than JOB_INPUT_MAX bytes come together loses its input.
  */
 void job_input(uint16_t id, const void *data, size_t length);
 
@@ -46,7 +49,7 @@ void job_signal(uint16_t id, int signo);
 
 /**
  * job_poll_fill - list the descriptors to wait for
- * @fds: room for JOB_MAX * JOB_FDS
+ * @fds: room for JOB_POLL_MAX
  *
  * Returns how many were written.
  */

@@ -181,7 +181,7 @@ static int child_signal_fd(void)
 
 static int serve(int port, int children)
 {
-	static struct pollfd fds[2 + JOB_MAX * JOB_FDS];
+	static struct pollfd fds[2 + JOB_POLL_MAX];
 	static _Alignas(8) uint8_t payload[TOFU_AGENT_PAYLOAD_MAX];
 	struct tofu_agent_frame frame;
 

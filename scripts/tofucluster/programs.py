@@ -154,6 +154,8 @@ def run(args):
     follow = Run(connection, nodes, output, deadline)
     connection.send({"op": "exec", "nodes": nodes, "argv": [program, *command[1:]],
                      "env": environment_of(args.env), "cwd": args.cwd})
+    # One input cannot be that of several programs: they find its end.
+    connection.send({"op": "stdin"})
     try:
         follow.follow()
         return follow.worst

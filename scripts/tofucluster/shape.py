@@ -3,7 +3,8 @@
 
 from .errors import ClusterError
 
-NODES_MAX = 256
+# That of qemu-device/fabric/fabric.h.
+NODES_MAX = 1024
 
 
 def parse(text):
