@@ -34,7 +34,7 @@ struct machine {
 	struct net *net;
 	struct cq *cq[3]; /* of nodes 0, 1 and 0 */
 	struct region *region[3];
-	struct cq *calm[2]; /* of nodes 2 and 3 */
+	struct cq *calm[2]; /* of nodes 2 and 3, and of another group */
 	struct region *calm_region[2];
 };
 
@@ -50,6 +50,9 @@ static void machine_create(struct machine *m, size_t inline_max)
 	}
 	for (unsigned int i = 0; i < 2; i++) {
 		m->calm[i] = cq_create(m->net, 2 + i, 0, i);
+		cq_disable(m->calm[i]);
+		cq_reg_set(m->calm[i], TOFU_CQ_GPID, 2000);
+		cq_enable(m->calm[i]);
 		m->calm_region[i] =
 			region_create(m->calm[i], 1, 9000, 0, 12, 0);
 	}
