@@ -171,10 +171,18 @@ static u64 tofu_mem_first(const struct tofu_mem *mem)
 	return mem->start >> PAGE_SHIFT;
 }
 
+/* Where the region's first small page lies in its first one of @shift. */
+static u64 tofu_mem_lead(const struct tofu_mem *mem, unsigned int shift)
+{
+	return (mem->start & PAGE_MASK) & (BIT_ULL(shift) - 1);
+}
+
 /*
  * The largest page size of which the region consists: as of the user's
  * addresses, so that huge pages come out whole. Wherever bus addresses are not
- * contiguous, a page must begin.
+ * contiguous, a page must begin. The first page may begin below the region,
+ * but not below bus address 0: user addresses have higher powers of two in
+ * them than bus addresses.
  */
 static unsigned int tofu_mem_shift(struct tofu_mem *mem)
 {
@@ -193,13 +201,10 @@ static unsigned int tofu_mem_shift(struct tofu_mem *mem)
 		next = addr + PAGE_SIZE;
 		page++;
 	}
+	while (tofu_mem_lead(mem, order + PAGE_SHIFT) >
+	       sg_dma_address(mem->sgt.sgl))
+		order--;
 	return order + PAGE_SHIFT;
-}
-
-/* Where the region's first small page lies in its first large one. */
-static u64 tofu_mem_lead(const struct tofu_mem *mem)
-{
-	return (mem->start & PAGE_MASK) & (BIT_ULL(mem->shift) - 1);
 }
 
 static void tofu_table_fill(struct tofu_mem *mem)
@@ -219,7 +224,8 @@ static void tofu_table_fill(struct tofu_mem *mem)
 		 */
 		if (i == 0)
 			mem->table[i++] = cpu_to_le64(addr -
-						      tofu_mem_lead(mem));
+						      tofu_mem_lead(mem,
+								    mem->shift));
 		else if (!(page & small))
 			mem->table[i++] = cpu_to_le64(addr);
 		page++;
@@ -265,7 +271,7 @@ static void tofu_mem_publish_locked(struct tofu_mem *mem)
 
 	block->table = cpu_to_le64(mem->table_dma);
 	block->npage = cpu_to_le64(mem->entries);
-	entry->mbva = cpu_to_le64(tofu_mem_lead(mem) +
+	entry->mbva = cpu_to_le64(tofu_mem_lead(mem, mem->shift) +
 				  (mem->start & ~PAGE_MASK) - before);
 	entry->length = cpu_to_le64(mem->length + before);
 	/* The device may look at any time: what enables an entry comes last. */
