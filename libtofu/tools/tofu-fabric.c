@@ -125,8 +125,8 @@ static int map_machine(const char *path, struct machine *machine)
 	if (fstat(fd, &st) ||
 	    pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
 	    header.magic != TOFU_SHM_MAGIC ||
-	    header.version != TOFU_SHM_VERSION ||
-	    !header.nodes || header.nodes > TOFU_FABRIC_NODES_MAX ||
+	    header.version != TOFU_SHM_VERSION || !header.nodes ||
+	    header.nodes > TOFU_FABRIC_NODES_MAX ||
 	    tofu_shape_unpack(header.shape, &machine->shape) ||
 	    (uint64_t)st.st_size < tofu_shm_size(header.nodes)) {
 		close(fd);
@@ -161,10 +161,11 @@ static uint64_t ring_fill(const struct machine *machine, uint32_t dst,
 			  uint32_t src, enum tofu_class class_)
 {
 	uint64_t index = tofu_shm_ring_index(machine->nodes, dst, src, class_);
-	const struct tofu_shm_ring *ring = (const void *)
-		(machine->base + tofu_shm_ring_offset(machine->nodes, index));
-	uint64_t head = ring->head_conn == ring->conn ? ring->head :
-							ring->start;
+	const struct tofu_shm_ring *ring =
+		(const void *)(machine->base +
+			       tofu_shm_ring_offset(machine->nodes, index));
+	uint64_t head =
+		ring->head_conn == ring->conn ? ring->head : ring->start;
 	uint64_t fill = ring->tail - head;
 
 	return fill <= TOFU_SHM_RING ? fill : 0;
@@ -172,8 +173,8 @@ static uint64_t ring_fill(const struct machine *machine, uint32_t dst,
 
 static struct report look(const struct machine *machine, uint32_t node)
 {
-	const struct tofu_shm_node *entry = (const void *)
-		(machine->base + tofu_shm_node_offset(node));
+	const struct tofu_shm_node *entry =
+		(const void *)(machine->base + tofu_shm_node_offset(node));
 	struct report report = {
 		.state = state_of(entry),
 		.gen = tofu_shm_gen(entry->life),
@@ -228,8 +229,8 @@ static void show_json(const struct machine *machine)
 static void show_table(const struct machine *machine)
 {
 	static const struct tofu_column columns[] = {
-		{ "node", 5 },	  { "state", -5 },  { "gen", 5 },
-		{ "pid", 8 },	  { "asleep", -6 }, { "memory", 6 },
+		{ "node", 5 },	   { "state", -5 },    { "gen", 5 },
+		{ "pid", 8 },	   { "asleep", -6 },   { "memory", 6 },
 		{ "requests", 9 }, { "responses", 9 },
 	};
 	struct tofu_table table = {

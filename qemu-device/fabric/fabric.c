@@ -18,8 +18,8 @@
 
 #include "fabric/process.h"
 
-__attribute__((format(printf, 3, 4))) static int
-fail(char **why, int err, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int fail(char **why, int err,
+						      const char *format, ...)
 {
 	va_list args;
 
@@ -65,8 +65,8 @@ static int check_header(struct tofu_fabric *fabric)
 	    header.version != TOFU_SHM_VERSION ||
 	    header.ring_size != TOFU_SHM_RING ||
 	    tofu_shape_unpack(header.shape, &fabric->shape) ||
-	    header.nodes != tofu_shape_nodes(&fabric->shape) ||
-	    !header.nodes || header.nodes > TOFU_FABRIC_NODES_MAX ||
+	    header.nodes != tofu_shape_nodes(&fabric->shape) || !header.nodes ||
+	    header.nodes > TOFU_FABRIC_NODES_MAX ||
 	    (uint64_t)st.st_size < tofu_shm_size(header.nodes))
 		return -EINVAL;
 	fabric->nodes = header.nodes;
@@ -86,7 +86,8 @@ static int open_file(struct tofu_fabric *fabric, const char *path, char **why)
 	if (check_header(fabric)) {
 		close(fabric->fd);
 		return fail(why, -EINVAL,
-			    "%s is not a fabric of this version; make one with 'tofu-fabric format'",
+			    "%s is not a fabric of this version; make one with "
+			    "'tofu-fabric format'",
 			    path);
 	}
 	fabric->base = mmap(NULL, fabric->size, PROT_READ | PROT_WRITE,
@@ -253,16 +254,16 @@ static int join(struct tofu_fabric *fabric, int node, char **why)
 		return fail(why, -EINVAL,
 			    "node %d is outside the machine of %u nodes", node,
 			    fabric->nodes);
-	err = node < 0 ? take_lowest(fabric) :
-			 take_entry(fabric, (uint32_t)node);
+	err = node < 0 ? take_lowest(fabric)
+		       : take_entry(fabric, (uint32_t)node);
 	if (err == -EBUSY && node < 0)
 		return fail(why, err, "all %u nodes of the machine are taken",
 			    fabric->nodes);
 	if (err == -EBUSY)
 		return fail(why, err,
-			    "node %d is process %d already; end it or choose another number",
-			    node,
-			    (int)tofu_fabric_entry(fabric, node)->pid);
+			    "node %d is process %d already; end it or choose "
+			    "another number",
+			    node, (int)tofu_fabric_entry(fabric, node)->pid);
 	if (err)
 		return fail(why, err, "cannot join as node %d: %s", node,
 			    strerror(-err));

@@ -21,7 +21,7 @@
 #define TOFU_SHM_VERSION 1
 #define TOFU_SHM_PAGE 4096
 #define TOFU_SHM_RING 65536 /* bytes of data of a ring */
-#define TOFU_SHM_ALIGN 64 /* of a record */
+#define TOFU_SHM_ALIGN 64   /* of a record */
 #define TOFU_FABRIC_RAM_MAX 32
 
 /**

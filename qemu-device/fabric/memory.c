@@ -254,8 +254,7 @@ const void *tofu_fabric_peer(struct tofu_fabric *fabric, uint32_t node,
 	struct tofu_peer_ram *ram = piece_of(fabric, node, addr);
 	uint64_t at;
 
-	if (!ram || ram->piece.fd < 0 ||
-	    !map_piece(&fabric->peers[node], ram))
+	if (!ram || ram->piece.fd < 0 || !map_piece(&fabric->peers[node], ram))
 		return NULL;
 	at = addr - ram->piece.addr;
 	if (*len > ram->piece.len - at)
@@ -298,9 +297,9 @@ static ssize_t read_some(struct tofu_fabric *fabric, uint32_t node,
 	data = ram ? tofu_fabric_peer(fabric, node, addr, &len) : NULL;
 	if (!data)
 		return peer->life && tofu_peer_usable(fabric, node) &&
-				       tofu_process_alive(peer->pidfd) ?
-			       -EFAULT :
-			       -EHOSTDOWN;
+				       tofu_process_alive(peer->pidfd)
+			       ? -EFAULT
+			       : -EHOSTDOWN;
 	memcpy(buf, data, len);
 	return (ssize_t)len;
 }

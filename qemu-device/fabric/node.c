@@ -70,8 +70,8 @@ static int for_chunks(struct tofu_node *node, uint64_t addr, size_t len,
 
 	while (done < len) {
 		size_t part = len - done;
-		void *at = node->ops->map(node->home, addr + done, &part,
-					  write);
+		void *at =
+			node->ops->map(node->home, addr + done, &part, write);
 		int err;
 
 		if (!at || !part)
@@ -166,40 +166,40 @@ static int host_store64(void *host, uint64_t addr, uint64_t value)
 }
 
 /* Whether @op is known; if so it is done, and @old the value before. */
-#define DEFINE_ARMW(name, type)                                                \
-	static bool name(type *word, enum tofu_armw_op op, type operand,      \
-			 type compare, uint64_t *old)                          \
-	{                                                                      \
-		switch (op) {                                                  \
-		case TOFU_ARMW_CSWAP:                                          \
-			__atomic_compare_exchange_n(word, &compare, operand,   \
-						    false, __ATOMIC_SEQ_CST,   \
-						    __ATOMIC_SEQ_CST);         \
-			*old = compare;                                        \
-			return true;                                           \
-		case TOFU_ARMW_SWAP:                                           \
-			*old = __atomic_exchange_n(word, operand,              \
-						   __ATOMIC_SEQ_CST);          \
-			return true;                                           \
-		case TOFU_ARMW_ADD:                                            \
-			*old = __atomic_fetch_add(word, operand,               \
-						  __ATOMIC_SEQ_CST);           \
-			return true;                                           \
-		case TOFU_ARMW_XOR:                                            \
-			*old = __atomic_fetch_xor(word, operand,               \
-						  __ATOMIC_SEQ_CST);           \
-			return true;                                           \
-		case TOFU_ARMW_AND:                                            \
-			*old = __atomic_fetch_and(word, operand,               \
-						  __ATOMIC_SEQ_CST);           \
-			return true;                                           \
-		case TOFU_ARMW_OR:                                             \
-			*old = __atomic_fetch_or(word, operand,                \
-						 __ATOMIC_SEQ_CST);            \
-			return true;                                           \
-		default:                                                       \
-			return false;                                          \
-		}                                                              \
+#define DEFINE_ARMW(name, type)                                              \
+	static bool name(type *word, enum tofu_armw_op op, type operand,     \
+			 type compare, uint64_t *old)                        \
+	{                                                                    \
+		switch (op) {                                                \
+		case TOFU_ARMW_CSWAP:                                        \
+			__atomic_compare_exchange_n(word, &compare, operand, \
+						    false, __ATOMIC_SEQ_CST, \
+						    __ATOMIC_SEQ_CST);       \
+			*old = compare;                                      \
+			return true;                                         \
+		case TOFU_ARMW_SWAP:                                         \
+			*old = __atomic_exchange_n(word, operand,            \
+						   __ATOMIC_SEQ_CST);        \
+			return true;                                         \
+		case TOFU_ARMW_ADD:                                          \
+			*old = __atomic_fetch_add(word, operand,             \
+						  __ATOMIC_SEQ_CST);         \
+			return true;                                         \
+		case TOFU_ARMW_XOR:                                          \
+			*old = __atomic_fetch_xor(word, operand,             \
+						  __ATOMIC_SEQ_CST);         \
+			return true;                                         \
+		case TOFU_ARMW_AND:                                          \
+			*old = __atomic_fetch_and(word, operand,             \
+						  __ATOMIC_SEQ_CST);         \
+			return true;                                         \
+		case TOFU_ARMW_OR:                                           \
+			*old = __atomic_fetch_or(word, operand,              \
+						 __ATOMIC_SEQ_CST);          \
+			return true;                                         \
+		default:                                                     \
+			return false;                                        \
+		}                                                            \
 	}
 
 DEFINE_ARMW(armw32, uint32_t)
@@ -217,10 +217,10 @@ static int host_armw(void *host, uint64_t addr, unsigned int size,
 	word = map_word(host, addr, size);
 	if (!word)
 		return -EFAULT;
-	known = size == sizeof(uint32_t) ?
-			armw32(word, op, (uint32_t)operand, (uint32_t)compare,
-			       old) :
-			armw64(word, op, operand, compare, old);
+	known = size == sizeof(uint32_t)
+			? armw32(word, op, (uint32_t)operand, (uint32_t)compare,
+				 old)
+			: armw64(word, op, operand, compare, old);
 	if (!known)
 		return -EINVAL;
 	written(host, addr, size);
@@ -254,8 +254,8 @@ static int pull_chunk_ordered(struct tofu_node *node, void *at, size_t len,
 
 	while (len) {
 		size_t part = len;
-		const void *from = tofu_fabric_peer(node->fabric, pull->node,
-						    src, &part);
+		const void *from =
+			tofu_fabric_peer(node->fabric, pull->node, src, &part);
 		int err;
 
 		if (!from) {
@@ -316,7 +316,8 @@ static int pull_peer(struct tofu_node *node, struct pull *pull, uint64_t dst,
 	if (err != -EPERM)
 		return err;
 	misuse(node,
-	       "the system forbids to read the memory of node %u: see kernel.yama.ptrace_scope",
+	       "the system forbids to read the memory of node %u: see "
+	       "kernel.yama.ptrace_scope",
 	       pull->node);
 	return -EHOSTDOWN;
 }
@@ -466,8 +467,8 @@ err_fabric:
 	tofu_fabric_detach(new->fabric);
 	free(new);
 err_why:
-	if (why && asprintf(why, "cannot make a controller: %s",
-			    strerror(-err)) < 0)
+	if (why &&
+	    asprintf(why, "cannot make a controller: %s", strerror(-err)) < 0)
 		*why = NULL;
 	return err;
 err_free:
@@ -551,7 +552,8 @@ static bool try_progress(struct tofu_node *node)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		if (pthread_mutex_trylock(&node->lock))
 			return false;
-		/* Exchanged, to see what came before the kick it was set for. */
+		/* Exchanged, to see what came before the kick it was set for.
+		 */
 		(void)__atomic_exchange_n(&node->again, false,
 					  __ATOMIC_SEQ_CST);
 	}
@@ -581,8 +583,8 @@ bool tofu_node_kick(struct tofu_node *node, bool poll)
 /* Whether a poll has kicked since the node's thread last went to sleep. */
 static bool assisted(struct tofu_node *node)
 {
-	unsigned int assists = __atomic_load_n(&node->assists,
-					       __ATOMIC_RELAXED);
+	unsigned int assists =
+		__atomic_load_n(&node->assists, __ATOMIC_RELAXED);
 	bool seen = node->assist && assists != node->assists_seen;
 
 	node->assists_seen = assists;

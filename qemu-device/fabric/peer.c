@@ -50,8 +50,8 @@ static int watch_process(struct tofu_fabric *fabric, uint32_t node, int pidfd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = node };
 
-	return epoll_ctl(fabric->epoll, EPOLL_CTL_ADD, pidfd, &event) ? -errno :
-									0;
+	return epoll_ctl(fabric->epoll, EPOLL_CTL_ADD, pidfd, &event) ? -errno
+								      : 0;
 }
 
 /* The process of @id, opened and watched. */

@@ -50,8 +50,8 @@ static void connect_tx(struct tofu_fabric *fabric, uint32_t node,
 {
 	struct tofu_peer *peer = &fabric->peers[node];
 	struct tofu_tx *tx = &peer->tx[class_];
-	uint64_t index = tofu_shm_ring_index(fabric->nodes, node, fabric->self,
-					     class_);
+	uint64_t index =
+		tofu_shm_ring_index(fabric->nodes, node, fabric->self, class_);
 
 	tx->ring = ring_lines(fabric, index);
 	tx->data = ring_data(fabric, index);
@@ -75,8 +75,8 @@ static void connect_rx(struct tofu_fabric *fabric, uint32_t node,
 {
 	struct tofu_peer *peer = &fabric->peers[node];
 	struct tofu_rx *rx = &peer->rx[class_];
-	uint64_t index = tofu_shm_ring_index(fabric->nodes, fabric->self, node,
-					     class_);
+	uint64_t index =
+		tofu_shm_ring_index(fabric->nodes, fabric->self, node, class_);
 
 	rx->ring = ring_lines(fabric, index);
 	rx->data = ring_data(fabric, index);
@@ -197,17 +197,19 @@ struct tofu_packet *tofu_fabric_tx_begin(struct tofu_fabric *fabric,
 	fabric->open_class = class_;
 	fabric->open_payload = (uint32_t)payload;
 	fabric->open_pad = pad_before(tx, bytes);
-	fabric->open = (struct tofu_shm_record *)
-		(tx->data +
-		 ((tx->tail + fabric->open_pad) & (TOFU_SHM_RING - 1)));
+	fabric->open =
+		(struct tofu_shm_record *)(tx->data +
+					   ((tx->tail + fabric->open_pad) &
+					    (TOFU_SHM_RING - 1)));
 	memset(&fabric->open->packet, 0, sizeof(fabric->open->packet));
 	return &fabric->open->packet;
 }
 
 static void write_pad(struct tofu_tx *tx, uint32_t bytes)
 {
-	struct tofu_shm_record *record = (struct tofu_shm_record *)
-		(tx->data + (tx->tail & (TOFU_SHM_RING - 1)));
+	struct tofu_shm_record *record =
+		(struct tofu_shm_record *)(tx->data +
+					   (tx->tail & (TOFU_SHM_RING - 1)));
 
 	/* No more than this: a pad can be shorter than a record. */
 	record->bytes = bytes;
@@ -345,8 +347,8 @@ static void copy_once(void *private, const void *shared, size_t len)
 static bool packet_valid(const struct tofu_packet *pkt, uint32_t node,
 			 enum tofu_class class_, uint32_t bytes)
 {
-	enum tofu_class of_type = pkt->type >= TOFU_PKT_DONE ? TOFU_RESPONSE :
-							       TOFU_REQUEST;
+	enum tofu_class of_type =
+		pkt->type >= TOFU_PKT_DONE ? TOFU_RESPONSE : TOFU_REQUEST;
 
 	return pkt->src == node && pkt->payload <= TOFU_PKT_INLINE_MAX &&
 	       TOFU_SHM_RECORD(pkt->payload) == bytes && of_type == class_;
@@ -385,7 +387,8 @@ static enum taken take_record(const struct look *look, uint32_t node,
 	}
 	if (result == TAKEN) {
 		rx->head += record.bytes;
-		/* Nothing of the record, or that it refers to, is read later. */
+		/* Nothing of the record, or that it refers to, is read later.
+		 */
 		tofu_store_release(&rx->ring->head, rx->head);
 	}
 	return result;
@@ -486,8 +489,7 @@ static bool drop_peers(const struct look *look)
 
 static bool peers_changed(struct tofu_fabric *fabric)
 {
-	uint64_t epoch =
-		tofu_load_acquire(&tofu_fabric_header(fabric)->epoch);
+	uint64_t epoch = tofu_load_acquire(&tofu_fabric_header(fabric)->epoch);
 	bool changed;
 
 	if (!(++fabric->polls % POLLS_A_WATCH))

@@ -57,16 +57,16 @@ static struct tofu_shm_ring *ring(uint8_t *base, uint32_t dst, uint32_t src,
 {
 	return (void *)(base +
 			tofu_shm_ring_offset(
-				NODES, tofu_shm_ring_index(NODES, dst, src,
-							   class_)));
+				NODES,
+				tofu_shm_ring_index(NODES, dst, src, class_)));
 }
 
 static uint8_t *data(uint8_t *base, uint32_t dst, uint32_t src,
 		     enum tofu_class class_)
 {
-	return base + tofu_shm_data_offset(
-			      NODES,
-			      tofu_shm_ring_index(NODES, dst, src, class_));
+	return base +
+	       tofu_shm_data_offset(
+		       NODES, tofu_shm_ring_index(NODES, dst, src, class_));
 }
 
 /* The record that the enemy has just sent to the victim. */
@@ -119,8 +119,8 @@ static struct tofu_shm_record *sent(uint8_t *base)
 
 static const int64_t moves[] = {
 	TOFU_SHM_RING + TOFU_SHM_ALIGN, /* far ahead */
-	-TOFU_SHM_ALIGN, /* backwards */
-	8, /* unaligned */
+	-TOFU_SHM_ALIGN,		/* backwards */
+	8,				/* unaligned */
 	INT64_MIN,
 };
 
@@ -146,8 +146,8 @@ TEST_F(hostile, tails_are_not_believed)
 
 TEST_F(hostile, heads_are_not_believed)
 {
-	struct tofu_shm_ring *lines = ring(self->base, ENEMY, VICTIM,
-					   TOFU_REQUEST);
+	struct tofu_shm_ring *lines =
+		ring(self->base, ENEMY, VICTIM, TOFU_REQUEST);
 	int err;
 
 	EXPECT_MET();
@@ -292,10 +292,14 @@ TEST_F(hostile, tables_of_memory_are_not_believed)
 		{ .addr = 1, .len = UINT64_MAX, .fd = file },
 		{ .addr = 0, .len = 8192, .fd = file },
 		{ .addr = 0, .len = UINT64_MAX, .fd = file },
-		{ .addr = 0, .len = 4096, .offset = UINT64_MAX - 4095,
+		{ .addr = 0,
+		  .len = 4096,
+		  .offset = UINT64_MAX - 4095,
 		  .fd = file },
 		{ .addr = 0, .len = 4096, .offset = 1, .fd = file },
-		{ .addr = 0, .len = 1ULL << 62, .offset = 1ULL << 62,
+		{ .addr = 0,
+		  .len = 1ULL << 62,
+		  .offset = 1ULL << 62,
 		  .fd = file },
 		{ .addr = 0, .len = 4096, .fd = null },
 		{ .addr = 0, .len = 4096, .fd = 12345 },
@@ -310,8 +314,8 @@ TEST_F(hostile, tables_of_memory_are_not_believed)
 		node->ram[0] = bad[i];
 		node->ram_count = 1;
 		node->ram_seq += 2;
-		EXPECT_EQ(-EFAULT, tofu_fabric_read(self->victim, ENEMY, 1,
-						    &byte, 1));
+		EXPECT_EQ(-EFAULT,
+			  tofu_fabric_read(self->victim, ENEMY, 1, &byte, 1));
 		EXPECT_EQ(-EFAULT, tofu_fabric_read(self->victim, ENEMY,
 						    UINT64_MAX, &byte, 1));
 	}
@@ -364,8 +368,8 @@ static void scribble(uint8_t *base, uint64_t *state)
 					     8 * (random64(state) % 64)) %
 						    TOFU_SHM_RING);
 	}
-	*word = random64(state) & 1 ? random64(state) :
-				      *word + random64(state) % 256 - 128;
+	*word = random64(state) & 1 ? random64(state)
+				    : *word + random64(state) % 256 - 128;
 }
 
 TEST_F_TIMEOUT(hostile, nothing_that_is_written_does_harm, 120)
@@ -395,8 +399,8 @@ TEST_F_TIMEOUT(hostile, nothing_that_is_written_does_harm, 120)
 		self->enemy = attach(self->path, ENEMY);
 		ASSERT_NE(NULL, self->enemy);
 		self->sink.count = 0;
-		ASSERT_TRUE(send_wait(self->friend, VICTIM, TOFU_REQUEST,
-				      round));
+		ASSERT_TRUE(
+			send_wait(self->friend, VICTIM, TOFU_REQUEST, round));
 		sink_poll(self->victim, &self->sink);
 		for (unsigned int i = 0; i < self->sink.count; i++)
 			heard += self->sink.seen[i].src == FRIEND;

@@ -94,8 +94,8 @@ TEST_F(pair, what_is_not_there_cannot_be_published)
 	for (size_t i = 0; i <= TOFU_FABRIC_RAM_MAX; i++)
 		many[i] = (struct tofu_ram){ i * 4096, 4096, fd, i * 4096 };
 	EXPECT_EQ(0, tofu_fabric_publish(self->b, many, TOFU_FABRIC_RAM_MAX));
-	EXPECT_EQ(-E2BIG, tofu_fabric_publish(self->b, many,
-					      TOFU_FABRIC_RAM_MAX + 1));
+	EXPECT_EQ(-E2BIG,
+		  tofu_fabric_publish(self->b, many, TOFU_FABRIC_RAM_MAX + 1));
 	/* A refused table leaves the one before. */
 	EXPECT_EQ(0, tofu_fabric_read(self->a, 1, 31 * 4096, &byte, 1));
 	close(fd);
@@ -133,19 +133,19 @@ TEST_F(pair, large_memories_with_a_hole_are_read_everywhere)
 		EXPECT_TRUE(marked(at, low - 8));
 		EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, low - 4, &bytes,
 						    sizeof(bytes)));
-		EXPECT_EQ(NULL, tofu_fabric_peer(self->a, 1, 4 * GIB - 1,
-						 &len));
+		EXPECT_EQ(NULL,
+			  tofu_fabric_peer(self->a, 1, 4 * GIB - 1, &len));
 		if (low < sizes[i]) {
-			ASSERT_EQ(0, tofu_fabric_read(
-					     self->a, 1,
-					     4 * GIB + sizes[i] - low - 8,
-					     &bytes, sizeof(bytes)));
+			ASSERT_EQ(0,
+				  tofu_fabric_read(self->a, 1,
+						   4 * GIB + sizes[i] - low - 8,
+						   &bytes, sizeof(bytes)));
 			EXPECT_TRUE(marked(&bytes, sizes[i] - 8));
 		}
 		len = 1;
-		EXPECT_EQ(NULL, tofu_fabric_peer(self->a, 1,
-						 4 * GIB + sizes[i] - low,
-						 &len));
+		EXPECT_EQ(NULL,
+			  tofu_fabric_peer(self->a, 1, 4 * GIB + sizes[i] - low,
+					   &len));
 		close(fd);
 	}
 }
@@ -168,8 +168,8 @@ TEST_F(pair, pieces_that_meet_are_read_across)
 	EXPECT_EQ('a', buf[4095]);
 	EXPECT_EQ('b', buf[4096]);
 	EXPECT_EQ('b', buf[8191]);
-	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, 0x12346, buf,
-					    sizeof(buf)));
+	EXPECT_EQ(-EFAULT,
+		  tofu_fabric_read(self->a, 1, 0x12346, buf, sizeof(buf)));
 	close(fd);
 }
 
@@ -207,8 +207,8 @@ TEST_F(pair, a_new_table_replaces_the_old)
 	ASSERT_EQ(0, tofu_fabric_read(self->a, 1, 0, &word, sizeof(word)));
 	EXPECT_TRUE(marked(&word, 4096));
 	ASSERT_EQ(0, tofu_fabric_publish(self->b, NULL, 0));
-	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, 0, &word,
-					    sizeof(word)));
+	EXPECT_EQ(-EFAULT,
+		  tofu_fabric_read(self->a, 1, 0, &word, sizeof(word)));
 	close(one);
 	close(two);
 }
@@ -341,7 +341,9 @@ static void process_node(const char *path)
 		mem[i] = (uint8_t)(i * 13 >> 4);
 	munmap(mem + PROCESS_BYTES - 4096, 4096);
 	_exit(tofu_fabric_publish(c, &ram, 1) ||
-	      send_one(c, 0, TOFU_REQUEST, (uintptr_t)mem) ? 1 : pause());
+			      send_one(c, 0, TOFU_REQUEST, (uintptr_t)mem)
+		      ? 1
+		      : pause());
 }
 
 TEST_F(pair, a_process_is_read_by_address)
@@ -362,10 +364,10 @@ TEST_F(pair, a_process_is_read_by_address)
 		ASSERT_EQ((uint8_t)((i + 3) * 13 >> 4), buf[i]);
 	EXPECT_EQ(NULL, tofu_fabric_peer(self->a, 2, addr, &len));
 	/* Into the page that is gone, out of the piece, below it. */
-	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 2, addr, buf,
-					    PROCESS_BYTES));
-	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 2, addr + PROCESS_BYTES,
-					    buf, 1));
+	EXPECT_EQ(-EFAULT,
+		  tofu_fabric_read(self->a, 2, addr, buf, PROCESS_BYTES));
+	EXPECT_EQ(-EFAULT,
+		  tofu_fabric_read(self->a, 2, addr + PROCESS_BYTES, buf, 1));
 	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 2, addr - 1, buf, 1));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);

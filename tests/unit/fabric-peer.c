@@ -122,7 +122,8 @@ TEST(a_header_that_lies_is_refused)
 			header.shape = UINT64_MAX;
 			break;
 		case 5: {
-			/* Consistent, but for more nodes than the file holds. */
+			/* Consistent, but for more nodes than the file holds.
+			 */
 			struct tofu_shape shape = { { 2, 2, 1, 1, 1, 1 } };
 
 			header.shape = tofu_shape_pack(&shape);
@@ -166,10 +167,10 @@ TEST(the_largest_machine_works_at_its_corners)
 	last = attach(path, TOFU_FABRIC_NODES_MAX - 1);
 	ASSERT_NE(NULL, first);
 	ASSERT_NE(NULL, last);
-	ASSERT_EQ(0, send_one(first, TOFU_FABRIC_NODES_MAX - 1, TOFU_RESPONSE,
-			      1));
-	ASSERT_EQ(0, send_one(last, TOFU_FABRIC_NODES_MAX - 1, TOFU_RESPONSE,
-			      2));
+	ASSERT_EQ(0,
+		  send_one(first, TOFU_FABRIC_NODES_MAX - 1, TOFU_RESPONSE, 1));
+	ASSERT_EQ(0,
+		  send_one(last, TOFU_FABRIC_NODES_MAX - 1, TOFU_RESPONSE, 2));
 	ASSERT_TRUE(sink_wait(last, sink, 2));
 	EXPECT_EQ(TOFU_FABRIC_NODES_MAX - 1, sink->seen[1].src);
 	tofu_fabric_detach(first);
@@ -431,8 +432,8 @@ static void produce(const char *path, int node)
 
 		memset(payload, (int)tid, len);
 		do {
-			err = send_flags(b, 0, tid % 2 ? TOFU_REQUEST :
-							 TOFU_RESPONSE,
+			err = send_flags(b, 0,
+					 tid % 2 ? TOFU_REQUEST : TOFU_RESPONSE,
 					 tid, payload, len, 0);
 		} while (err == -EAGAIN);
 	}
@@ -473,8 +474,9 @@ static void count_down(void *ctx, uint32_t node)
 TEST_F_TIMEOUT(machine, a_producer_killed_anywhere_leaves_whole_packets, 60)
 {
 	const struct tofu_fabric_handler handler = { check_whole, count_down };
-	struct whole whole = { .next = { [TOFU_RESPONSE] = 0,
-					 [TOFU_REQUEST] = 1 } };
+	struct whole whole = {
+		.next = { [TOFU_RESPONSE] = 0, [TOFU_REQUEST] = 1 }
+	};
 
 	for (unsigned int round = 1; round <= 100; round++) {
 		int64_t end = now_ms() + LIMIT_MS;

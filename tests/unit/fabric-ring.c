@@ -167,8 +167,8 @@ TEST_F(pair, what_is_begun_and_not_committed_is_not_there)
 {
 	int err;
 
-	ASSERT_NE(NULL, tofu_fabric_tx_begin(self->a, 1, TOFU_REQUEST, 100,
-					     &err));
+	ASSERT_NE(NULL,
+		  tofu_fabric_tx_begin(self->a, 1, TOFU_REQUEST, 100, &err));
 	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 7));
 	/* A commit without a begin has nothing to commit. */
 	tofu_fabric_tx_commit(self->a);

@@ -79,8 +79,8 @@ static UNUSED int end_child(pid_t pid)
 
 	if (waitpid(pid, &status, 0) != pid)
 		return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) :
-				   1000 + WTERMSIG(status);
+	return WIFEXITED(status) ? WEXITSTATUS(status)
+				 : 1000 + WTERMSIG(status);
 }
 
 static UNUSED void kill_child(pid_t pid)

@@ -86,8 +86,8 @@ static void home_tables(struct home *home)
 	uint64_t *table = (void *)(home->ram + HOME_TABLE);
 
 	table[0] = home->base + HOME_DATA;
-	mbt[0].ctrl = TOFU_SET(TOFU_MB_ENABLE, 1) |
-		      TOFU_SET(TOFU_MB_PAGE_SHIFT, 26);
+	mbt[0].ctrl =
+		TOFU_SET(TOFU_MB_ENABLE, 1) | TOFU_SET(TOFU_MB_PAGE_SHIFT, 26);
 	mbt[0].table = home->base + HOME_TABLE;
 	mbt[0].npage = 1;
 	stt[HOME_STAG].ctrl = TOFU_SET(TOFU_STEERING_ENABLE, 1);
@@ -220,8 +220,7 @@ static UNUSED int home_tcq(struct home *home)
 	uint64_t entry = __atomic_load_n(
 		&tcq[home->tcq_read % TOFU_RING_ENTRIES(0)], __ATOMIC_ACQUIRE);
 
-	if (TOFU_GET(entry, TOFU_TCQ_FLIP) !=
-	    tofu_ring_flip(home->tcq_read, 0))
+	if (TOFU_GET(entry, TOFU_TCQ_FLIP) != tofu_ring_flip(home->tcq_read, 0))
 		return -1;
 	__atomic_store_n(&home->page->tcq_read, ++home->tcq_read,
 			 __ATOMIC_RELAXED);
