@@ -26,7 +26,8 @@ struct tofu_context tofu_context = {
 static void context_forked(void)
 {
 	tofu_context.forked = true;
-	memset(tofu_context.handle, 0, sizeof(tofu_context.handle));
+	for (unsigned int i = 0; i < TOFU_HANDLES; i++)
+		tofu_context.handle[i].hdl = 0;
 }
 
 static unsigned int ring_code(const char *name, unsigned int code)

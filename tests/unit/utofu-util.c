@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "utofu-util.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "fabric/fabric.h"
+
+static bool late(time_t since)
+{
+	sched_yield();
+	return time(NULL) - since > WAIT_SECONDS;
+}
+
+int tofu_wait_tcq(utofu_vcq_hdl_t vcq, void **cbdata)
+{
+	time_t since = time(NULL);
+	int code;
+
+	do {
+		code = utofu_poll_tcq(vcq, 0, cbdata);
+	} while (code == UTOFU_ERR_NOT_FOUND && !late(since));
+	return code;
+}
+
+int tofu_wait_mrq(utofu_vcq_hdl_t vcq, struct utofu_mrq_notice *notice)
+{
+	time_t since = time(NULL);
+	int code;
+
+	do {
+		code = utofu_poll_mrq(vcq, 0, notice);
+	} while (code == UTOFU_ERR_NOT_FOUND && !late(since));
+	return code;
+}
+
+int tofu_wait_word(const uint64_t *word, uint64_t value)
+{
+	time_t since = time(NULL);
+
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+		if (late(since))
+			return -1;
+	return 0;
+}
+
+void tofu_nodes_meet(struct tofu_nodes *nodes)
+{
+	time_t since = time(NULL);
+	unsigned int all;
+
+	all = __atomic_fetch_add(&nodes->arrived, 1, __ATOMIC_SEQ_CST);
+	all = (all / nodes->count + 1) * nodes->count;
+	while (__atomic_load_n(&nodes->arrived, __ATOMIC_SEQ_CST) < all)
+		CHECK(!late(since));
+}
+
+static void node_start(int fabric, unsigned int node)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "/proc/self/fd/%d", fabric);
+	setenv("TOFU_FABRIC", text, 1);
+	snprintf(text, sizeof(text), "%u", node);
+	setenv("TOFU_NODE", text, 1);
+}
+
+int tofu_nodes_run(unsigned int count,
+		   void (*main)(struct tofu_nodes *nodes, unsigned int node),
+		   int killed)
+{
+	struct tofu_shape shape = { { (uint16_t)count, 1, 1, 1, 1, 1 } };
+	struct tofu_nodes *nodes;
+	pid_t pid[NODES_MAX];
+	int fabric, failed = 0;
+
+	nodes = mmap(NULL, sizeof(*nodes), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	fabric = memfd_create("fabric", MFD_ALLOW_SEALING);
+	if (nodes == MAP_FAILED || fabric < 0 ||
+	    tofu_fabric_format(fabric, &shape))
+		return (int)count;
+	nodes->count = count;
+	for (unsigned int i = 0; i < count; i++) {
+		pid[i] = fork();
+		if (pid[i])
+			continue;
+		alarm(2 * WAIT_SECONDS);
+		node_start(fabric, i);
+		main(nodes, i);
+		_exit(0);
+	}
+	for (unsigned int i = 0; i < count; i++) {
+		int status = -1;
+
+		waitpid(pid[i], &status, 0);
+		if ((int)i == killed)
+			failed += !WIFSIGNALED(status) ||
+				  WTERMSIG(status) != SIGKILL;
+		else
+			failed += !WIFEXITED(status) || WEXITSTATUS(status);
+	}
+	munmap(nodes, sizeof(*nodes));
+	close(fabric);
+	return failed;
+}
