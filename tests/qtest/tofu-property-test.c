@@ -63,6 +63,52 @@ static void test_wrong(const void *data)
 		g_assert_nonnull(strstr(err, wrong->says[i]));
 }
 
+static void test_no_such_node(void)
+{
+	g_autofree char *fabric = tofu_fabric_make("2");
+	g_autofree char *props = g_strdup_printf(",fabric=%s,node=2", fabric);
+	g_autofree char *args = tofu_vm_args("64M", props);
+	g_autofree char *err = refusal(args);
+
+	g_assert_nonnull(strstr(err, "'node' = 2"));
+	g_assert_nonnull(strstr(err, fabric));
+}
+
+static void test_node_is_taken(void)
+{
+	g_autofree char *fabric = tofu_fabric_make("2");
+	g_autofree char *props = g_strdup_printf(",fabric=%s,node=1", fabric);
+	g_autofree char *args = tofu_vm_args("64M", props);
+	struct tofu_vm *vm = tofu_vm_start("64M", props);
+	g_autofree char *err = refusal(args);
+
+	g_assert_nonnull(strstr(err, "'node' = 1"));
+	tofu_vm_stop(vm);
+}
+
+/* Memory that other nodes cannot read is of no use where there are any. */
+static void test_private_memory(void)
+{
+	static const char *const private[] = {
+		"-m 64M",
+		"-m 64M -machine memory-backend=mem0 "
+		"-object memory-backend-memfd,id=mem0,size=64M,share=off",
+	};
+	g_autofree char *fabric = tofu_fabric_make("2");
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(private); i++) {
+		g_autofree char *args = g_strdup_printf(
+			"-nodefaults -machine pc -bios %s %s "
+			"-device tofu-pci,fabric=%s", tofu_vm_firmware(), private[i], fabric);
+		g_autofree char *err = refusal(args);
+
+		g_assert_nonnull(strstr(err, "memory-backend-memfd"));
+		g_assert_nonnull(strstr(err, "share=on"));
+		g_assert_nonnull(strstr(err, "memory-backend=mem0"));
+	}
+}
+
 static void test_help(void)
 {
 	g_autofree char *line = g_strdup_printf(
@@ -91,6 +137,9 @@ int main(int argc, char **argv)
 
 		qtest_add_data_func(path, &wrongs[i], test_wrong);
 	}
+	qtest_add_func("tofu/property/no-such-node", test_no_such_node);
+	qtest_add_func("tofu/property/node-is-taken", test_node_is_taken);
+	qtest_add_func("tofu/property/private-memory", test_private_memory);
 	qtest_add_func("tofu/property/help", test_help);
 	return g_test_run();
 }

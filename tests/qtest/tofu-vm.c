@@ -6,6 +6,7 @@
 #include "qemu/bswap.h"
 #include "hw/pci/pci_regs.h"
 #include "../libqos/pci-pc.h"
+#include "fabric/fabric.h"
 #include "tofu-vm.h"
 
 #define PAGE 4096ULL
@@ -20,8 +21,7 @@ static void firmware_remove(void)
 	unlink(firmware_path);
 }
 
-/* The machine wants a firmware to be there; nobody executes it. */
-static const char *firmware(void)
+const char *tofu_vm_firmware(void)
 {
 	int fd;
 
@@ -42,7 +42,18 @@ char *tofu_vm_args(const char *memory, const char *props)
 		"-global apic-common.vapic=off -bios %s "
 		"-m %s -object memory-backend-memfd,id=mem0,size=%s,share=on "
 		"-device tofu-pci,id=tofu0,addr=%d%s",
-		firmware(), memory, memory, TOFU_SLOT, props);
+		tofu_vm_firmware(), memory, memory, TOFU_SLOT, props);
+}
+
+char *tofu_fabric_make(const char *text)
+{
+	struct tofu_shape shape;
+	int fd = memfd_create("tofu-fabric", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	g_assert_cmpint(fd, >=, 0);
+	g_assert_cmpint(tofu_shape_parse(text, &shape), ==, 0);
+	g_assert_cmpint(tofu_fabric_format(fd, &shape), ==, 0);
+	return g_strdup_printf("/proc/%d/fd/%d", getpid(), fd);
 }
 
 struct tofu_vm *tofu_vm_start(const char *memory, const char *props)
@@ -66,18 +77,24 @@ static void vm_free(struct tofu_vm *vm)
 {
 	g_free(vm->dev);
 	qpci_free_pc(vm->bus);
-	qtest_quit(vm->qts);
 	g_free(vm);
 }
 
 void tofu_vm_stop(struct tofu_vm *vm)
 {
+	qtest_quit(vm->qts);
 	vm_free(vm);
 }
 
-void tofu_vm_kill(struct tofu_vm *vm)
+void tofu_vm_kill(struct tofu_vm *vm, pid_t pid)
 {
-	qtest_kill_qemu(vm->qts);
+	int status;
+
+	g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	g_assert_true(WIFSIGNALED(status));
+	/* What else qtest_quit() does fails for a QEMU that was killed. */
+	qtest_remove_abrt_handler(vm->qts);
 	vm_free(vm);
 }
 

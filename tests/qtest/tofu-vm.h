@@ -60,6 +60,12 @@ struct tofu_cq {
 #define TOFU_VM_STAGS 32
 #define TOFU_VM_GPID 7
 
+/*
+ * tofu_vm_firmware - path of an empty firmware: the machine wants one to be
+ * there, nobody executes it
+ */
+const char *tofu_vm_firmware(void);
+
 /**
  * tofu_vm_args - the command line of a QEMU with the device
  * @memory: "512M"; shared
@@ -69,12 +75,22 @@ struct tofu_cq {
  */
 char *tofu_vm_args(const char *memory, const char *props);
 
+/**
+ * tofu_fabric_make - the shared memory of a machine, kept by the test
+ * @shape: "2"
+ *
+ * Return: its path, to be freed.
+ */
+char *tofu_fabric_make(const char *shape);
+
 /* tofu_vm_start - start it, find the device, map its BARs, enable it */
 struct tofu_vm *tofu_vm_start(const char *memory, const char *props);
 
-/* tofu_vm_stop - end QEMU, which has to end well; tofu_vm_kill - kill it */
+/* tofu_vm_stop - end QEMU, which has to end well */
 void tofu_vm_stop(struct tofu_vm *vm);
-void tofu_vm_kill(struct tofu_vm *vm);
+
+/* tofu_vm_kill - kill the process, whatever it does */
+void tofu_vm_kill(struct tofu_vm *vm, pid_t pid);
 
 /* tofu_vm_alloc - zeroed guest memory, on a page of its own */
 uint64_t tofu_vm_alloc(struct tofu_vm *vm, size_t len);

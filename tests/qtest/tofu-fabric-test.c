@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two QEMUs on one fabric.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "fabric/layout.h"
+#include "tofu-vm.h"
+
+#define SMALL "256M"
+#define LEN 16384
+#define STAG 1
+
+/**
+ * struct node - a machine's node with a CQ that has one region
+ * @coords: of the node
+ * @mem: LEN bytes, STAG of @cq
+ */
+struct node {
+	struct tofu_vm *vm;
+	struct tofu_cq cq;
+	uint64_t coords;
+	uint64_t mem;
+};
+
+static void node_register(struct node *node, uint64_t mem)
+{
+	node->mem = mem;
+	tofu_cq_register(&node->cq, STAG, mem, LEN, 0);
+}
+
+static struct node node_start(const char *fabric, unsigned int number,
+			      const char *memory, const char *more)
+{
+	g_autofree char *props = g_strdup_printf(",fabric=%s,node=%u%s", fabric,
+						 number, more);
+	struct node node = { .vm = tofu_vm_start(memory, props) };
+
+	g_assert_cmphex(tofu_vm_reg(node.vm, TOFU_REG_NODE), ==,
+			number | 2ULL << 32);
+	node.coords = tofu_vm_reg(node.vm, TOFU_REG_COORDS);
+	tofu_cq_open(&node.cq, node.vm, 0, number);
+	node_register(&node, tofu_vm_alloc(node.vm, LEN));
+	return node;
+}
+
+static void fill(const struct node *node, uint8_t seed)
+{
+	g_autofree uint8_t *bytes = g_malloc(LEN);
+	size_t i;
+
+	for (i = 0; i < LEN; i++)
+		bytes[i] = seed + i * 13 + (i >> 8);
+	qtest_memwrite(node->vm->qts, node->mem, bytes, LEN);
+}
+
+static void expect_equal(const struct node *a, const struct node *b, size_t len)
+{
+	g_autofree uint8_t *x = g_malloc(len);
+	g_autofree uint8_t *y = g_malloc(len);
+
+	qtest_memread(a->vm->qts, a->mem, x, len);
+	qtest_memread(b->vm->qts, b->mem, y, len);
+	g_assert_cmpmem(x, len, y, len);
+}
+
+static void post(struct node *from, const struct node *to,
+		 enum tofu_command cmd, uint64_t length)
+{
+	struct tofu_toq_desc desc = {
+		.ctrl = cpu_to_le64(tofu_toq_ctrl(
+			cmd, TOFU_TOQ_F_LCL_NOTICE | TOFU_TOQ_F_RMT_NOTICE)),
+		.route = cpu_to_le64(
+			tofu_cq_route(&to->cq, to->coords, length)),
+		.rmt = cpu_to_le64(tofu_cq_addr(&to->cq, STAG, 0)),
+		.lcl = cpu_to_le64(tofu_cq_addr(&from->cq, STAG, 0)),
+	};
+
+	tofu_cq_post(&from->cq, &desc, NULL);
+}
+
+static void expect(struct node *node, enum tofu_mrq_type type,
+		   enum tofu_status status)
+{
+	struct tofu_mrq_entry entry = tofu_cq_wait_mrq(&node->cq);
+	uint64_t ctrl = le64_to_cpu(entry.ctrl);
+
+	g_assert_cmpuint(TOFU_GET(ctrl, TOFU_MRQ_TYPE), ==, type);
+	g_assert_cmpuint(TOFU_GET(ctrl, TOFU_MRQ_STATUS), ==, status);
+}
+
+static void check_put(struct node *from, struct node *to, size_t len)
+{
+	fill(from, len);
+	post(from, to, TOFU_CMD_PUT, len);
+	expect(from, TOFU_MRQ_LCL_PUT, TOFU_ST_OK);
+	expect(to, TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
+	expect_equal(from, to, len);
+}
+
+static void check_get(struct node *to, struct node *from, size_t len)
+{
+	fill(from, len + 1);
+	post(to, from, TOFU_CMD_GET, len);
+	expect(to, TOFU_MRQ_LCL_GET, TOFU_ST_OK);
+	expect(from, TOFU_MRQ_RMT_GET, TOFU_ST_OK);
+	expect_equal(from, to, len);
+}
+
+static void check_both_ways(struct node *a, struct node *b)
+{
+	check_put(a, b, 64);
+	check_put(b, a, LEN);
+	check_put(a, b, LEN);
+	check_get(a, b, 64);
+	check_get(b, a, LEN);
+	check_get(a, b, LEN);
+}
+
+static void test_exchange(const void *props)
+{
+	g_autofree char *fabric = tofu_fabric_make("2");
+	struct node a = node_start(fabric, 0, SMALL, props);
+	struct node b = node_start(fabric, 1, SMALL, props);
+
+	check_both_ways(&a, &b);
+	tofu_vm_stop(a.vm);
+	tofu_vm_stop(b.vm);
+}
+
+static pid_t node_pid(const char *fabric, unsigned int number)
+{
+	struct tofu_shm_node node;
+	int fd = open(fabric, O_RDONLY | O_CLOEXEC);
+
+	g_assert_cmpint(fd, >=, 0);
+	g_assert_cmpint(pread(fd, &node, sizeof(node),
+			      tofu_shm_node_offset(number)), ==, sizeof(node));
+	close(fd);
+	g_assert_cmpint(node.pid, >, 1);
+	return node.pid;
+}
+
+/* Returns when all of its threads stand still. */
+static void node_halt(pid_t pid)
+{
+	int status;
+
+	g_assert_cmpint(kill(pid, SIGSTOP), ==, 0);
+	g_assert_cmpint(waitpid(pid, &status, WUNTRACED), ==, pid);
+	g_assert_true(WIFSTOPPED(status));
+}
+
+/* A kick may come when the node's thread sleeps, works or has just woken. */
+static void test_stream(const void *props)
+{
+	g_autofree char *fabric = tofu_fabric_make("2");
+	struct node a = node_start(fabric, 0, SMALL, props);
+	struct node b = node_start(fabric, 1, SMALL, props);
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++) {
+		post(&a, &b, TOFU_CMD_PUT, i % 2 ? 8 : LEN);
+		if (i % 3 == 0)
+			g_usleep(i);
+		expect(&b, TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
+		expect(&a, TOFU_MRQ_LCL_PUT, TOFU_ST_OK);
+	}
+	tofu_vm_stop(a.vm);
+	tofu_vm_stop(b.vm);
+}
+
+static void test_absent(void)
+{
+	g_autofree char *fabric = tofu_fabric_make("2");
+	struct node a = node_start(fabric, 0, SMALL, "");
+	struct node b = node_start(fabric, 1, SMALL, "");
+
+	tofu_vm_stop(b.vm);
+	post(&a, &b, TOFU_CMD_PUT, 8);
+	expect(&a, TOFU_MRQ_LCL_PUT, TOFU_ST_PEER);
+	post(&a, &b, TOFU_CMD_GET, LEN);
+	expect(&a, TOFU_MRQ_LCL_GET, TOFU_ST_PEER);
+
+	/* Another takes its place, and everything works again. */
+	b = node_start(fabric, 1, SMALL, "");
+	check_both_ways(&a, &b);
+	tofu_vm_stop(a.vm);
+	tofu_vm_stop(b.vm);
+}
+
+static void test_killed(void)
+{
+	g_autofree char *fabric = tofu_fabric_make("2");
+	struct node a = node_start(fabric, 0, SMALL, "");
+	struct node b = node_start(fabric, 1, SMALL, "");
+	pid_t pid = node_pid(fabric, 1);
+
+	check_put(&a, &b, LEN);
+	node_halt(pid);
+	post(&a, &b, TOFU_CMD_PUT, LEN);
+	post(&a, &b, TOFU_CMD_GET, 64);
+	tofu_vm_reg_wait(a.vm, TOFU_CQ_REGS(0, 0) + TOFU_CQ_TOQ_HEAD,
+			 UINT64_MAX, 3);
+	g_assert_true(tofu_cq_idle(&a.cq));
+	tofu_vm_kill(b.vm, pid);
+	expect(&a, TOFU_MRQ_LCL_PUT, TOFU_ST_PEER);
+	expect(&a, TOFU_MRQ_LCL_GET, TOFU_ST_PEER);
+	g_assert_true(tofu_cq_idle(&a.cq));
+	tofu_vm_stop(a.vm);
+}
+
+/* With a command in flight a CQ stays disabled, and a reset takes its time. */
+static void test_reset_in_flight(void)
+{
+	g_autofree char *fabric = tofu_fabric_make("2");
+	struct node a = node_start(fabric, 0, SMALL, "");
+	struct node b = node_start(fabric, 1, SMALL, "");
+	pid_t pid = node_pid(fabric, 1);
+
+	check_put(&a, &b, LEN);
+	node_halt(pid);
+	post(&a, &b, TOFU_CMD_PUT, LEN);
+	tofu_vm_reg_wait(a.vm, TOFU_CQ_REGS(0, 0) + TOFU_CQ_TOQ_HEAD,
+			 UINT64_MAX, 2);
+	tofu_cq_reg_set(&a.cq, TOFU_CQ_CTRL, 0);
+	tofu_cq_reg_set(&a.cq, TOFU_CQ_CTRL, TOFU_CQ_CTRL_ENABLE);
+	g_assert_cmphex(tofu_cq_reg(&a.cq, TOFU_CQ_STATUS), ==,
+			TOFU_CQ_STATUS_BAD_CONFIG);
+	tofu_vm_reg_set(a.vm, TOFU_REG_CTRL, TOFU_CTRL_RESET);
+	g_assert_cmphex(tofu_vm_reg(a.vm, TOFU_REG_CTRL), ==, TOFU_CTRL_RESET);
+
+	kill(pid, SIGCONT);
+	tofu_vm_reg_wait(a.vm, TOFU_REG_CTRL, UINT64_MAX, 0);
+	/* The put itself was carried out: its sender has only forgotten it. */
+	expect(&b, TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
+	tofu_cq_open(&a.cq, a.vm, 0, 0);
+	node_register(&a, a.mem);
+	check_both_ways(&a, &b);
+	tofu_vm_stop(a.vm);
+	tofu_vm_stop(b.vm);
+}
+
+/**
+ * struct split - a size of memory, and the last LEN bytes of it that are RAM
+ * @below: below the hole under 4 GiB
+ * @above: above it, or 0
+ */
+struct split {
+	const char *memory;
+	uint64_t below;
+	uint64_t above;
+};
+
+#define GIB (1ULL << 30)
+
+static const struct split splits[] = {
+	{ "2G", 2 * GIB - LEN, 0 },
+	{ "3G", 3 * GIB - LEN, 0 },
+	{ "5G", 3 * GIB - LEN, 6 * GIB - LEN },
+};
+
+/* Every byte of a big guest's memory is within reach of another node. */
+static void test_memory(const void *data)
+{
+	const struct split *split = data;
+	g_autofree char *fabric = tofu_fabric_make("2");
+	struct node a = node_start(fabric, 0, split->memory, "");
+	struct node b = node_start(fabric, 1, SMALL, "");
+
+	node_register(&a, split->below);
+	check_both_ways(&a, &b);
+	if (split->above) {
+		node_register(&a, split->above);
+		check_both_ways(&a, &b);
+		node_register(&a, 4 * GIB);
+		check_both_ways(&a, &b);
+	}
+
+	/* One byte beyond is not: the last page of the region is no memory. */
+	node_register(&a, (split->above ?: split->below) + 4096);
+	post(&b, &a, TOFU_CMD_PUT, LEN);
+	expect(&b, TOFU_MRQ_LCL_PUT, TOFU_ST_RMT_MEMORY);
+	post(&b, &a, TOFU_CMD_GET, LEN);
+	expect(&b, TOFU_MRQ_LCL_GET, TOFU_ST_RMT_MEMORY);
+	tofu_vm_stop(a.vm);
+	tofu_vm_stop(b.vm);
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	g_test_init(&argc, &argv, NULL);
+	qtest_add_data_func("tofu/fabric/exchange", "", test_exchange);
+	qtest_add_data_func("tofu/fabric/exchange-assist", ",assist=on",
+			    test_exchange);
+	qtest_add_data_func("tofu/fabric/exchange-by-reference",
+			    ",inline-max=0", test_exchange);
+	qtest_add_data_func("tofu/fabric/stream", "", test_stream);
+	qtest_add_data_func("tofu/fabric/stream-assist", ",assist=on",
+			    test_stream);
+	qtest_add_func("tofu/fabric/absent", test_absent);
+	qtest_add_func("tofu/fabric/killed", test_killed);
+	qtest_add_func("tofu/fabric/reset-in-flight", test_reset_in_flight);
+	for (i = 0; i < G_N_ELEMENTS(splits); i++) {
+		g_autofree char *path = g_strdup_printf("tofu/fabric/memory-%s",
+							splits[i].memory);
+
+		qtest_add_data_func(path, &splits[i], test_memory);
+	}
+	return g_test_run();
+}
