@@ -26,6 +26,7 @@
 #define TOFU_REAP_INTERVAL (HZ / 2)
 
 static struct vfsmount *tofu_mount;
+static int tofu_mount_count;
 static const struct file_operations tofu_cq_fops;
 
 struct tofu_cq *tofu_cq_of(struct file *file)
@@ -289,6 +290,7 @@ static int tofu_cq_release(struct inode *inode, struct file *file)
 		tofu_cq_free(cq);
 	up_read(&tdev->op_sem);
 	put_device(&tdev->dev);
+	simple_release_fs(&tofu_mount, &tofu_mount_count);
 	return 0;
 }
 
@@ -465,25 +467,48 @@ static const struct file_operations tofu_cq_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
+static int tofu_fs_init_context(struct fs_context *fc)
+{
+	return init_pseudo(fc, TOFU_FS_MAGIC) ? 0 : -ENOMEM;
+}
+
+/* Mounted while there are CQs: the mount holds the module. */
+static struct file_system_type tofu_fs = {
+	.name = TOFU_NAME,
+	.owner = THIS_MODULE,
+	.init_fs_context = tofu_fs_init_context,
+	.kill_sb = kill_anon_super,
+};
+
 static struct file *tofu_cq_file(struct tofu_cq *cq)
 {
 	struct inode *inode;
 	struct file *file;
+	int ret;
 
+	ret = simple_pin_fs(&tofu_fs, &tofu_mount, &tofu_mount_count);
+	if (ret)
+		return ERR_PTR(ret);
 	inode = alloc_anon_inode(tofu_mount->mnt_sb);
-	if (IS_ERR(inode))
-		return ERR_CAST(inode);
+	if (IS_ERR(inode)) {
+		file = ERR_CAST(inode);
+		goto err_release_fs;
+	}
 	/* The file's end drops it; the device's file holds another. */
 	__module_get(THIS_MODULE);
 	file = alloc_file_pseudo(inode, tofu_mount, "[tofu-cq]", O_RDWR,
 				 &tofu_cq_fops);
-	if (IS_ERR(file)) {
-		module_put(THIS_MODULE);
-		iput(inode);
-		return file;
-	}
+	if (IS_ERR(file))
+		goto err_iput;
 	file->private_data = cq;
 	cq->inode = inode;
+	return file;
+
+err_iput:
+	module_put(THIS_MODULE);
+	iput(inode);
+err_release_fs:
+	simple_release_fs(&tofu_mount, &tofu_mount_count);
 	return file;
 }
 
@@ -594,29 +619,4 @@ err_fput:
 err_put_fd:
 	put_unused_fd(arg->fd);
 	return ret;
-}
-
-/* ---- The file system of the files ---- */
-
-static int tofu_fs_init_context(struct fs_context *fc)
-{
-	return init_pseudo(fc, TOFU_FS_MAGIC) ? 0 : -ENOMEM;
-}
-
-static struct file_system_type tofu_fs = {
-	.name = TOFU_NAME,
-	.owner = THIS_MODULE,
-	.init_fs_context = tofu_fs_init_context,
-	.kill_sb = kill_anon_super,
-};
-
-int tofu_cq_init(void)
-{
-	tofu_mount = kern_mount(&tofu_fs);
-	return PTR_ERR_OR_ZERO(tofu_mount);
-}
-
-void tofu_cq_exit(void)
-{
-	kern_unmount(tofu_mount);
 }

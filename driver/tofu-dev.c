@@ -28,11 +28,12 @@ static DEFINE_IDA(tofu_minors);
 
 int tofu_ucmd_respond(struct tofu_ucmd *ucmd)
 {
-	const struct tofu_ioc_info *head = ucmd->cmd;
-
-	/* The head's size was set to what the kernel and the caller share. */
+	/*
+	 * Both sizes bound it: a caller's longer structure must not make the
+	 * kernel tell what lies behind its own.
+	 */
 	if (copy_to_user(ucmd->ubuf, ucmd->cmd,
-			 min(ucmd->user_size, head->size)))
+			 min(ucmd->user_size, ucmd->size)))
 		return -EFAULT;
 	return 0;
 }
@@ -64,6 +65,7 @@ long tofu_ioctl(struct file *file, unsigned int cmd, unsigned long arg,
 
 	if (!op)
 		return -ENOTTY;
+	ucmd.size = op->size;
 	if (get_user(ucmd.user_size, (u32 __user *)ucmd.ubuf))
 		return -EFAULT;
 	if (ucmd.user_size < op->size)

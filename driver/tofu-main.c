@@ -255,23 +255,15 @@ static int __init tofu_init(void)
 {
 	int ret;
 
-	ret = tofu_cq_init();
-	if (ret)
-		return ret;
 	ret = tofu_dev_init();
 	if (ret)
-		goto err_cq_exit;
+		return ret;
 	tofu_debugfs_init();
 	ret = pci_register_driver(&tofu_driver);
-	if (ret)
-		goto err_dev_exit;
-	return 0;
-
-err_dev_exit:
-	tofu_debugfs_exit();
-	tofu_dev_exit();
-err_cq_exit:
-	tofu_cq_exit();
+	if (ret) {
+		tofu_debugfs_exit();
+		tofu_dev_exit();
+	}
 	return ret;
 }
 
@@ -280,7 +272,6 @@ static void __exit tofu_exit(void)
 	pci_unregister_driver(&tofu_driver);
 	tofu_debugfs_exit();
 	tofu_dev_exit();
-	tofu_cq_exit();
 }
 
 module_init(tofu_init);

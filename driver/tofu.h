@@ -174,12 +174,14 @@ struct tofu_cq {
  * @file: on which it was called
  * @ubuf: the caller's structure
  * @user_size: its size as the caller knows it
- * @cmd:  the kernel's copy, as long as this kernel knows it
+ * @size: its size as this kernel knows it
+ * @cmd:  the kernel's copy
  */
 struct tofu_ucmd {
 	struct file *file;
 	void __user *ubuf;
 	u32 user_size;
+	u32 size;
 	void *cmd;
 };
 
@@ -238,9 +240,6 @@ static inline u64 tofu_read(struct tofu_dev *tdev, u32 reg)
 }
 
 /* ---- tofu-cq.c ---- */
-
-int tofu_cq_init(void);
-void tofu_cq_exit(void);
 
 /**
  * tofu_cq_create - TOFU_IOC_CQ_CREATE
