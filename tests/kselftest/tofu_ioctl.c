@@ -81,12 +81,14 @@ static const struct {
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* A CQ that was made by the way is closed at once. */
+/* A CQ that was made by the way, of TNI 1, is closed at once. */
 static int call(const struct tk_cq *cq, size_t i, void *buf, uint32_t size)
 {
 	int ret;
 
 	*(uint32_t *)buf = size;
+	if (commands[i].cmd == TOFU_IOC_CQ_CREATE)
+		((struct tofu_ioc_cq_create *)buf)->tni = 1;
 	ret = tk_ioctl(commands[i].on_cq ? cq->fd : cq->dev, commands[i].cmd,
 		       buf);
 	if (!ret && commands[i].cmd == TOFU_IOC_CQ_CREATE)
@@ -137,6 +139,22 @@ TEST_F(tofu, nothing_beyond_the_callers_size_is_written)
 	EXPECT_EQ(0, tk_ioctl(dev, TOFU_IOC_INFO, &buf));
 	EXPECT_EQ(0x1234, buf.rest);
 	EXPECT_EQ(sizeof(buf.info), buf.info.size);
+	close(dev);
+}
+
+TEST_F(tofu, nothing_beyond_the_kernels_size_is_written)
+{
+	struct tofu_ioc_info info = { .size = 4096 };
+	char buf[4096] = { 0 };
+	int dev = tk_open();
+	size_t i;
+
+	ASSERT_LE(0, dev);
+	memcpy(buf, &info, sizeof(info));
+	EXPECT_EQ(0, tk_ioctl(dev, TOFU_IOC_INFO, buf));
+	for (i = sizeof(info); i < sizeof(buf) && !buf[i]; i++)
+		;
+	EXPECT_EQ(sizeof(buf), i);
 	close(dev);
 }
 

@@ -88,7 +88,7 @@ TEST_F(tofu, wrong_mappings_are_refused)
 	}
 	EXPECT_EQ(-EINVAL, try_map(cq.fd, 0, 4096, RW, MAP_SHARED));
 	EXPECT_EQ(-EINVAL, try_map(cq.fd, 1ULL << 62, 4096, RW, MAP_SHARED));
-	EXPECT_EQ(-EINVAL, try_map(cq.fd, UINT64_MAX & ~4095ULL, 4096, RW,
+	EXPECT_EQ(-EINVAL, try_map(cq.fd, INT64_MAX & ~4095ULL, 4096, RW,
 				   MAP_SHARED));
 	tk_cq_close(&cq);
 }
