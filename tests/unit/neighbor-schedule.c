@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+#include <string.h>
+
+#include <kselftest_harness.h>
+
+#include "neighbor/schedule.h"
+
+#define NEIGHBORS_MAX 64
+#define ENGINES_MAX 8
+
+static struct tofu_neighbor_plan plan_of(bool segmented, unsigned int n,
+					 unsigned int c)
+{
+	return segmented ? tofu_neighbor_plan_segmented(n, c) :
+			   tofu_neighbor_plan_native(n, c);
+}
+
+/* How often each segment of each neighbour is sent in a plan. */
+static void count_puts(const struct tofu_neighbor_plan *plan,
+		       unsigned int sent[NEIGHBORS_MAX][ENGINES_MAX])
+{
+	struct tofu_neighbor_put put;
+
+	memset(sent, 0, sizeof(sent[0]) * NEIGHBORS_MAX);
+	for (unsigned int step = 0; step < plan->steps; step++)
+		for (unsigned int e = 0; e < plan->engines; e++)
+			if (tofu_neighbor_plan_put(plan, step, e, &put))
+				sent[put.neighbor][put.segment]++;
+}
+
+TEST(everything_is_sent_once)
+{
+	unsigned int sent[NEIGHBORS_MAX][ENGINES_MAX];
+
+	for (unsigned int n = 1; n <= NEIGHBORS_MAX; n++)
+		for (unsigned int c = 1; c <= ENGINES_MAX; c++)
+			for (int segmented = 0; segmented < 2; segmented++) {
+				struct tofu_neighbor_plan plan =
+					plan_of(segmented, n, c);
+
+				count_puts(&plan, sent);
+				for (unsigned int i = 0; i < n; i++)
+					for (unsigned int s = 0;
+					     s < plan.segments; s++)
+						ASSERT_EQ(1, sent[i][s]);
+			}
+}
+
+TEST(no_two_engines_of_a_step_aim_at_one_neighbour)
+{
+	struct tofu_neighbor_put put;
+
+	for (unsigned int n = 1; n <= NEIGHBORS_MAX; n++)
+		for (unsigned int c = 1; c <= ENGINES_MAX; c++) {
+			struct tofu_neighbor_plan plan =
+				tofu_neighbor_plan_segmented(n, c);
+
+			for (unsigned int s = 0; s < plan.steps; s++) {
+				uint64_t seen = 0;
+
+				for (unsigned int e = 0; e < c; e++) {
+					if (!tofu_neighbor_plan_put(&plan, s, e,
+								    &put))
+						continue;
+					ASSERT_EQ(0, seen >> put.neighbor & 1);
+					seen |= 1ULL << put.neighbor;
+				}
+			}
+		}
+}
+
+TEST(segmented_steps_have_work_for_every_engine)
+{
+	struct tofu_neighbor_put put;
+
+	for (unsigned int n = 3; n <= NEIGHBORS_MAX; n++)
+		for (unsigned int c = 2; c < n && c <= ENGINES_MAX; c++) {
+			struct tofu_neighbor_plan plan =
+				tofu_neighbor_plan_segmented(n, c);
+
+			/* N' / C' = N / C: nothing is sent twice. */
+			ASSERT_EQ(plan.steps * c, n * plan.segments);
+			for (unsigned int s = 0; s < plan.steps; s++)
+				for (unsigned int e = 0; e < c; e++)
+					ASSERT_TRUE(tofu_neighbor_plan_put(
+						&plan, s, e, &put));
+		}
+}
+
+TEST(six_neighbours_on_four_engines)
+{
+	static const struct tofu_neighbor_put expected[3][4] = {
+		{ { 0, 0 }, { 1, 0 }, { 2, 0 }, { 3, 0 } },
+		{ { 4, 0 }, { 5, 0 }, { 0, 1 }, { 1, 1 } },
+		{ { 2, 1 }, { 3, 1 }, { 4, 1 }, { 5, 1 } },
+	};
+	struct tofu_neighbor_plan plan = tofu_neighbor_plan_segmented(6, 4);
+	struct tofu_neighbor_put put;
+
+	ASSERT_EQ(3, plan.steps);
+	ASSERT_EQ(2, plan.segments);
+	for (unsigned int s = 0; s < 3; s++)
+		for (unsigned int e = 0; e < 4; e++) {
+			ASSERT_TRUE(tofu_neighbor_plan_put(&plan, s, e, &put));
+			EXPECT_EQ(expected[s][e].neighbor, put.neighbor);
+			EXPECT_EQ(expected[s][e].segment, put.segment);
+		}
+}
+
+TEST(nothing_to_gain_is_native)
+{
+	static const unsigned int cases[][2] = { { 1, 4 }, { 4, 4 }, { 3, 6 },
+						 { 7, 1 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned int n = cases[i][0], c = cases[i][1];
+		struct tofu_neighbor_plan plan =
+			tofu_neighbor_plan_segmented(n, c);
+
+		EXPECT_EQ(1, plan.segments);
+		EXPECT_EQ((n + c - 1) / c, plan.steps);
+	}
+}
+
+TEST(native_sends_message_i_on_engine_i_mod_c)
+{
+	struct tofu_neighbor_plan plan = tofu_neighbor_plan_native(14, 4);
+	struct tofu_neighbor_put put;
+	unsigned int i = 0;
+
+	ASSERT_EQ(4, plan.steps);
+	for (unsigned int s = 0; s < plan.steps; s++)
+		for (unsigned int e = 0; e < 4; e++, i++) {
+			ASSERT_EQ(i < 14,
+				  tofu_neighbor_plan_put(&plan, s, e, &put));
+			if (i < 14)
+				EXPECT_EQ(i, put.neighbor);
+		}
+}
+
+TEST(segments_cover_a_message)
+{
+	static const size_t sizes[] = { 0, 1, 2, 3, 7, 8, 9, 1000, 0xffffff,
+					(size_t)1 << 40 };
+
+	for (unsigned int c = 2; c <= ENGINES_MAX; c++)
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+			struct tofu_neighbor_plan plan =
+				tofu_neighbor_plan_segmented(c + 1, c);
+			size_t end = 0, offset = 0;
+
+			ASSERT_EQ(c, plan.segments);
+			for (unsigned int s = 0; s < c; s++) {
+				size_t bytes = tofu_neighbor_segment(
+					&plan, sizes[i], s, &offset);
+
+				ASSERT_EQ(end, offset);
+				ASSERT_LE(bytes, sizes[i] / c + 1);
+				ASSERT_GE(bytes, sizes[i] / c);
+				end += bytes;
+			}
+			ASSERT_EQ(sizes[i], end);
+		}
+}
+
+TEST_HARNESS_MAIN
