@@ -412,6 +412,8 @@ static void report_end(struct report *report, uint64_t wrong)
 	} else if (report->options->settings.verify) {
 		printf("every byte received was right\n");
 	}
+	/* Before any process ends: a launcher may end all with the first. */
+	fflush(stdout);
 }
 
 /* ---- The run ---- */

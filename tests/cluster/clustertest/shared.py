@@ -2,6 +2,7 @@
 """Tests that share one cluster of four nodes; the one that kills is last."""
 
 import json
+import os
 import re
 
 from .cluster import GUEST, OUT, finish
@@ -91,7 +92,8 @@ def perf(tap, cluster):
 
 def kselftest(tap, cluster):
     """the driver's tests, in a guest"""
-    programs = sorted(p for p in (OUT / "kselftest").glob("*") if p.is_file())
+    programs = sorted(p for p in (OUT / "tests/kselftest").glob("*")
+                      if p.is_file() and os.access(p, os.X_OK))
     if not programs:
         tap.point(False, "kselftest: nothing is built")
     for program in programs:
