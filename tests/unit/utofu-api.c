@@ -4,6 +4,7 @@
  * return code by what brings it about.
  */
 #define _GNU_SOURCE
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +14,19 @@
 #include "utofu-util.h"
 
 #define BYTES 65536
+
+/* What programs that were compiled elsewhere rely on. */
+_Static_assert(sizeof(struct utofu_mrq_notice) == 64, "a notice");
+_Static_assert(offsetof(struct utofu_mrq_notice, vcq_id) == 8, "a notice");
+_Static_assert(offsetof(struct utofu_mrq_notice, rmt_value) == 24, "a notice");
+_Static_assert(offsetof(struct utofu_mrq_notice, rmt_stadd) == 40, "a notice");
+_Static_assert(offsetof(struct utofu_onesided_caps, num_cmp_ids) ==
+	       2 * sizeof(long), "the capabilities");
+_Static_assert(offsetof(struct utofu_onesided_caps, max_gap) ==
+	       2 * sizeof(long) + 8 + 7 * sizeof(size_t), "the capabilities");
+_Static_assert(UTOFU_ERR_MRQ_RMT_LENGTH == -199, "a code");
+_Static_assert(UTOFU_ERR_INVALID_DATA == -533, "a code");
+_Static_assert(UTOFU_ONESIDED_FLAG_PATH(3) == 3UL << 28, "a flag");
 
 FIXTURE(node)
 {
