@@ -389,6 +389,24 @@ static Property tofu_pci_properties[] = {
     DEFINE_PROP_END_OF_LIST(),
 };
 
+static void tofu_pci_describe_properties(ObjectClass *klass)
+{
+    object_class_property_set_description(klass, "fabric",
+        "path of the machine's shared memory; without it, one node");
+    object_class_property_set_description(klass, "node",
+        "number of the node, -1: the lowest that is free");
+    object_class_property_set_description(klass, "tnis",
+        "network interfaces, 1 to 6");
+    object_class_property_set_description(klass, "inline-max",
+        "bytes of data that travel in a packet, 0 to 1024");
+    object_class_property_set_description(klass, "trap",
+        "CQ pages are registers instead of memory");
+    object_class_property_set_description(klass, "assist",
+        "guests that poll run the engine; auto: with TCG");
+    object_class_property_set_description(klass, "iothread",
+        "whose thread runs the engine; without it, one of its own");
+}
+
 static void tofu_pci_class_init(ObjectClass *klass, void *data)
 {
     DeviceClass *dc = DEVICE_CLASS(klass);
@@ -405,6 +423,7 @@ static void tofu_pci_class_init(ObjectClass *klass, void *data)
     dc->reset = tofu_pci_reset;
     set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
     device_class_set_props(dc, tofu_pci_properties);
+    tofu_pci_describe_properties(klass);
 }
 
 static const TypeInfo tofu_pci_type = {
