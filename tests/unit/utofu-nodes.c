@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +87,7 @@ TEST(all_to_all_by_constructed_names)
 
 /* ---- */
 
-#define ROUNDS 2000
+#define ROUNDS 300
 
 static void answer(struct tofu_nodes *nodes, unsigned int node)
 {
@@ -168,7 +169,7 @@ static void victim(struct tofu_nodes *nodes, unsigned int node)
 
 	if (node == 1) {
 		while (__atomic_load_n(&nodes->word[0], __ATOMIC_ACQUIRE) < 50)
-			;
+			sched_yield();
 		raise(SIGKILL);
 	}
 	do {
@@ -209,7 +210,7 @@ static void takes_back(struct tofu_nodes *nodes, struct me *me)
 	struct timespec pause = { 0, 20000000 };
 
 	while (!__atomic_load_n(&nodes->word[0], __ATOMIC_ACQUIRE))
-		;
+		sched_yield();
 	CHECK(!utofu_dereg_mem(me->vcq, me->at, 0));
 	memset(me->buffer, 0x5a, BIG);
 	nanosleep(&pause, NULL);
@@ -261,7 +262,7 @@ static void spins(struct tofu_nodes *nodes, unsigned int node)
 					 NULL));
 		} else {
 			while (__atomic_load_n(last, __ATOMIC_ACQUIRE) != round)
-				;
+				sched_yield();
 			CHECK(all_bytes(me.buffer, (uint8_t)round));
 		}
 		tofu_nodes_meet(nodes);
