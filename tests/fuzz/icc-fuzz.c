@@ -225,6 +225,12 @@ static void step(struct machine *m, struct input *in)
 /* The undisturbed pair: puts both ways, of bytes that arrive. */
 static void check_calm(struct machine *m)
 {
+	/* A node has one queue: who is held there holds up all behind it. */
+	for (unsigned int i = 0; i < m->net->nodes; i++) {
+		m->net->node[i].held = false;
+		for (int c = 0; c < TOFU_CLASSES; c++)
+			m->net->node[i].queue[c].room = NET_QUEUE / 2;
+	}
 	for (unsigned int i = 0; i < 2; i++) {
 		struct transfer t = { .cmd = TOFU_CMD_PUT, .flags = ALL_NOTICES,
 				      .cq = m->calm[i],
