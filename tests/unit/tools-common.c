@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <kselftest_harness.h>
+
+#include "common/args.h"
+#include "common/json.h"
+#include "common/stats.h"
+#include "common/table.h"
+
+/* What @write prints, to be freed. */
+static char *printed(void (*write)(FILE *out))
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	write(out);
+	fclose(out);
+	return text;
+}
+
+/* Exit status of a process that reads @text as a list of sizes. */
+static int sizes_status(const char *text)
+{
+	struct tofu_sizes sizes;
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0) {
+		fclose(stderr);
+		tofu_arg_sizes("--size", text, 1, 1 << 20, &sizes);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	return WEXITSTATUS(status);
+}
+
+TEST(sizes_are_read)
+{
+	struct tofu_sizes sizes;
+
+	tofu_arg_sizes("--size", "3,8:64,1K,2k:5K", 1, 1 << 20, &sizes);
+	ASSERT_EQ(8, sizes.count);
+	EXPECT_EQ(3, sizes.size[0]);
+	EXPECT_EQ(8, sizes.size[1]);
+	EXPECT_EQ(64, sizes.size[4]);
+	EXPECT_EQ(1024, sizes.size[5]);
+	EXPECT_EQ(2048, sizes.size[6]);
+	EXPECT_EQ(4096, sizes.size[7]);
+}
+
+TEST(bad_sizes_are_refused)
+{
+	static const char *const bad[] = { "", ",", "8,", "0", "-1", "8:", ":8",
+					   "16:8", "2M", "8x", "0:8", "1KK",
+					   "99999999999999999999", "1:2M" };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		EXPECT_EQ(2, sizes_status(bad[i]))
+			TH_LOG("'%s'", bad[i]);
+	}
+	EXPECT_EQ(0, sizes_status("1M"));
+}
+
+TEST(percentiles_are_by_nearest_rank)
+{
+	uint64_t value[100];
+	struct tofu_stats stats;
+
+	for (unsigned int i = 0; i < 100; i++)
+		value[i] = (i * 37 + 1) % 100 + 1;
+	stats = tofu_stats_of(value, 100);
+	EXPECT_EQ(1, stats.min);
+	EXPECT_EQ(50, stats.median);
+	EXPECT_EQ(99, stats.p99);
+	EXPECT_EQ(100, stats.max);
+	stats = tofu_stats_of(value, 1);
+	EXPECT_EQ(1, stats.min);
+	EXPECT_EQ(1, stats.p99);
+	stats = tofu_stats_of(value, 0);
+	EXPECT_EQ(0, stats.max);
+}
+
+static void write_json(FILE *out)
+{
+	struct tofu_json json = { .out = out };
+
+	tofu_json_open(&json, NULL, '{');
+	tofu_json_string(&json, "t", "a\"b\\c\n\x01\xff \xc3\xa9");
+	tofu_json_open(&json, "e", '[');
+	tofu_json_close(&json, ']');
+	tofu_json_real(&json, "r", NAN);
+	tofu_json_number(&json, "n", UINT64_MAX);
+	tofu_json_bool(&json, "b", true);
+	tofu_json_close(&json, '}');
+}
+
+TEST(json_is_escaped)
+{
+	char *text = printed(write_json);
+
+	EXPECT_STREQ("\n{\n  \"t\": \"a\\\"b\\\\c\\u000a\\u0001\\ufffd "
+		     "\xc3\xa9\",\n  \"e\": [],\n  \"r\": null,\n  \"n\": "
+		     "18446744073709551615,\n  \"b\": true\n}\n" + 1, text);
+	free(text);
+}
+
+static void write_table(FILE *out)
+{
+	static const struct tofu_column columns[] = { { "name", -6 },
+						      { "µs", 4 } };
+	struct tofu_table table = { .out = out, .column = columns,
+				    .columns = 2 };
+
+	tofu_table_head(&table);
+	tofu_table_cell(&table, "ab");
+	tofu_table_cell(&table, "%d", 12);
+	tofu_table_cell(&table, "longer than it");
+	tofu_table_cell(&table, "%d", 123456);
+}
+
+TEST(tables_are_aligned_by_characters)
+{
+	char *text = printed(write_table);
+
+	EXPECT_STREQ("name      µs\n"
+		     "ab        12\n"
+		     "longer than it  123456\n", text);
+	free(text);
+}
+
+TEST_HARNESS_MAIN
