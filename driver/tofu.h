@@ -80,7 +80,7 @@ struct tofu_dev {
 	struct rw_semaphore map_sem;
 	bool gone;
 
-	struct mutex lock;
+	struct mutex lock; /* cqs */
 	struct tofu_cq *cqs[TOFU_TNIS_MAX * TOFU_CQS_PER_TNI];
 	struct delayed_work reaper;
 
@@ -104,7 +104,7 @@ struct tofu_dev {
  * who came by then.
  */
 struct tofu_flush {
-	spinlock_t lock;
+	spinlock_t lock; /* all of it */
 	u64 requested;
 	u64 started;
 	u64 done;
@@ -162,7 +162,7 @@ struct tofu_cq {
 	wait_queue_head_t wait;
 	struct tofu_flush flush;
 
-	struct mutex mem_lock;
+	struct mutex mem_lock; /* regions, deferred, tables */
 	struct xarray regions;
 	struct list_head deferred;
 	bool late;
