@@ -237,9 +237,11 @@ struct icc_tni {
  * @key:  node and path, plus one; 0: none remembered
  * @out:  by which a packet to the node leaves; TOFU_PORTS: by none
  * @in:   by which one from the node arrives; TOFU_PORTS: by none
+ * @coords: TOFU_ROUTE_X … C of the node
  */
 struct icc_route {
 	uint64_t key;
+	uint64_t coords;
 	uint8_t out;
 	uint8_t in;
 };
@@ -451,6 +453,9 @@ int icc_scatter(struct icc *icc, const struct tofu_packet *pkt,
 void icc_route_sent(struct icc *icc, uint32_t node, unsigned int path,
 		    uint64_t bytes);
 void icc_route_arrived(struct icc *icc, const struct tofu_packet *pkt);
+
+/* icc_route_coords - TOFU_ROUTE_X … C of the sender */
+uint64_t icc_route_coords(struct icc *icc, const struct tofu_packet *pkt);
 
 /* ---- flush.c ---- */
 

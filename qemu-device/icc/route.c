@@ -29,6 +29,7 @@ static const struct icc_route *route(struct icc *icc, uint32_t node,
 {
 	const uint64_t id = ((uint64_t)node << TOFU_TOQ_PATH_BITS) |
 			    (path & TOFU_MASK(TOFU_TOQ_PATH_BITS));
+	struct tofu_coords coords;
 	struct icc_route *r;
 
 	r = &icc->route[(id ^ (id >> TOFU_TOQ_PATH_BITS)) % ICC_ROUTES];
@@ -36,8 +37,15 @@ static const struct icc_route *route(struct icc *icc, uint32_t node,
 		r->key = id + 1;
 		r->out = (uint8_t)first_port(icc, node, path);
 		r->in = (uint8_t)last_port(icc, node, path);
+		coords = tofu_coords_of(&icc->shape, node);
+		r->coords = tofu_coords_pack(&coords);
 	}
 	return r;
+}
+
+uint64_t icc_route_coords(struct icc *icc, const struct tofu_packet *pkt)
+{
+	return route(icc, pkt->src, pkt->path)->coords;
 }
 
 void icc_route_sent(struct icc *icc, uint32_t node, unsigned int path,

@@ -124,12 +124,11 @@ static void notice(struct icc *icc, struct icc_xfer *x, enum tofu_mrq_type type,
 		   uint64_t lcl)
 {
 	const struct tofu_packet *pkt = x->arrival.pkt;
-	const struct tofu_coords src = tofu_coords_of(&icc->shape, pkt->src);
 	struct tofu_mrq_entry entry = {
 		.ctrl = TOFU_SET(TOFU_MRQ_TYPE, type) |
 			TOFU_SET(TOFU_MRQ_EDATA, pkt->edata) |
 			TOFU_SET(TOFU_MRQ_CQ, pkt->src_cq),
-		.route = tofu_coords_pack(&src) |
+		.route = icc_route_coords(icc, pkt) |
 			 TOFU_SET(TOFU_ROUTE_TNI, pkt->src_tni) |
 			 TOFU_SET(TOFU_ROUTE_LENGTH, pkt->total) |
 			 TOFU_SET(TOFU_ROUTE_TAG, pkt->tag),
