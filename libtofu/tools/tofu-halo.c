@@ -301,9 +301,10 @@ static void report_begin_table(struct report *report,
 	struct tofu_neighbor_plan plan;
 	char shape[TOFU_SHAPE_TEXT];
 
-	printf("%s halo exchange: %u nodes (%s) as %" PRIu32 "x%" PRIu32
+	printf("%s halo exchange: %u node%s (%s) as %" PRIu32 "x%" PRIu32
 	       " processes, %u TNIs, %s\n",
 	       options->neighbor ? "Neighbour" : "SCALE-LES3", machine->nodes,
+	       machine->nodes > 1 ? "s" : "",
 	       tofu_machine_shape(machine, shape), options->grid.p,
 	       options->grid.q, tnis, algorithm_name(options));
 	if (options->settings.segmented) {

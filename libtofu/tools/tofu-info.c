@@ -307,7 +307,8 @@ static void place_show(const struct tofu_machine *machine)
 	struct tofu_coords at = tofu_coords_of(&machine->shape, machine->node);
 	char shape[TOFU_SHAPE_TEXT];
 
-	item("machine", "%u nodes, shape %s", machine->nodes,
+	item("machine", "%u node%s, shape %s", machine->nodes,
+	     machine->nodes > 1 ? "s" : "",
 	     tofu_machine_shape(machine, shape));
 	item("node", "%u, at X Y Z A B C = %u %u %u %u %u %u", machine->node,
 	     at.c[0], at.c[1], at.c[2], at.c[3], at.c[4], at.c[5]);
