@@ -313,6 +313,23 @@ enum taken {
 };
 
 /*
+ * Join the connection that the producer has begun. It may wait for just that:
+ * to it the ring is full of what the connection before left. And it is woken
+ * whether it says so or not: a consumer that still was in the connection
+ * before may have taken want_head from it.
+ */
+static void join_rx(struct tofu_fabric *fabric, uint32_t node,
+		    struct tofu_rx *rx)
+{
+	rx->head = TOFU_SHM_ROUND(tofu_load(&rx->ring->start));
+	rx->ready = true;
+	tofu_store(&rx->ring->head, rx->head);
+	tofu_store_release(&rx->ring->head_conn, rx->conn);
+	tofu_fence_full();
+	tofu_peer_wake(fabric, node);
+}
+
+/*
  * rx_tail - where the producer is now; rx->head where it has not begun.
  * The tail is read once: everything is decided on what is returned.
  */
@@ -324,10 +341,7 @@ static uint64_t rx_tail(struct tofu_fabric *fabric, uint32_t node,
 	if (!rx->ready) {
 		if (tofu_load_acquire(&rx->ring->conn) != rx->conn)
 			return rx->head;
-		rx->head = TOFU_SHM_ROUND(tofu_load(&rx->ring->start));
-		rx->ready = true;
-		tofu_store(&rx->ring->head, rx->head);
-		tofu_store_release(&rx->ring->head_conn, rx->conn);
+		join_rx(fabric, node, rx);
 	}
 	tail = tofu_load_acquire(&rx->ring->tail);
 	if (tail - rx->head > TOFU_SHM_RING || tail % TOFU_SHM_ALIGN) {

@@ -333,6 +333,37 @@ TEST_F(machine, a_full_ring_is_empty_for_a_successor)
 	tofu_fabric_detach(b);
 }
 
+/*
+ * It may sleep until then, and who empties the ring has no packet to take
+ * from it.
+ */
+TEST_F(machine, a_successor_that_waits_for_room_is_woken)
+{
+	struct tofu_fabric *b = attach(self->path, 1);
+
+	ASSERT_NE(NULL, b);
+	while (!send_one(b, 0, TOFU_REQUEST, 1))
+		;
+	tofu_fabric_detach(b);
+	b = attach(self->path, 1);
+	ASSERT_NE(NULL, b);
+	/* Connected already: the wake of a first contact is used up. */
+	ASSERT_EQ(0, send_one(self->a, 1, TOFU_RESPONSE, 0));
+	self->sink.count = 0;
+	ASSERT_TRUE(sink_wait(b, &self->sink, 1));
+	ASSERT_EQ(-EAGAIN, send_one(b, 0, TOFU_REQUEST, 2));
+	tofu_fabric_fd_ack(b);
+	tofu_fabric_want_wake(b, true);
+	ASSERT_EQ(-EAGAIN, send_one(b, 0, TOFU_REQUEST, 2));
+	EXPECT_FALSE(readable(b, 0));
+	self->sink.count = 0;
+	sink_poll(self->a, &self->sink);
+	EXPECT_EQ(0, self->sink.count);
+	EXPECT_TRUE(readable(b, 0));
+	EXPECT_EQ(0, send_one(b, 0, TOFU_REQUEST, 3));
+	tofu_fabric_detach(b);
+}
+
 /* News and first packet of the successor arrive in the same poll. */
 TEST_F(machine, a_successor_is_heard_though_its_predecessor_was_known)
 {
