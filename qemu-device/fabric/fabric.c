@@ -110,6 +110,16 @@ static void close_file(struct tofu_fabric *fabric)
 
 /* ---- What is private to the process ---- */
 
+static struct tofu_own_rings *create_own_rings(void)
+{
+	struct tofu_own_rings *own =
+		aligned_alloc(TOFU_SHM_ALIGN, sizeof(*own));
+
+	if (own)
+		memset(own->ring, 0, sizeof(own->ring));
+	return own;
+}
+
 static int create_private(struct tofu_fabric *fabric)
 {
 	struct epoll_event event = { .events = EPOLLIN,
@@ -119,9 +129,14 @@ static int create_private(struct tofu_fabric *fabric)
 	fabric->peers = calloc(fabric->nodes, sizeof(*fabric->peers));
 	if (!fabric->peers)
 		return -ENOMEM;
+	fabric->own = create_own_rings();
+	if (!fabric->own) {
+		err = -ENOMEM;
+		goto err_peers;
+	}
 	if (pipe2(fabric->pipe, O_NONBLOCK | O_CLOEXEC)) {
 		err = -errno;
-		goto err_peers;
+		goto err_own;
 	}
 	fabric->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (fabric->epoll < 0) {
@@ -139,6 +154,8 @@ err_epoll:
 err_pipe:
 	close(fabric->pipe[0]);
 	close(fabric->pipe[1]);
+err_own:
+	free(fabric->own);
 err_peers:
 	free(fabric->peers);
 	return err;
@@ -149,6 +166,7 @@ static void destroy_private(struct tofu_fabric *fabric)
 	close(fabric->epoll);
 	close(fabric->pipe[0]);
 	close(fabric->pipe[1]);
+	free(fabric->own);
 	free(fabric->peers);
 }
 

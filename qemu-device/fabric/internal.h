@@ -94,6 +94,17 @@ struct tofu_peer {
 };
 
 /**
+ * struct tofu_own_rings - from a node to itself, by class
+ *
+ * Not in the shared file: references in a packet of the own node lead to the
+ * own memory, and are not checked as those to another's are.
+ */
+struct tofu_own_rings {
+	struct tofu_shm_ring ring[TOFU_CLASSES];
+	_Alignas(TOFU_SHM_ALIGN) uint8_t data[TOFU_CLASSES][TOFU_SHM_RING];
+};
+
+/**
  * struct tofu_fabric - a node of a machine
  * @fd, @base, @size: the shared file
  * @nodes:  count
@@ -104,6 +115,7 @@ struct tofu_peer {
  * @stale:  a peer is lost or broken
  * @epoll:  watches the wake pipe and every peer's pidfd
  * @pipe:   the wake pipe
+ * @own:    rings from this node to itself, which nobody else can write
  * @open:   where tofu_fabric_tx_begin() gave a record, else NULL
  * @open_node, @open_class, @open_payload, @open_pad: that record
  * @known:  connected peers
@@ -123,6 +135,7 @@ struct tofu_fabric {
 	bool stale;
 	int epoll;
 	int pipe[2];
+	struct tofu_own_rings *own;
 	struct tofu_shm_record *open;
 	uint32_t open_node;
 	enum tofu_class open_class;

@@ -32,17 +32,21 @@
 
 /* ---- Connecting ---- */
 
-static struct tofu_shm_ring *ring_lines(const struct tofu_fabric *fabric,
-					uint64_t index)
+/* The ring from @src to @dst: in the shared file, but that to oneself. */
+static struct tofu_shm_ring *ring_at(const struct tofu_fabric *fabric,
+				     uint32_t dst, uint32_t src,
+				     enum tofu_class class_, uint8_t **data)
 {
+	uint64_t index = tofu_shm_ring_index(fabric->nodes, dst, src, class_);
+
+	if (dst == src) {
+		*data = fabric->own->data[class_];
+		return &fabric->own->ring[class_];
+	}
+	*data = fabric->base + tofu_shm_data_offset(fabric->nodes, index);
 	return (struct tofu_shm_ring *)(fabric->base +
 					tofu_shm_ring_offset(fabric->nodes,
 							     index));
-}
-
-static uint8_t *ring_data(const struct tofu_fabric *fabric, uint64_t index)
-{
-	return fabric->base + tofu_shm_data_offset(fabric->nodes, index);
 }
 
 static void connect_tx(struct tofu_fabric *fabric, uint32_t node,
@@ -50,11 +54,8 @@ static void connect_tx(struct tofu_fabric *fabric, uint32_t node,
 {
 	struct tofu_peer *peer = &fabric->peers[node];
 	struct tofu_tx *tx = &peer->tx[class_];
-	uint64_t index =
-		tofu_shm_ring_index(fabric->nodes, node, fabric->self, class_);
 
-	tx->ring = ring_lines(fabric, index);
-	tx->data = ring_data(fabric, index);
+	tx->ring = ring_at(fabric, node, fabric->self, class_, &tx->data);
 	tx->conn = TOFU_SHM_CONN(fabric->gen, tofu_shm_gen(peer->life));
 	tx->tail = TOFU_SHM_ROUND(tofu_load(&tx->ring->tail));
 	/*
@@ -75,11 +76,10 @@ static void connect_rx(struct tofu_fabric *fabric, uint32_t node,
 {
 	struct tofu_peer *peer = &fabric->peers[node];
 	struct tofu_rx *rx = &peer->rx[class_];
-	uint64_t index =
-		tofu_shm_ring_index(fabric->nodes, fabric->self, node, class_);
+	uint8_t *data;
 
-	rx->ring = ring_lines(fabric, index);
-	rx->data = ring_data(fabric, index);
+	rx->ring = ring_at(fabric, fabric->self, node, class_, &data);
+	rx->data = data;
 	rx->conn = TOFU_SHM_CONN(tofu_shm_gen(peer->life), fabric->gen);
 	rx->head = 0;
 	rx->ready = false;

@@ -163,6 +163,38 @@ TEST_F(hostile, heads_are_not_believed)
 	EXPECT_DROPPED_AND_BACK();
 }
 
+/* ---- Another's name ---- */
+
+/* A packet of the node itself would be believed as no other is. */
+TEST_F(hostile, nobody_speaks_for_the_node_itself)
+{
+	struct tofu_shm_ring *lines =
+		ring(self->base, VICTIM, VICTIM, TOFU_REQUEST);
+	uint32_t gen = tofu_shm_gen(entry(self->base, VICTIM)->life);
+	struct tofu_shm_record record = {
+		.bytes = TOFU_SHM_RECORD(0),
+		.src_gen = gen,
+		.dst_gen = gen,
+		.packet = { .src = VICTIM, .type = TOFU_PKT_PUT, .tid = 2 },
+	};
+
+	/* It has talked to itself before. */
+	ASSERT_EQ(0, send_one(self->victim, VICTIM, TOFU_REQUEST, 1));
+	ASSERT_TRUE(sink_wait(self->victim, &self->sink, 1));
+	lines->conn = TOFU_SHM_CONN(gen, gen);
+	memcpy(data(self->base, VICTIM, VICTIM, TOFU_REQUEST) +
+		       lines->tail % TOFU_SHM_RING,
+	       &record, sizeof(record));
+	lines->tail += record.bytes;
+	entry(self->base, VICTIM)->pending[0] |= 1 << VICTIM;
+	sink_poll(self->victim, &self->sink);
+	EXPECT_EQ(1, self->sink.count);
+	/* And it still can. */
+	ASSERT_EQ(0, send_one(self->victim, VICTIM, TOFU_REQUEST, 3));
+	ASSERT_TRUE(sink_wait(self->victim, &self->sink, 2));
+	EXPECT_EQ(3, self->sink.seen[1].tid);
+}
+
 /* ---- Records ---- */
 
 static void zero_bytes(struct tofu_shm_record *record)
