@@ -103,7 +103,8 @@ static int write_chunk(struct tofu_node *node, void *at, size_t len,
 		       size_t done, void *buf)
 {
 	(void)node;
-	memcpy(at, (const uint8_t *)buf + done, len);
+	/* A loopback may name overlapping memory. */
+	memmove(at, (const uint8_t *)buf + done, len);
 	return 0;
 }
 
@@ -112,13 +113,51 @@ static int host_write(void *host, uint64_t addr, const void *buf, size_t len)
 	return for_chunks(host, addr, len, true, write_chunk, (void *)buf);
 }
 
-/* A processor that sees a byte sees all those before it. */
+/* Fewer than eight bytes, the largest aligned words first that there are. */
+static void copy_short(uint8_t *to, const uint8_t *from, size_t len)
+{
+	while (len) {
+		const uintptr_t at = (uintptr_t)to;
+		size_t size = 1;
+
+		if (len >= 4 && at % 4 == 0) {
+			uint32_t word;
+
+			size = sizeof(word);
+			memcpy(&word, from, size);
+			__atomic_store_n((uint32_t *)at, word,
+					 __ATOMIC_RELEASE);
+		} else if (len >= 2 && at % 2 == 0) {
+			uint16_t word;
+
+			size = sizeof(word);
+			memcpy(&word, from, size);
+			__atomic_store_n((uint16_t *)at, word,
+					 __ATOMIC_RELEASE);
+		} else {
+			__atomic_store_n(to, *from, __ATOMIC_RELEASE);
+		}
+		to += size;
+		from += size;
+		len -= size;
+	}
+}
+
+/*
+ * A processor that sees a byte sees all those before it, and aligned words
+ * whole: programs spin on the last one.
+ */
 static void copy_ascending(uint8_t *to, const uint8_t *from, size_t len)
 {
 	uint64_t word;
+	size_t head = -(uintptr_t)to % sizeof(word);
 
-	for (; len && (uintptr_t)to % sizeof(word); len--)
-		__atomic_store_n(to++, *from++, __ATOMIC_RELEASE);
+	if (head > len)
+		head = len;
+	copy_short(to, from, head);
+	to += head;
+	from += head;
+	len -= head;
 	for (; len >= sizeof(word); len -= sizeof(word)) {
 		memcpy(&word, from, sizeof(word));
 		__atomic_store_n((uint64_t *)(void *)to, word,
@@ -126,8 +165,7 @@ static void copy_ascending(uint8_t *to, const uint8_t *from, size_t len)
 		to += sizeof(word);
 		from += sizeof(word);
 	}
-	for (; len; len--)
-		__atomic_store_n(to++, *from++, __ATOMIC_RELEASE);
+	copy_short(to, from, len);
 }
 
 static int write_chunk_ordered(struct tofu_node *node, void *at, size_t len,

@@ -125,6 +125,18 @@ TEST_F(pair, a_node_puts_to_itself)
 	EXPECT_TRUE(arrived(&self->a, 200001, &self->a, 0, 100000));
 }
 
+/* What lands is a guest's own business; that nothing else happens is ours. */
+TEST_F(pair, a_put_may_overlap_itself)
+{
+	fill(&self->a, 1, 100000);
+	home_post(&self->a, TOFU_CMD_PUT,
+		  TOFU_TOQ_F_LCL_NOTICE | variant->flags, 0, 100000, 1000, 0);
+	EXPECT_EQ(0, wait_mrq(&self->a, NULL));
+	home_post(&self->a, TOFU_CMD_PUT,
+		  TOFU_TOQ_F_LCL_NOTICE | variant->flags, 0, 100000, 0, 1000);
+	EXPECT_EQ(0, wait_mrq(&self->a, NULL));
+}
+
 /* ---- A peer that dies ---- */
 
 TEST(a_command_to_a_node_that_dies_ends)
