@@ -30,7 +30,7 @@ lib: ## libtofu and its tools
 
 driver: ## tofu.ko, for the guests' kernel
 	@scripts/setup driver
-	@$(MAKE) -C driver O=$(O)/driver KDIR=$$(scripts/build-guest --print-kdir)
+	@$(MAKE) -C driver O=$(O) KDIR=$$(scripts/build-guest --print-kdir)
 
 qemu: ## QEMU with the device, outside the checkout
 	@scripts/build-qemu >/dev/null
