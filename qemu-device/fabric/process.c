@@ -24,7 +24,7 @@ int tofu_process_start(pid_t pid, uint64_t *start)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -ESRCH;
+		return errno == ENOENT ? -ESRCH : -errno;
 	len = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	if (len <= 0)
@@ -67,7 +67,8 @@ int tofu_process_open(pid_t pid, uint64_t start)
 	if (!err && found == start && tofu_process_alive(pidfd))
 		return pidfd;
 	close(pidfd);
-	return -ESRCH;
+	/* Not to be able to look is not to have looked. */
+	return err ? err : -ESRCH;
 }
 
 int tofu_process_file(int pidfd, pid_t pid, int fd, mode_t type, int flags)

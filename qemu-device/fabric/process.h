@@ -14,7 +14,8 @@
 /**
  * tofu_process_start - when a process was started, ticks since boot
  *
- * Return: 0, or -ESRCH where there is no such process.
+ * Return: 0; -ESRCH where there is no such process; or another negative
+ * errno, which says nothing about the process.
  */
 int tofu_process_start(pid_t pid, uint64_t *start);
 

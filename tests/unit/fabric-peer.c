@@ -4,6 +4,7 @@
 #include "fabric-util.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include "kselftest_harness.h"
 
@@ -597,6 +598,40 @@ TEST_F(machine, a_reused_pid_is_no_node)
 	entry->start--;
 	EXPECT_FALSE(tofu_fabric_up(self->a, 1));
 	EXPECT_EQ(-EHOSTDOWN, send_one(self->a, 1, TOFU_REQUEST, 1));
+	tofu_fabric_detach(b);
+}
+
+/*
+ * Who has no descriptors left cannot see whether a node lives. It must not
+ * take the number, nor take the node for dead for ever.
+ */
+TEST_F(machine, who_cannot_look_does_not_take_a_node_for_dead)
+{
+	struct tofu_fabric *b = attach(self->path, 1);
+	struct rlimit full, limit;
+	int free_fd = dup(0);
+
+	ASSERT_NE(NULL, b);
+	ASSERT_GE(free_fd, 0);
+	close(free_fd);
+	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	full = limit;
+	/* Room for each part of what it takes, and for one part more. */
+	for (rlim_t more = 0; more < 8; more++) {
+		full.rlim_cur = (rlim_t)free_fd + more;
+		ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &full));
+		send_one(self->a, 1, TOFU_REQUEST, more);
+	}
+	for (rlim_t more = 0; more < 12; more++) {
+		struct tofu_fabric *thief = NULL;
+
+		full.rlim_cur = (rlim_t)free_fd + more;
+		ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &full));
+		EXPECT_NE(0, tofu_fabric_attach(self->path, 1, NULL, &thief));
+	}
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	EXPECT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 9));
+	EXPECT_EQ(0, send_one(b, 0, TOFU_REQUEST, 10));
 	tofu_fabric_detach(b);
 }
 
