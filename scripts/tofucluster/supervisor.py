@@ -103,9 +103,13 @@ class Cluster:
         return self.nodes[number]
 
     def environment(self, number):
-        """What every program can find out about where it runs."""
+        """What every program can find out about where it runs.
+
+        Without TOFU_PORT the library would emulate a controller of its own
+        where the driver's is missing.
+        """
         return {"TOFU_NODE": str(number), "TOFU_NODES": str(len(self.nodes)),
-                "TOFU_SHAPE": shape.text(self.axes)}
+                "TOFU_SHAPE": shape.text(self.axes), "TOFU_PORT": "kernel"}
 
     def status(self):
         now = time.monotonic()
