@@ -131,6 +131,8 @@ void tofu_peer_break(struct tofu_fabric *fabric, uint32_t node)
 {
 	fabric->peers[node].broken = true;
 	fabric->stale = true;
+	/* The next poll forgets it: there must be one, even if all sleeps. */
+	tofu_fabric_wake(fabric);
 }
 
 void tofu_peer_forget(struct tofu_fabric *fabric, uint32_t node)

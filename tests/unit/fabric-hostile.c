@@ -163,6 +163,34 @@ TEST_F(hostile, heads_are_not_believed)
 	EXPECT_DROPPED_AND_BACK();
 }
 
+/* Found in the last look before sleeping: nobody else would say so. */
+TEST_F(hostile, who_sleeps_does_not_wait_for_a_liar)
+{
+	struct tofu_shm_ring *lines =
+		ring(self->base, ENEMY, VICTIM, TOFU_RESPONSE);
+	struct pollfd pfd = { .fd = tofu_fabric_fd(self->victim),
+			      .events = POLLIN };
+	struct tofu_ref ref = { 0x1000, 64 };
+
+	EXPECT_MET();
+	ASSERT_EQ(0, send_flags(self->victim, ENEMY, TOFU_RESPONSE, 1, &ref,
+				sizeof(ref), TOFU_PKT_F_REFS));
+	sink_poll(self->enemy, &self->sink);
+	self->sink.count = 0;
+	ASSERT_EQ(0, send_flags(self->victim, ENEMY, TOFU_RESPONSE, 2, &ref,
+				sizeof(ref), TOFU_PKT_F_REFS));
+	tofu_fabric_fence_begin(self->victim);
+	tofu_fabric_fd_ack(self->victim);
+	tofu_fabric_want_wake(self->victim, true);
+	EXPECT_FALSE(sink_poll(self->victim, &self->sink));
+	lines->head = lines->tail + 2 * TOFU_SHM_RING;
+	EXPECT_FALSE(tofu_fabric_fence_done(self->victim));
+	ASSERT_EQ(1, poll(&pfd, 1, 0));
+	sink_poll(self->victim, &self->sink);
+	EXPECT_EQ(1, self->sink.down);
+	EXPECT_TRUE(tofu_fabric_fence_done(self->victim));
+}
+
 /* ---- Another's name ---- */
 
 /* A packet of the node itself would be believed as no other is. */
