@@ -155,7 +155,11 @@ void tofu_peer_wake(struct tofu_fabric *fabric, uint32_t node)
 	struct tofu_shm_node *entry = tofu_fabric_entry(fabric, node);
 	uint32_t gen = tofu_shm_gen(fabric->peers[node].life);
 
-	if (tofu_load(&entry->want_wake) != gen ||
+	/*
+	 * Sequentially consistent: behind the store of the pending bit, which
+	 * is no fence on every processor.
+	 */
+	if (__atomic_load_n(&entry->want_wake, __ATOMIC_SEQ_CST) != gen ||
 	    !__atomic_compare_exchange_n(&entry->want_wake, &gen, 0, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return;
