@@ -40,12 +40,13 @@ static int probe(struct icc *icc, const struct tofu_ref *piece)
 		       -EFAULT : 0;
 }
 
-int icc_gather(struct icc *icc, struct icc_range *range, struct icc_outbox *out)
+int icc_gather(struct icc *icc, struct icc_range *range, size_t inline_max,
+	       struct icc_outbox *out)
 {
 	unsigned int refs = 0;
 	int more = 1;
 
-	if (range->left <= icc->inline_max)
+	if (range->left <= inline_max)
 		return gather_data(icc, range, out);
 
 	while (refs < TOFU_PKT_REFS_MAX) {

@@ -361,6 +361,20 @@ void icc_command_fail(struct icc *icc, struct icc_xfer *x,
 void icc_command_answered(struct icc *icc, struct icc_xfer *x,
 			  unsigned int fragment, enum tofu_status status);
 
+/**
+ * struct icc_part - a fragment of a get
+ * @offset: in the command
+ * @length: of it
+ */
+struct icc_part {
+	uint64_t offset;
+	uint64_t length;
+};
+
+/* icc_get_part - how a get is cut: its fragment number @fragment */
+struct icc_part icc_get_part(const struct icc_command *c,
+			     unsigned int fragment);
+
 /* icc_cq_start - start commands, at most ICC_BURST; true when any was */
 bool icc_cq_start(struct icc *icc, struct icc_cq *cq);
 
@@ -429,12 +443,11 @@ int icc_range_next(struct icc *icc, struct icc_range *range,
 
 /**
  * icc_gather - put as much of a range into an outbox as it takes
- *
- * Data where no more than inline_max bytes are left, else references.
+ * @inline_max: data where no more bytes than that are left, else references
  *
  * Return: 0, or -EFAULT.
  */
-int icc_gather(struct icc *icc, struct icc_range *range,
+int icc_gather(struct icc *icc, struct icc_range *range, size_t inline_max,
 	       struct icc_outbox *out);
 
 /**

@@ -20,17 +20,14 @@ static uint8_t expected_type(const struct icc_command *c)
 	}
 }
 
-/* Gets are cut evenly, so the fragment's number says where it is. */
+/* The fragment's number says where it is. */
 static bool place_good(const struct icc_command *c,
 		       const struct tofu_packet *pkt)
 {
-	const uint64_t offset = TOFU_GET(pkt->tid, ICC_TID_FRAGMENT) *
-				TOFU_GET_FRAGMENT_MAX;
-	uint64_t length = c->length - offset;
+	const struct icc_part part =
+		icc_get_part(c, TOFU_GET(pkt->tid, ICC_TID_FRAGMENT));
 
-	if (length > TOFU_GET_FRAGMENT_MAX)
-		length = TOFU_GET_FRAGMENT_MAX;
-	return pkt->offset == offset && pkt->length == length;
+	return pkt->offset == part.offset && pkt->length == part.length;
 }
 
 /* The command that a response answers, or NULL. */

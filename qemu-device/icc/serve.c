@@ -17,6 +17,20 @@ static const uint8_t fault_status[] = {
 
 /* ---- Receive ---- */
 
+/* A notice follows: our memory must have been read by then. */
+static bool notified(const struct tofu_packet *pkt)
+{
+	const unsigned int wanted = TOFU_PKT_F_RMT_NOTICE | TOFU_PKT_F_LAST;
+
+	return (pkt->flags & wanted) == wanted;
+}
+
+static size_t get_inline_max(const struct icc *icc,
+			     const struct tofu_packet *pkt)
+{
+	return notified(pkt) ? TOFU_PKT_INLINE_MAX : icc->inline_max;
+}
+
 static bool length_good(const struct tofu_packet *pkt)
 {
 	const bool last = pkt->flags & TOFU_PKT_F_LAST;
@@ -29,7 +43,9 @@ static bool length_good(const struct tofu_packet *pkt)
 	case TOFU_PKT_PUT:
 		return true;
 	case TOFU_PKT_GET:
-		return !pkt->payload && pkt->length <= TOFU_GET_FRAGMENT_MAX;
+		return !pkt->payload &&
+		       pkt->length <= (notified(pkt) ? TOFU_PKT_INLINE_MAX :
+						       TOFU_GET_FRAGMENT_MAX);
 	default: /* ARMW */
 		return !pkt->payload && !pkt->offset &&
 		       pkt->length == pkt->armw_size &&
@@ -70,7 +86,9 @@ static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 	 * The outbox takes it all: no more than TOFU_GET_FRAGMENT_MAX bytes
 	 * are asked for, of pages of 4 KiB at least.
 	 */
-	if (icc_gather(icc, &x->arrival.range, &icc->tni[x->cq->tni].out)) {
+	if (icc_gather(icc, &x->arrival.range,
+		       get_inline_max(icc, x->arrival.pkt),
+		       &icc->tni[x->cq->tni].out)) {
 		x->status = TOFU_ST_RMT_MEMORY;
 		return ICC_INJECT;
 	}
@@ -141,11 +159,10 @@ static void notice(struct icc *icc, struct icc_xfer *x, enum tofu_mrq_type type,
 
 static enum icc_stage request_notify(struct icc *icc, struct icc_xfer *x)
 {
-	const unsigned int wanted = TOFU_PKT_F_RMT_NOTICE | TOFU_PKT_F_LAST;
 	const struct tofu_packet *pkt = x->arrival.pkt;
 	const uint64_t stadd = pkt->lcl & TOFU_STADD_FIELDS;
 
-	if ((pkt->flags & wanted) != wanted)
+	if (!notified(pkt))
 		return ICC_INJECT;
 	if (pkt->type == TOFU_PKT_PUT)
 		notice(icc, x, TOFU_MRQ_RMT_PUT, stadd);

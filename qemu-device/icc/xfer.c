@@ -231,7 +231,7 @@ static enum icc_stage read_put(struct icc *icc, struct icc_xfer *x)
 	enum icc_fault fault;
 
 	fault = icc_translate(icc, x->cq, c->desc.lcl, &span, &range);
-	if (!fault && icc_gather(icc, &range, &x->cq->out))
+	if (!fault && icc_gather(icc, &range, icc->inline_max, &x->cq->out))
 		fault = ICC_FAULT_MEMORY;
 	if (fault)
 		return read_failed(x, fault);
@@ -239,16 +239,39 @@ static enum icc_stage read_put(struct icc *icc, struct icc_xfer *x)
 	return ICC_INJECT;
 }
 
+/*
+ * The target's notice says that its memory has been read. So the fragment that
+ * brings it is one that the target can answer with a copy of the data; it is
+ * sent when the data of all others are here.
+ */
+struct icc_part icc_get_part(const struct icc_command *c, unsigned int fragment)
+{
+	const uint64_t tail = has_flag(c, TOFU_TOQ_F_RMT_NOTICE) ?
+				      TOFU_PKT_INLINE_MAX : 0;
+	const uint64_t body = c->length > tail ? c->length - tail : 0;
+	struct icc_part part = { .offset = fragment * TOFU_GET_FRAGMENT_MAX };
+
+	if (part.offset >= body) {
+		part.offset = body;
+		part.length = c->length - body;
+	} else {
+		part.length = body - part.offset;
+		if (part.length > TOFU_GET_FRAGMENT_MAX)
+			part.length = TOFU_GET_FRAGMENT_MAX;
+	}
+	return part;
+}
+
 static enum icc_stage read_get(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_command *c = &x->command;
-	struct icc_span span = { .total = c->length, .offset = c->sent,
-				 .length = c->length - c->sent, .write = true };
+	const struct icc_part part = icc_get_part(c, c->fragments);
+	const struct icc_span span = { .total = c->length,
+				       .offset = part.offset,
+				       .length = part.length, .write = true };
 	struct icc_range range;
 	enum icc_fault fault;
 
-	if (span.length > TOFU_GET_FRAGMENT_MAX)
-		span.length = TOFU_GET_FRAGMENT_MAX;
 	fault = icc_translate(icc, x->cq, c->desc.lcl, &span, &range);
 	if (fault)
 		return read_failed(x, fault);

@@ -127,6 +127,32 @@ TEST_F(large, the_largest_get)
 	EXPECT_EQ(-1, cq_mrq_status(p->a));
 }
 
+/* Whoever sees RMT_GET may use the memory for something else. */
+TEST_F(large, the_source_has_been_read_when_its_notice_is_there)
+{
+	struct pair *p = &self->p;
+	int notice = -1;
+
+	p->put.cmd = TOFU_CMD_GET;
+	p->put.length = 1 << 20;
+	region_fill(p->dst, 5);
+	transfer_post(&p->put);
+	while (notice < 0) {
+		/* The answers stay on the way while the target goes on. */
+		p->a->node->held = true;
+		net_run(p->net);
+		notice = cq_mrq_status(p->b);
+		if (notice >= 0)
+			region_fill(p->dst, 6);
+		p->a->node->held = false;
+		ASSERT_TRUE(net_step(p->net));
+	}
+	net_run(p->net);
+	ASSERT_EQ(TOFU_ST_OK, cq_mrq_status(p->a));
+	region_fill(p->dst, 5);
+	EXPECT_EQ(-1, region_differs(p->src, 0, p->dst, 0, 1 << 20));
+}
+
 TEST_F(large, adjacent_pages_are_one_reference)
 {
 	struct pair *p = &self->p;
