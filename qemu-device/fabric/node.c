@@ -28,6 +28,7 @@
 /**
  * struct tofu_node
  * @lock:   serialises @fabric and @icc
+ * @door:   held by the one that waits for @lock next
  * @again:  somebody found the lock taken: whoever gives it back makes progress
  * @assists: count of kicks by polls that found nothing
  * @assists_seen: that count when the node's thread last went to sleep
@@ -40,6 +41,7 @@ struct tofu_node {
 	const struct tofu_node_ops *ops;
 	void *home;
 	pthread_mutex_t lock;
+	pthread_mutex_t door;
 	bool again;
 	unsigned int assists;
 	unsigned int assists_seen;
@@ -498,6 +500,7 @@ int tofu_node_create(const struct tofu_node_params *params, char **why,
 	if (err)
 		goto err_fabric;
 	pthread_mutex_init(&new->lock, NULL);
+	pthread_mutex_init(&new->door, NULL);
 	*node = new;
 	return 0;
 
@@ -519,6 +522,7 @@ void tofu_node_destroy(struct tofu_node *node)
 	icc_destroy(node->icc);
 	tofu_fabric_detach(node->fabric);
 	pthread_mutex_destroy(&node->lock);
+	pthread_mutex_destroy(&node->door);
 	free(node);
 }
 
@@ -558,9 +562,17 @@ static bool progress_rounds(struct tofu_node *node)
 	return round > 0;
 }
 
+/*
+ * A mutex goes to whoever runs, and that is the thread that has just given it
+ * back: one that works without a pause would keep a processor of the guest,
+ * and with it QEMU's big lock, waiting for as long. The door makes it queue
+ * up behind who waits. Kicks need no door: they do not wait.
+ */
 void tofu_node_lock(struct tofu_node *node)
 {
+	pthread_mutex_lock(&node->door);
 	pthread_mutex_lock(&node->lock);
+	pthread_mutex_unlock(&node->door);
 }
 
 /*

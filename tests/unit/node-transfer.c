@@ -4,6 +4,7 @@
 #include "node-util.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "kselftest_harness.h"
 
@@ -324,6 +325,101 @@ TEST_F_TIMEOUT(players, words_go_to_and_fro_and_no_thread_is_forgotten, 120)
 	home_close(a);
 	EXPECT_EQ(0, end_child(child));
 	free(a);
+}
+
+/* ---- The lock ---- */
+
+FIXTURE(alone)
+{
+	struct home home;
+};
+
+FIXTURE_SETUP(alone)
+{
+	ASSERT_TRUE(home_open(&self->home, NULL, 0, true, false));
+}
+
+FIXTURE_TEARDOWN(alone)
+{
+	home_close(&self->home);
+}
+
+#define TRIES 50
+#define TURN_STEPS 1000000
+
+/**
+ * struct worker - a thread that works and works
+ * @turns: how often it has had the lock
+ */
+struct worker {
+	struct tofu_node *node;
+	unsigned int turns;
+	bool stop;
+};
+
+/*
+ * On the first processor, or the last: on the same one, who wakes up would
+ * drive out the other.
+ */
+static void stay_on(bool last)
+{
+	cpu_set_t all, one;
+	int cpu = -1;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &all) && (last || cpu < 0))
+			cpu = i;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+static void *work_on(void *arg)
+{
+	struct worker *worker = arg;
+
+	stay_on(true);
+	while (!__atomic_load_n(&worker->stop, __ATOMIC_RELAXED)) {
+		tofu_node_lock(worker->node);
+		__atomic_fetch_add(&worker->turns, 1, __ATOMIC_RELAXED);
+		for (volatile unsigned int i = 0; i < TURN_STEPS; i++)
+			;
+		tofu_node_unlock(worker->node);
+	}
+	return NULL;
+}
+
+/* Turns of a worker, which is in one, before somebody else has its own. */
+static unsigned int turns_waited(struct worker *worker)
+{
+	unsigned int before = __atomic_load_n(&worker->turns, __ATOMIC_RELAXED);
+	unsigned int turns;
+
+	do {
+		sched_yield();
+		turns = __atomic_load_n(&worker->turns, __ATOMIC_RELAXED);
+	} while (turns == before);
+	tofu_node_lock(worker->node);
+	turns = worker->turns - turns;
+	tofu_node_unlock(worker->node);
+	return turns;
+}
+
+TEST_F_TIMEOUT(alone, who_waits_for_the_lock_is_next, 120)
+{
+	struct worker worker = { .node = self->home.node };
+	unsigned int turns = 0;
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, work_on, &worker));
+	stay_on(false);
+	for (unsigned int i = 0; i < TRIES; i++)
+		turns += turns_waited(&worker);
+	__atomic_store_n(&worker.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	/* One each, and some where it lost the processor on the way. */
+	EXPECT_LT(turns, 5 * TRIES);
 }
 
 TEST_HARNESS_MAIN
