@@ -5,8 +5,18 @@
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "qemu/memalign.h"
+#include "hw/core/cpu.h"
 #include "tofu-pci.h"
 #include "trace.h"
+
+/*
+ * Whether the access is a processor's own, and not what a device does while
+ * its model relies on the BQL: a guest can tell any device to write here.
+ */
+static bool tofu_kick_by_cpu(MemTxAttrs attrs)
+{
+    return current_cpu && !attrs.unspecified;
+}
 
 /*
  * The engine runs here, on the processor's thread, without the BQL: others
@@ -14,15 +24,21 @@
  * slice. The regions are exempt from the guard against re-entrance (see
  * tofu_pages_init()), and the access keeps the device alive.
  */
-static void tofu_kick(TofuPCIState *s, hwaddr offset, bool poll)
+static void tofu_kick(TofuPCIState *s, hwaddr offset, bool poll,
+                      MemTxAttrs attrs)
 {
+    bool by_cpu = tofu_kick_by_cpu(attrs);
     bool worked;
 
-    qemu_mutex_unlock_iothread();
+    if (by_cpu) {
+        qemu_mutex_unlock_iothread();
+    }
     worked = tofu_node_kick(s->node, poll);
     trace_tofu_kick(tofu_fabric_node(tofu_node_fabric(s->node)), offset, poll,
                     worked);
-    qemu_mutex_lock_iothread();
+    if (by_cpu) {
+        qemu_mutex_lock_iothread();
+    }
 }
 
 static uint64_t tofu_kicks_read(void *opaque, hwaddr addr, unsigned int size)
@@ -30,22 +46,23 @@ static uint64_t tofu_kicks_read(void *opaque, hwaddr addr, unsigned int size)
     return 0;
 }
 
-static void tofu_kicks_write(void *opaque, hwaddr addr, uint64_t value,
-                             unsigned int size)
+static MemTxResult tofu_kicks_write(void *opaque, hwaddr addr, uint64_t value,
+                                    unsigned int size, MemTxAttrs attrs)
 {
     switch (addr & (TOFU_PAGE_SIZE - 1)) {
     case TOFU_KICK_TAIL:
-        tofu_kick(opaque, addr, false);
+        tofu_kick(opaque, addr, false, attrs);
         break;
     case TOFU_KICK_POLL:
-        tofu_kick(opaque, addr, true);
+        tofu_kick(opaque, addr, true, attrs);
         break;
     }
+    return MEMTX_OK;
 }
 
 static const MemoryRegionOps tofu_kicks_ops = {
     .read = tofu_kicks_read,
-    .write = tofu_kicks_write,
+    .write_with_attrs = tofu_kicks_write,
     .endianness = DEVICE_LITTLE_ENDIAN,
     .valid = { .min_access_size = 1, .max_access_size = 8 },
     .impl = { .min_access_size = 1, .max_access_size = 8 },
@@ -72,8 +89,8 @@ static uint64_t tofu_cqs_read(void *opaque, hwaddr addr, unsigned int size)
     }
 }
 
-static void tofu_cqs_write(void *opaque, hwaddr addr, uint64_t value,
-                           unsigned int size)
+static MemTxResult tofu_cqs_write(void *opaque, hwaddr addr, uint64_t value,
+                                  unsigned int size, MemTxAttrs attrs)
 {
     TofuPCIState *s = opaque;
     void *at = (char *)s->pages.memory + addr;
@@ -95,13 +112,14 @@ static void tofu_cqs_write(void *opaque, hwaddr addr, uint64_t value,
     }
     if (offset >= offsetof(struct tofu_cq_page, fetch_start) &&
         offset < offsetof(struct tofu_cq_page, mrq_full_pointer)) {
-        tofu_kick(s, addr, false);
+        tofu_kick(s, addr, false, attrs);
     }
+    return MEMTX_OK;
 }
 
 static const MemoryRegionOps tofu_cqs_ops = {
     .read = tofu_cqs_read,
-    .write = tofu_cqs_write,
+    .write_with_attrs = tofu_cqs_write,
     .endianness = DEVICE_LITTLE_ENDIAN,
     .valid = { .min_access_size = 1, .max_access_size = 8 },
     .impl = { .min_access_size = 1, .max_access_size = 8 },
