@@ -37,8 +37,9 @@ struct tofu_fabric;
  * struct tofu_ram - a piece of a node's memory as others can read it
  * @addr:   bus address
  * @len:    bytes
- * @fd:     of this process, to stay open; a file sealed against shrinking,
- *          or one of the same user, who then must not shrink it. -1: the bus
+ * @fd:     of this process, to stay open; a file sealed against shrinking
+ *          that is not of huge pages, or one of the same user, who then must
+ *          not take pages of it away. -1: the bus
  *          address is an address of this process, read by process_vm_readv()
  * @offset: in the file
  */

@@ -11,12 +11,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "fabric/process.h"
@@ -175,16 +177,28 @@ static struct tofu_peer_ram *find_piece(struct tofu_peer *peer, uint64_t addr)
 
 /* ---- Mapping ---- */
 
+/*
+ * Whether nobody can make the pages of a file unusable. Huge pages are no
+ * better than a file that shrinks: where the owner has punched a hole, a
+ * reader needs one of the few that the system has.
+ */
+static bool file_lasts(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct statfs fs;
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && !fstatfs(fd, &fs) &&
+	       fs.f_type != HUGETLBFS_MAGIC;
+}
+
 /* Whether a file holds the piece, and will as long as it is mapped. */
 static bool file_holds(int fd, const struct tofu_shm_ram *piece,
 		       struct stat *st)
 {
 	/* Before the size is looked at: sealed, it stays at least that. */
-	int seals = fcntl(fd, F_GET_SEALS);
+	bool lasts = file_lasts(fd);
 
-	if (fstat(fd, st))
-		return false;
-	if (st->st_uid != geteuid() && (seals < 0 || !(seals & F_SEAL_SHRINK)))
+	if (fstat(fd, st) || (st->st_uid != geteuid() && !lasts))
 		return false;
 	return st->st_size >= 0 &&
 	       piece->offset + piece->len <= (uint64_t)st->st_size;

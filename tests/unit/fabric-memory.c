@@ -294,6 +294,23 @@ TEST_F(pair, only_sealed_files_of_other_users_are_mapped)
 	close(open);
 }
 
+/* Sealed, and a fault all the same: the system need not have a huge page. */
+TEST_F(pair, huge_pages_of_another_user_are_no_memory)
+{
+	int fd = memfd_create("ram", MFD_HUGETLB | MFD_ALLOW_SEALING);
+	struct tofu_ram ram = { 0, 4096, fd, 0 };
+	char byte;
+
+	if (geteuid() || fd < 0)
+		SKIP(return, "only root can be another user");
+	ASSERT_EQ(0, ftruncate(fd, GIB));
+	ASSERT_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
+	ASSERT_EQ(0, fchown(fd, 65534, 65534));
+	ASSERT_EQ(0, tofu_fabric_publish(self->b, &ram, 1));
+	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, 0, &byte, 1));
+	close(fd);
+}
+
 TEST_F(pair, a_file_that_has_shrunk_is_no_memory)
 {
 	int fd = memfd_create("ram", 0);
