@@ -16,6 +16,8 @@
 #define PERF_STAG 17
 #define PAGE 4096
 #define REPORT UTOFU_ONESIDED_FLAG_TCQ_NOTICE
+/* Whoever waits for the last bytes wants them to be the last. */
+#define WAITED_FOR (REPORT | UTOFU_ONESIDED_FLAG_STRONG_ORDER)
 #define NOTICE UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE
 
 /**
@@ -113,9 +115,7 @@ static int put_post(struct perf *perf, const struct command *command)
 					   perf->stadd, bytes, 0,
 					   command->flags, NULL);
 	return utofu_put(perf->vcq, perf->peer, perf->stadd + perf->span,
-			 perf->stadd, bytes, 0,
-			 command->flags | UTOFU_ONESIDED_FLAG_STRONG_ORDER,
-			 NULL);
+			 perf->stadd, bytes, 0, command->flags, NULL);
 }
 
 static int post(struct perf *perf, const struct command *command)
@@ -191,7 +191,7 @@ static int flag_wait(struct perf *perf, const uint8_t *at, size_t bytes,
 static int ping(struct perf *perf, size_t bytes, uint64_t value)
 {
 	const struct command put = { .op = PERF_PUT, .bytes = bytes,
-				     .value = value, .flags = REPORT };
+				     .value = value, .flags = WAITED_FOR };
 	int code = post(perf, &put);
 
 	if (code == UTOFU_SUCCESS)
@@ -208,7 +208,7 @@ static int pong(struct perf *perf, size_t bytes)
 	for (uint64_t i = 1;
 	     i <= settings->warmup + settings->iterations && !code; i++) {
 		const struct command put = { .op = PERF_PUT, .bytes = bytes,
-					     .value = i, .flags = REPORT };
+					     .value = i, .flags = WAITED_FOR };
 
 		code = flag_wait(perf, perf->area, bytes, i);
 		if (code == UTOFU_SUCCESS)
