@@ -153,6 +153,68 @@ TEST_F_TIMEOUT(tofu, huge_pages, TK_TIMEOUT_S)
 	munmap(raw, size + HUGE_PAGE);
 }
 
+/* ---- The first page of a memory block ---- */
+
+#define PAGEMAP_PRESENT (1ULL << 63)
+#define PAGEMAP_PFN ((1ULL << 55) - 1)
+/* Above all memory: a page of that size around it begins below address 0. */
+#define FAR_BOUNDARY (1ULL << 40)
+
+/* Two pages that follow each other in memory as in @area; NULL: none. */
+static char *find_contiguous_pair(char *area, size_t pages)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	off_t at = (uintptr_t)area / PAGE * sizeof(uint64_t);
+	uint64_t entry, last = 0;
+	char *found = NULL;
+	size_t i;
+
+	for (i = 0; i < pages && !found; i++, at += sizeof(entry)) {
+		if (pread(fd, &entry, sizeof(entry), at) != sizeof(entry))
+			break;
+		if (entry & last & PAGEMAP_PRESENT && last & PAGEMAP_PFN &&
+		    (entry & PAGEMAP_PFN) == (last & PAGEMAP_PFN) + 1)
+			found = area + (i - 1) * PAGE;
+		last = entry;
+	}
+	close(fd);
+	return found;
+}
+
+/*
+ * User addresses allow a page of any size here, and bus addresses have no gap:
+ * only that there is nothing below bus address 0 makes it smaller.
+ */
+TEST_F(tofu, a_region_around_a_far_boundary)
+{
+	const size_t size = 4 * HUGE_PAGE;
+	char *area = mmap(NULL, size, RW, ANON, -1, 0);
+	char *to = (char *)(FAR_BOUNDARY - PAGE);
+	struct tk_mem src, dst;
+	struct tk_cq cq;
+	char *pair;
+
+	ASSERT_NE(MAP_FAILED, area);
+	madvise(area, size, MADV_NOHUGEPAGE);
+	memset(area, 0, size);
+	pair = find_contiguous_pair(area, size / PAGE);
+	if (!pair)
+		SKIP(return, "no two pages follow each other in memory");
+	ASSERT_EQ(to, mremap(pair, 2 * PAGE, 2 * PAGE,
+			     MREMAP_MAYMOVE | MREMAP_FIXED, to));
+	ASSERT_EQ(0, tk_cq_open(&cq));
+	ASSERT_EQ(0, tk_mem_reg(&cq, to, 2 * PAGE, 0, &dst));
+	ASSERT_EQ(0, tk_mem_new(&cq, 2 * PAGE, &src));
+	fill(src.addr, 2 * PAGE, 7);
+	EXPECT_EQ(TOFU_ST_OK, tk_put(&cq, &cq, dst.stadd, src.stadd,
+				     2 * PAGE));
+	EXPECT_EQ(0, memcmp(to, src.addr, 2 * PAGE));
+	tk_cq_close(&cq);
+	munmap(to, 2 * PAGE);
+	munmap(area, size);
+	munmap(src.addr, src.length);
+}
+
 TEST_F(tofu, others_cannot_write_what_is_read_only)
 {
 	struct tk_mem src, dst;
