@@ -11,11 +11,12 @@
 
 /*
  * Whether the access is a processor's own, and not what a device does while
- * its model relies on the BQL: a guest can tell any device to write here.
+ * its model relies on the BQL: a guest can tell any device to write here, and
+ * that its interrupt message goes here. A message names its sender.
  */
 static bool tofu_kick_by_cpu(MemTxAttrs attrs)
 {
-    return current_cpu && !attrs.unspecified;
+    return current_cpu && !attrs.unspecified && !attrs.requester_id;
 }
 
 /*
