@@ -5,8 +5,10 @@ import os
 import pathlib
 import signal
 import subprocess
+import time
 
 from .cluster import GUEST, Cluster, finish, is_alive, wait_until
+from .shared import stream_until
 
 ABOVE_GIB = 5  # guests from this size have memory above 4 GiB
 
@@ -100,9 +102,69 @@ def run_interrupted(tap):
                   result.everything())
 
 
+DRIVER_COUNTS = "cd /sys/kernel/debug/tofu/tofu0 && grep . cqs pinned_pages deferred"
+# Longer than close() waits for a flush, and than the reaper lets pass.
+LATE_SECONDS = 4
+
+
+def _driver_counts(cluster):
+    """What is alive in the driver of node 0."""
+    mount = "mount -t debugfs none /sys/kernel/debug 2>/dev/null"
+    result = cluster.run("sh", "-c", f"{mount}; {DRIVER_COUNTS}", nodes="0")
+    pairs = [line.split(":") for line in result.out().split()]
+    return {name: int(count) for name, count in pairs}
+
+
+def _commands_sent(cluster):
+    return cluster.run("cat", "/sys/class/tofu/tofu0/tni0_cq0/tx_commands", nodes="0").out()
+
+
+def _kill_sender(tap, cluster):
+    """Kills node 0's process when all that it may send waits for node 1."""
+    seen = [_commands_sent(cluster)]
+
+    def stuck():
+        seen.append(_commands_sent(cluster))
+        return seen[-1] == seen[-2]
+
+    tap.point(wait_until(stuck, 60) and int(seen[-1]) > 0, "puts to the stopped node wait",
+              str(seen))
+    began = _driver_counts(cluster)
+    cluster.run("sh", "-c", "kill -KILL $(pidof survive)", nodes="0")
+    # Its memory is given up by now, or never before node 1 goes on.
+    time.sleep(LATE_SECONDS)
+    return began
+
+
+def late_flush(tap):
+    """a process is killed while the node that it sends to stands still"""
+    with Cluster("late", 2, "2") as cluster:
+        peer = cluster.status()["nodes"][1]["pid"]
+        process = cluster.start_run(GUEST / "survive", 1)
+        seen, streaming = stream_until(process, cluster.nodes)
+        tap.point(streaming, "both nodes send", seen)
+        os.kill(peer, signal.SIGSTOP)
+        try:
+            began = _kill_sender(tap, cluster)
+            counts = _driver_counts(cluster)
+        finally:
+            os.kill(peer, signal.SIGCONT)
+        tap.point(counts["deferred"] == 1 and counts["cqs"] == 1,
+                  "its queue waits for the late flush", str(counts))
+        tap.point(counts["pinned_pages"] == began["pinned_pages"] > 0,
+                  "its pages stay pinned", f"{began} {counts}")
+        tap.point(wait_until(lambda: not any(_driver_counts(cluster).values())),
+                  "all is given back when the node goes on", str(_driver_counts(cluster)))
+        cluster.run("sh", "-c", "kill -KILL $(pidof survive)", nodes="1")
+        finish(process, 30, seen)
+        result = cluster.run(GUEST / "all-to-all")
+        tap.forward("afterwards", result.out(), result.status, result.everything())
+
+
 TESTS = {
     "two-clusters": two_clusters,
     "high-memory": high_memory,
     "nothing-left": nothing_left,
     "run-interrupted": run_interrupted,
+    "late-flush": late_flush,
 }

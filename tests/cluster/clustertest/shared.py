@@ -101,7 +101,7 @@ def kselftest(tap, cluster):
         tap.forward(program.name, result.out(), result.status, result.everything())
 
 
-def _stream_until(process, nodes):
+def stream_until(process, nodes):
     """Reads until every node says that it is under way; what was read."""
     seen, streaming = "", set()
     while len(streaming) < nodes:
@@ -117,7 +117,7 @@ def _stream_until(process, nodes):
 def kill(tap, cluster):
     """a node is killed in mid-transfer, comes back and works again"""
     process = cluster.start_run(GUEST / "survive", VICTIM, timeout=STREAM_SECONDS * 3)
-    seen, streaming = _stream_until(process, cluster.nodes)
+    seen, streaming = stream_until(process, cluster.nodes)
     tap.point(streaming, "all nodes send to all", seen)
     cluster.tool("kill", VICTIM)
     result = finish(process, STREAM_SECONDS * 3 + 30, seen)
