@@ -5,6 +5,7 @@ import contextlib
 import os
 import pathlib
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -26,10 +27,19 @@ def log_dir(args):
     return (args.log_dir or host.BUILD / "cluster" / args.name).absolute()
 
 
+def _words(option, text):
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ClusterError(f"{option}: {error}") from None
+
+
 def configuration(args):
     """All that the supervisor has to know, found out before it starts."""
     wire.address(args.name)
     axes = shape.choose(args.shape, args.nodes)
+    host.require_memory(shape.count(axes))
+    fabric_tool = host.fabric_tool()
     qemu = args.qemu or host.qemu()
     image = host.guest(args.guest_arg)
     accel = host.accel(qemu, image, args.accel)
@@ -37,9 +47,10 @@ def configuration(args):
     return {
         "name": args.name, "axes": axes, "accel": accel, "memory": args.memory,
         "tnis": args.tnis, "qemu": str(qemu), "image": str(image),
-        "fabric_tool": host.fabric_tool(),
+        "fabric_tool": fabric_tool,
         "tsc_khz": host.tsc_khz() if accel == "tcg" else None,
-        "kernel_args": args.kernel_args, "qemu_args": args.qemu_args,
+        "kernel_args": _words("--kernel-args", args.kernel_args),
+        "qemu_args": _words("--qemu-args", args.qemu_args),
         "node_args": args.node_arg, "boot_timeout": args.boot_timeout,
         "log_dir": str(folder),
     }

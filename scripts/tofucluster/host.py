@@ -19,6 +19,8 @@ BUILD = pathlib.Path(os.environ.get("O") or TOP / "build")
 PROBE_SECONDS = 5
 # A guest under KVM boots in one or two.
 BOOT_SECONDS = 8
+# What a guest that does nothing and its QEMU occupy.
+NODE_MIB = 200
 
 # Sixteen bytes at the reset vector: mov al,42; out 0xf4,al; hlt.
 _PROBE_CODE = bytes([0xB0, 0x2A, 0xE6, 0xF4, 0xF4])
@@ -45,8 +47,18 @@ def fabric_tool():
     """The program that formats the memory that a machine's nodes share."""
     tool = BUILD / "bin/tofu-fabric"
     if not tool.exists():
-        raise ClusterError(f"{tool} is missing; run `make lib`")
+        raise ClusterError(f"{tool} is missing: run `make all`")
     return str(tool)
+
+
+def require_memory(nodes):
+    """Refuse a cluster that this machine has no memory for."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        sizes = {line.split(":")[0]: int(line.split()[1]) for line in file}
+    free = sizes["MemAvailable"] >> 10
+    if nodes * NODE_MIB > free:
+        raise ClusterError(f"{nodes} nodes take {nodes * NODE_MIB} MiB of memory or more, "
+                           f"and {free} MiB are free: use fewer, or plain processes (tofu-run)")
 
 
 def _per_boot(name, measure):
@@ -96,8 +108,8 @@ def probe(binary, accel):
 
 def probe_boot(binary, image):
     """Whether the guest's kernel boots under KVM until its agent speaks."""
-    config = {"name": "probe", "accel": "kvm", "memory": 256, "tsc_khz": None, "kernel_args": "",
-              "qemu_args": "", "fabric_fd": None, "qemu": binary, "image": image}
+    config = {"name": "probe", "accel": "kvm", "memory": 256, "tsc_khz": None, "kernel_args": [],
+              "qemu_args": [], "fabric_fd": None, "qemu": binary, "image": image}
     console, port = socket.socketpair(), socket.socketpair()
     with console[0], console[1], port[0], port[1]:
         fds = console[1].fileno(), port[1].fileno()

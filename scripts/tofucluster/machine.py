@@ -2,7 +2,6 @@
 """The QEMU command line of a node."""
 
 import pathlib
-import shlex
 
 from . import agent
 
@@ -10,10 +9,11 @@ from . import agent
 def kernel_arguments(config, node):
     words = ["console=ttyS0", "quiet", "panic=-1", f"cluster_node={node}"]
     if config["accel"] == "tcg" and config["tsc_khz"]:
-        # microvm has no clock to calibrate against but a PIT that a busy host
-        # reads too slowly; the guest's counter is the host's.
+        # The guest's counter is the host's. Left to calibrate it, guests of a
+        # busy host at times hung while booting. The likely cause: microvm's
+        # only other clock is a PIT, which such a host serves late.
         words += [f"tsc_early_khz={config['tsc_khz']}", "tsc=reliable", "no_timer_check"]
-    return " ".join([*words, *shlex.split(config["kernel_args"])])
+    return " ".join([*words, *config["kernel_args"]])
 
 
 def command(config, node, console_fd, agent_fd):
@@ -45,5 +45,5 @@ def command(config, node, console_fd, agent_fd):
     if config["fabric_fd"] is not None:
         tofu = f"tofu-pci,fabric=/dev/fd/{config['fabric_fd']},node={node},tnis={config['tnis']}"
         words += ["-device", ",".join([tofu, *config["node_args"]])]
-    extra = config["qemu_args"].replace("{node}", str(node))
-    return [*map(str, words), *shlex.split(extra)]
+    extra = [word.replace("{node}", str(node)) for word in config["qemu_args"]]
+    return [*map(str, words), *extra]

@@ -77,7 +77,7 @@ class Node:
         try:
             await asyncio.wait_for(asyncio.shield(self._ready), timeout)
         except asyncio.TimeoutError:
-            self.trouble = f"no agent after {timeout} s"
+            self.trouble = f"no agent after {timeout:g} s (--boot-timeout)"
         if self.trouble:
             await self.kill()
             # The console's last lines say why.
@@ -95,10 +95,15 @@ class Node:
         with console_guest, port_guest, \
                 open(self._log_dir / f"node{self.number}.qemu.log", "wb") as errors:
             fds = (console_guest.fileno(), port_guest.fileno())
-            self._process = subprocess.Popen(
-                self._command(self.number, *fds), stdin=subprocess.DEVNULL,
-                stdout=errors, stderr=errors, pass_fds=(*fds, *self._pass_fds),
-                start_new_session=True, preexec_fn=lambda: _die_with(parent))
+            command = self._command(self.number, *fds)
+            try:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL,
+                    stdout=errors, stderr=errors, pass_fds=(*fds, *self._pass_fds),
+                    start_new_session=True, preexec_fn=lambda: _die_with(parent))
+            except OSError as error:
+                self.state = "failed"
+                raise ClusterError(f"node {self.number}: {command[0]}: {error.strerror}") from None
         self.pid = self._process.pid
         reader, self._writer = await asyncio.open_connection(sock=port)
         # A writer that nobody holds closes its connection.

@@ -94,12 +94,13 @@ class Cluster:
                                "--shape", shape.text(self.axes)],
                               pass_fds=[fd], capture_output=True, text=True, check=False)
         if done.returncode:
-            raise ClusterError(f"tofu-fabric: {done.stderr.strip()}")
+            raise ClusterError(done.stderr.strip())
         return fd
 
     def node(self, number):
         if not isinstance(number, int) or not 0 <= number < len(self.nodes):
-            raise ClusterError(f"no node {number}")
+            raise ClusterError(f"no node {number}: this cluster has nodes 0 to "
+                               f"{len(self.nodes) - 1}")
         return self.nodes[number]
 
     def environment(self, number):
@@ -191,7 +192,8 @@ class Server:
         try:
             await node.start(self.cluster.config["boot_timeout"])
         except ClusterError as error:
-            raise ClusterError("\n".join([str(error), *node.console_tail()])) from None
+            tail = node.console_tail() if node.state == "failed" else []
+            raise ClusterError("\n    | ".join([str(error), *tail])) from None
         await session.reply({"done": True, "seconds": node.boot_seconds})
 
 

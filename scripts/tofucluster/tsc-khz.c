@@ -2,8 +2,8 @@
 /*
  * Prints the rate of this machine's time stamp counter in kHz.
  *
- * A guest without KVM sees the host's counter but, having no other clock that
- * is worth the name, cannot always calibrate it: it is told instead.
+ * A guest without KVM sees the host's counter; it is told this rate instead of
+ * having to measure it by a clock that the host serves late.
  */
 
 #include <stdio.h>

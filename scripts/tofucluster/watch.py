@@ -44,10 +44,11 @@ def _folder(args):
 
 def logs(args):
     pattern = "*" if args.node is None else str(args.node)
-    paths = sorted(_folder(args).glob(f"node{pattern}.console"),
+    folder = _folder(args)
+    paths = sorted(folder.glob(f"node{pattern}.console"),
                    key=lambda p: int("".join(filter(str.isdigit, p.name))))
     if not paths:
-        raise ClusterError("no console log")
+        raise ClusterError(f"no console log node{pattern}.console in {folder}")
     files = []
     for path in paths:
         number = "".join(filter(str.isdigit, path.name))
