@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/json.h"
+#include "common/shape.h"
 #include "common/table.h"
 #include "fabric/layout.h"
 #include "fabric/process.h"
@@ -73,8 +74,7 @@ static int format(const char *path, const char *text)
 
 	if (!text)
 		usage("format wants --shape");
-	if (tofu_shape_parse(text, &shape))
-		usage("that is no shape");
+	tofu_arg_shape("--shape", text, &shape);
 	if (fd >= 0) {
 		err = tofu_fabric_format(fd, &shape);
 		return err ? failed(path, err) : EXIT_SUCCESS;
@@ -190,21 +190,14 @@ static struct report look(const struct machine *machine, uint32_t node)
 	return report;
 }
 
-static void shape_text(const struct tofu_shape *shape, char *text, size_t size)
-{
-	snprintf(text, size, "%ux%ux%ux%ux%ux%u", shape->size[TOFU_X],
-		 shape->size[TOFU_Y], shape->size[TOFU_Z], shape->size[TOFU_A],
-		 shape->size[TOFU_B], shape->size[TOFU_C]);
-}
-
 static void show_json(const struct machine *machine)
 {
 	struct tofu_json json = { .out = stdout };
-	char shape[64];
+	char shape[TOFU_SHAPE_TEXT];
 
-	shape_text(&machine->shape, shape, sizeof(shape));
 	tofu_json_open(&json, NULL, '{');
-	tofu_json_string(&json, "shape", shape);
+	tofu_json_string(&json, "shape",
+			 tofu_shape_text(&machine->shape, shape));
 	tofu_json_open(&json, "nodes", '[');
 	for (uint32_t n = 0; n < machine->nodes; n++) {
 		struct report report = look(machine, n);

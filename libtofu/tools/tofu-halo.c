@@ -14,6 +14,7 @@
 #include "common/args.h"
 #include "common/error.h"
 #include "common/json.h"
+#include "common/shape.h"
 #include "common/table.h"
 #include "tofu-halo.h"
 
@@ -259,8 +260,17 @@ static void grid_finish(struct halo_grid *grid,
 	}
 	if ((uint64_t)grid->p * grid->q != machine->nodes)
 		errx(EXIT_USAGE,
-		     "--procs: a grid of %" PRIu32 "x%" PRIu32 " is not the %u nodes of the machine",
+		     "--procs: %" PRIu32 "x%" PRIu32 " are not as many as the machine's nodes (%u)",
 		     grid->p, grid->q, machine->nodes);
+}
+
+static void machine_check(struct options *options,
+			  const struct tofu_machine *machine)
+{
+	grid_finish(&options->grid, machine);
+	if (options->settings.corrupt >= machine->nodes)
+		errx(EXIT_USAGE, "--corrupt: the machine has nodes 0 to %u",
+		     machine->nodes - 1);
 }
 
 /* ---- What is printed ---- */
@@ -305,12 +315,13 @@ static void report_begin_table(struct report *report,
 	       " processes, %u TNIs, %s\n",
 	       options->neighbor ? "Neighbour" : "SCALE-LES3", machine->nodes,
 	       machine->nodes > 1 ? "s" : "",
-	       tofu_machine_shape(machine, shape), options->grid.p,
+	       tofu_shape_text(&machine->shape, shape), options->grid.p,
 	       options->grid.q, tnis, algorithm_name(options));
 	if (options->settings.segmented) {
 		plan = tofu_neighbor_plan_segmented(options->neighbors, tnis);
-		printf("%u neighbours on %u TNIs: %u steps, messages in %u segment%s%s\n",
-		       options->neighbors, tnis, plan.steps, plan.segments,
+		printf("%u neighbours on %u TNIs: %u step%s, messages in %u segment%s%s\n",
+		       options->neighbors, tnis, plan.steps,
+		       plan.steps > 1 ? "s" : "", plan.segments,
 		       plan.segments > 1 ? "s" : "",
 		       plan.segments > 1 ? "" : " (the same as native)");
 	}
@@ -336,7 +347,7 @@ static void report_begin_json(struct report *report,
 	tofu_json_string(json, "pattern",
 			 options->neighbor ? "neighbor" : "scale-les3");
 	tofu_json_string(json, "algorithm", algorithm_name(options));
-	tofu_json_string(json, "shape", tofu_machine_shape(machine, shape));
+	tofu_json_string(json, "shape", tofu_shape_text(&machine->shape, shape));
 	tofu_json_number(json, "nodes", machine->nodes);
 	tofu_json_open(json, "procs", '[');
 	tofu_json_number(json, NULL, options->grid.p);
@@ -409,7 +420,7 @@ static void report_end(struct report *report, uint64_t wrong)
 		tofu_json_bool(&report->json, "ok", !wrong);
 		tofu_json_close(&report->json, '}');
 	} else if (wrong) {
-		printf("%" PRIu64 " bytes are WRONG\n", wrong);
+		printf("bytes that are WRONG: %" PRIu64 "\n", wrong);
 	} else if (report->options->settings.verify) {
 		printf("every byte received was right\n");
 	}
@@ -504,10 +515,13 @@ int main(int argc, char **argv)
 	struct tofu_boot *boot = NULL;
 	uint64_t wrong = 0;
 	char *why = NULL;
-	int err = tofu_machine_find(&machine, &why);
+	int err;
 
+	/* Messages of nodes that are ended by the first failure stay whole. */
+	setlinebuf(stderr);
+	err = tofu_machine_find(&machine, &why);
 	if (!err) {
-		grid_finish(&options.grid, &machine);
+		machine_check(&options, &machine);
 		err = tofu_boot_join(&machine, options.settings.timeout, &why,
 				     &boot);
 	}

@@ -126,7 +126,7 @@ struct halo_wrong halo_guard_verify(const uint8_t *area, size_t offset,
 
 /* ---- The exchange (tofu-halo-exchange.c) ---- */
 
-#define HALO_TNIS_MAX 8
+#define HALO_TNIS_MAX TOFU_TNIS_MAX
 
 /**
  * struct halo_settings - how exchanges are run

@@ -29,6 +29,7 @@
 #include "common/error.h"
 #include "common/json.h"
 #include "common/machine.h"
+#include "common/shape.h"
 #include "common/table.h"
 
 enum { EXIT_USAGE = 2 };
@@ -309,7 +310,7 @@ static void place_show(const struct tofu_machine *machine)
 
 	item("machine", "%u node%s, shape %s", machine->nodes,
 	     machine->nodes > 1 ? "s" : "",
-	     tofu_machine_shape(machine, shape));
+	     tofu_shape_text(&machine->shape, shape));
 	item("node", "%u, at X Y Z A B C = %u %u %u %u %u %u", machine->node,
 	     at.c[0], at.c[1], at.c[2], at.c[3], at.c[4], at.c[5]);
 }
@@ -321,7 +322,7 @@ static void place_json(struct tofu_json *json,
 	char shape[TOFU_SHAPE_TEXT];
 
 	tofu_json_number(json, "nodes", machine->nodes);
-	tofu_json_string(json, "shape", tofu_machine_shape(machine, shape));
+	tofu_json_string(json, "shape", tofu_shape_text(&machine->shape, shape));
 	tofu_json_number(json, "node", machine->node);
 	tofu_json_open(json, "coordinates", '[');
 	for (int i = 0; i < TOFU_AXES; i++)

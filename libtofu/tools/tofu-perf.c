@@ -13,6 +13,7 @@
 #include "common/args.h"
 #include "common/error.h"
 #include "common/json.h"
+#include "common/shape.h"
 #include "common/table.h"
 #include "tofu-perf.h"
 
@@ -243,7 +244,7 @@ static void report_begin(struct report *report,
 	struct tofu_json *json = &report->json;
 	char shape[TOFU_SHAPE_TEXT];
 
-	tofu_machine_shape(machine, shape);
+	tofu_shape_text(&machine->shape, shape);
 	if (!report->on)
 		return;
 	if (!options->json) {
@@ -401,8 +402,11 @@ int main(int argc, char **argv)
 	struct tofu_machine machine;
 	struct tofu_boot *boot = NULL;
 	char *why = NULL;
-	int err = tofu_machine_find(&machine, &why);
+	int err;
 
+	/* Messages of nodes that are ended by the first failure stay whole. */
+	setlinebuf(stderr);
+	err = tofu_machine_find(&machine, &why);
 	if (!err) {
 		peer_finish(&options, &machine);
 		err = tofu_boot_join(&machine, options.timeout, &why, &boot);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "common/args.h"
+#include "common/shape.h"
 #include "fabric/fabric.h"
 #include "port/shape.h"
 #include "tofu-run.h"
@@ -39,13 +40,14 @@ static const char usage[] =
 	"Start PROGRAM once for each node of a Tofu machine of processes, without VMs\n"
 	"and without the driver.\n"
 	"\n"
-	"  -n, --nodes N        how many (default: all of the shape)\n"
-	"  -s, --shape SHAPE    4, 2x2, 4x3x8 or six sizes 1x1x1x2x3x2 (default: the most\n"
-	"                       cubic one of N nodes)\n"
-	"  -t, --tnis N         TNIs of a node, 1 to 6 (default 4)\n"
+	"  -n, --nodes N          how many (default: all of the shape); the others stay\n"
+	"                         empty\n"
+	"  -s, --shape SHAPE      4, 2x2, 4x3x8 or six sizes 1x1x1x2x3x2 (default: the\n"
+	"                         most cubic one of N nodes)\n"
+	"  -t, --tnis N           TNIs of a node, 1 to 6 (default 4)\n"
 	"      --timeout SECONDS  end all after that time\n"
-	"      --no-prefix      do not begin the lines printed with '[node] '\n"
-	"  -h, --help           print this and exit\n"
+	"      --no-prefix        do not begin the lines printed with '[node] '\n"
+	"  -h, --help             print this and exit\n"
 	"\n"
 	"Standard input of PROGRAM is empty. When one process fails, the others are\n"
 	"ended. Exit status: the largest of the processes, where one that was killed by\n"
@@ -297,7 +299,7 @@ static int run_timers(struct run *run)
 		next = run->kill_at - now;
 	} else if (run->deadline >= 0) {
 		if (now >= run->deadline) {
-			warnx("timeout");
+			warnx("not finished when --timeout was over: ended");
 			run_stop(run, STATUS_TIMEOUT);
 			return 0;
 		}
@@ -364,13 +366,10 @@ static void shape_settle(struct run *run, bool shape_given)
 			     run->nodes);
 		return;
 	}
-	if (tofu_shape_nodes(&run->shape) > TOFU_FABRIC_NODES_MAX)
-		errx(STATUS_USAGE, "the shape has more than %d nodes",
-		     TOFU_FABRIC_NODES_MAX);
 	if (!run->nodes)
 		run->nodes = tofu_shape_nodes(&run->shape);
 	if (run->nodes > tofu_shape_nodes(&run->shape))
-		errx(STATUS_USAGE, "the shape has fewer than %u nodes",
+		errx(STATUS_USAGE, "--nodes: the shape has fewer than %u nodes",
 		     run->nodes);
 }
 
@@ -398,8 +397,7 @@ static void arguments_read(struct run *run, int argc, char **argv)
 				"--nodes", optarg, 1, TOFU_FABRIC_NODES_MAX);
 			break;
 		case 's':
-			if (tofu_shape_parse(optarg, &run->shape))
-				errx(STATUS_USAGE, "%s: not a shape", optarg);
+			tofu_arg_shape("--shape", optarg, &run->shape);
 			shape = true;
 			break;
 		case 't':

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <stdio.h>
 
 #include "error.h"
 #include "machine.h"
@@ -28,20 +27,4 @@ int tofu_machine_find(struct tofu_machine *machine, char **why)
 	machine->node = (uint32_t)node;
 	machine->nodes = tofu_shape_nodes(&machine->shape);
 	return 0;
-}
-
-const char *tofu_machine_shape(const struct tofu_machine *machine,
-			       char text[TOFU_SHAPE_TEXT])
-{
-	const uint16_t *size = machine->shape.size;
-	int axes = 1, used = 0;
-
-	for (int i = 0; i < TOFU_AXES; i++) {
-		if (size[i] > 1)
-			axes = i < TOFU_A ? i + 1 : TOFU_AXES;
-	}
-	for (int i = 0; i < axes; i++)
-		used += snprintf(text + used, (size_t)(TOFU_SHAPE_TEXT - used),
-				 "%s%u", i ? "x" : "", size[i]);
-	return text;
 }

@@ -30,9 +30,4 @@ struct tofu_machine {
  */
 int tofu_machine_find(struct tofu_machine *machine, char **why);
 
-/* tofu_machine_shape - the shape as people write it, such as "2x2" */
-#define TOFU_SHAPE_TEXT 32
-const char *tofu_machine_shape(const struct tofu_machine *machine,
-			       char text[TOFU_SHAPE_TEXT]);
-
 #endif /* TOFU_TOOLS_MACHINE_H */
