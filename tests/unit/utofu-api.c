@@ -628,6 +628,7 @@ TEST_F(node, a_forked_child_cannot_use_it)
 
 		CHECK(utofu_nop(self->vcq, 0, NULL) ==
 		      UTOFU_ERR_NOT_AVAILABLE);
+		CHECK(utofu_nop(0, 0, NULL) == UTOFU_ERR_NOT_AVAILABLE);
 		CHECK(utofu_create_vcq(0, 0, &vcq) == UTOFU_ERR_NOT_AVAILABLE);
 		CHECK(utofu_free_vcq(self->vcq) == UTOFU_ERR_NOT_AVAILABLE);
 		CHECK(utofu_query_vcq_id(self->vcq, &id) ==

@@ -26,8 +26,9 @@ struct tofu_context tofu_context = {
 static void context_forked(void)
 {
 	tofu_context.forked = true;
+	/* No handle of entry i has the number i + 1; 0 would find entry 0. */
 	for (unsigned int i = 0; i < TOFU_HANDLES; i++)
-		tofu_context.handle[i].hdl = 0;
+		tofu_context.handle[i].hdl = i + 1;
 }
 
 static unsigned int ring_code(const char *name, unsigned int code)
