@@ -143,19 +143,16 @@ static int tofu_pci_setup(struct tofu_dev *tdev)
 	ret = pci_request_regions(pdev, TOFU_NAME);
 	if (ret)
 		return ret;
-	pci_set_master(pdev);
 	ret = tofu_hw_init(tdev);
 	if (ret)
-		goto err_clear_master;
+		return ret;
 	vectors = TOFU_VECTORS(tdev->tnis);
 	ret = pci_alloc_irq_vectors(pdev, vectors, vectors, PCI_IRQ_MSIX);
 	if (ret < 0)
-		goto err_clear_master;
+		return ret;
+	/* After the reset: it may still know the memory of the last kernel. */
+	pci_set_master(pdev);
 	return 0;
-
-err_clear_master:
-	pci_clear_master(pdev);
-	return ret;
 }
 
 static void tofu_pci_teardown(struct tofu_dev *tdev)
