@@ -12,9 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-/* Kicks in a row that found nothing, before the processor is given away. */
-#define IDLE_KICKS 4
+/*
+ * How long kicks find nothing before the processor is given away. An answer of
+ * a node that has a processor of its own is there before that, and giving the
+ * processor away costs as much as the answer takes.
+ */
+#define IDLE_NS 5000
 
 /* Rounds of bounded work that a kick does; the node's thread does the rest. */
 #define KICK_ROUNDS 16
@@ -32,7 +37,8 @@
  * @again:  somebody found the lock taken: whoever gives it back makes progress
  * @assists: count of kicks by polls that found nothing
  * @assists_seen: that count when the node's thread last went to sleep
- * @idle_kicks: kicks in a row that found nothing
+ * @idle_since: when the first of the kicks in a row that found nothing came;
+ *          0: the last one found something
  * @assist: whether polls shall kick
  */
 struct tofu_node {
@@ -45,7 +51,7 @@ struct tofu_node {
 	bool again;
 	unsigned int assists;
 	unsigned int assists_seen;
-	unsigned int idle_kicks;
+	uint64_t idle_since;
 	bool assist;
 };
 
@@ -612,6 +618,21 @@ static bool try_progress(struct tofu_node *node)
 	return work;
 }
 
+/* Whoever has what this one polls for may need the processor. */
+static void idle(struct tofu_node *node)
+{
+	uint64_t since = __atomic_load_n(&node->idle_since, __ATOMIC_RELAXED);
+	struct timespec time;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	now = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+	if (!since)
+		__atomic_store_n(&node->idle_since, now, __ATOMIC_RELAXED);
+	else if (now - since > IDLE_NS)
+		sched_yield();
+}
+
 bool tofu_node_kick(struct tofu_node *node, bool poll)
 {
 	bool work;
@@ -620,11 +641,9 @@ bool tofu_node_kick(struct tofu_node *node, bool poll)
 		__atomic_fetch_add(&node->assists, 1, __ATOMIC_RELAXED);
 	work = try_progress(node);
 	if (work || !poll)
-		__atomic_store_n(&node->idle_kicks, 0, __ATOMIC_RELAXED);
-	/* Whoever has what this one polls for may need the processor. */
-	else if (__atomic_add_fetch(&node->idle_kicks, 1, __ATOMIC_RELAXED) >=
-		 IDLE_KICKS)
-		sched_yield();
+		__atomic_store_n(&node->idle_since, 0, __ATOMIC_RELAXED);
+	else
+		idle(node);
 	return work;
 }
 
