@@ -130,12 +130,14 @@ static void flush_locked(struct tofu_port_cq *cq, int64_t deadline)
 
 	reg_write(cq, TOFU_CQ_FLUSH, 1);
 	while (reg_read(cq, TOFU_CQ_FLUSH)) {
-		if (tofu_node_progress(node))
-			continue;
+		bool work = tofu_node_progress(node);
+
+		/* Also while there is work: peers can make as much as they like. */
 		if (deadline && now_ns() > deadline)
 			return;
 		tofu_node_unlock(node);
-		sched_yield();
+		if (!work)
+			sched_yield();
 		tofu_node_lock(node);
 	}
 }
