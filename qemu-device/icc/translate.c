@@ -11,6 +11,22 @@
 #define PAGE_SHIFT_MIN 12
 #define PAGE_SHIFT_MAX 40
 
+/*
+ * An entry of either table. Software writes ctrl, its first word, when all the
+ * rest is there. So it is read before the rest: or a STAG that is used again
+ * could be taken to have its new pages and its old length.
+ */
+static int read_entry(struct icc *icc, uint64_t addr, void *entry, size_t size)
+{
+	const size_t ctrl = sizeof(__le64);
+
+	if (icc->ops->read(icc->host, addr, entry, ctrl))
+		return -EFAULT;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return icc->ops->read(icc->host, addr + ctrl, (uint8_t *)entry + ctrl,
+			      size - ctrl);
+}
+
 static enum icc_fault steer(struct icc *icc, const struct icc_cq *cq,
 			    uint64_t addr, const struct icc_span *span,
 			    struct tofu_steering *steering)
@@ -20,8 +36,8 @@ static enum icc_fault steer(struct icc *icc, const struct icc_cq *cq,
 
 	if (stag >= cq->stt_count)
 		return ICC_FAULT_STADD;
-	if (icc->ops->read(icc->host, cq->stt_base + stag * sizeof(*steering),
-			   steering, sizeof(*steering)))
+	if (read_entry(icc, cq->stt_base + stag * sizeof(*steering),
+		       steering, sizeof(*steering)))
 		return ICC_FAULT_MEMORY;
 	if (!TOFU_GET(steering->ctrl, TOFU_STEERING_ENABLE))
 		return ICC_FAULT_STADD;
@@ -71,8 +87,8 @@ enum icc_fault icc_translate(struct icc *icc, const struct icc_cq *cq,
 
 	mbid = TOFU_GET(steering.ctrl, TOFU_STEERING_MBID);
 	if (mbid >= cq->mbt_count ||
-	    icc->ops->read(icc->host, cq->mbt_base + mbid * sizeof(block),
-			   &block, sizeof(block)))
+	    read_entry(icc, cq->mbt_base + mbid * sizeof(block), &block,
+		       sizeof(block)))
 		return ICC_FAULT_MEMORY;
 	range->shift = TOFU_GET(block.ctrl, TOFU_MB_PAGE_SHIFT);
 	if (!TOFU_GET(block.ctrl, TOFU_MB_ENABLE) ||
