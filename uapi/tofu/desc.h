@@ -202,12 +202,12 @@ enum tofu_status {
 	TOFU_ST_TCQ_LENGTH = 4, /* length not of the command's kind */
 	/* Found later: in the initiator's MRQ. */
 	TOFU_ST_PEER = 16, /* no such node, TNI, CQ or group; it died */
-	TOFU_ST_LCL_MEMORY = 17, /* a get's data cannot be written */
+	TOFU_ST_LCL_MEMORY = 17, /* as TCQ_MEMORY, but late; of a GET also the copy */
 	TOFU_ST_RMT_MEMORY = 18, /* target's table or page unusable */
-	TOFU_ST_LCL_STADD = 19, /* deregistered while a get was under way */
+	TOFU_ST_LCL_STADD = 19, /* local region deregistered under way */
 	TOFU_ST_RMT_STADD = 20, /* target STAG, range, read-only, alignment */
-	TOFU_ST_LCL_LENGTH = 21,
-	TOFU_ST_RMT_LENGTH = 22,
+	TOFU_ST_LCL_LENGTH = 21, /* the answer's does not fit */
+	TOFU_ST_RMT_LENGTH = 22, /* the request's does not fit */
 	TOFU_ST_MRQ_OTHER = 31, /* the peer answered what no ICC answers */
 };
 

@@ -20,6 +20,7 @@
  *   ENODEV    the device is gone, or was reset: close and open again
  *   ENOMEM    no kernel memory, or RLIMIT_MEMLOCK is exhausted
  *   EBUSY     CQ_CREATE: that CQ is in use
+ *   EIO       CQ_CREATE: the device refuses its settings
  *   ENOSPC    CQ_CREATE: no CQ of the TNI is free;
  *             MEM_REG: no STAG or memory block is free
  *   EEXIST    MEM_REG: that STAG is in use

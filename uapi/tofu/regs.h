@@ -135,7 +135,7 @@ enum tofu_port_counter {
 
 /* Causes, each armed by a one and disarmed when its interrupt is raised. */
 #define TOFU_CQ_IRQ_ARM 0x60 /* write: arms; read: armed causes */
-#define TOFU_CQ_IRQ_CAUSE 0x68 /* raised since read; write 1s to clear */
+#define TOFU_CQ_IRQ_CAUSE 0x68 /* those raised; write 1s to clear */
 #define TOFU_CQ_IRQ_TCQ (1ULL << 0) /* an entry was written */
 #define TOFU_CQ_IRQ_MRQ (1ULL << 1)
 #define TOFU_CQ_IRQ_FLUSH (1ULL << 2) /* a flush has ended */
