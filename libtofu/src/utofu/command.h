@@ -41,6 +41,20 @@ struct tofu_transfer {
 	unsigned long flags;
 };
 
+/* tofu_transfer_of - from the arguments of its function; @vcq may be NULL */
+static inline struct tofu_transfer
+tofu_transfer_of(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		 utofu_stadd_t rmt_stadd, uint64_t edata, unsigned long flags)
+{
+	return (struct tofu_transfer){
+		.vcq = tofu_vcq_find(vcq_hdl),
+		.rmt = rmt_vcq_id,
+		.stadd = rmt_stadd,
+		.edata = edata,
+		.flags = flags,
+	};
+}
+
 /*
  * Each checks its arguments and fills @cmd.
  * Return: enum utofu_return_code.

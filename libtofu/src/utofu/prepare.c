@@ -23,13 +23,8 @@ int utofu_prepare_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		      size_t length, uint64_t edata, unsigned long int flags,
 		      void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -45,13 +40,8 @@ int utofu_prepare_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		      size_t length, uint64_t edata, unsigned long int flags,
 		      void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -68,13 +58,8 @@ int utofu_prepare_put_piggyback(utofu_vcq_hdl_t vcq_hdl,
 				uint64_t edata, unsigned long int flags,
 				void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -90,13 +75,8 @@ int utofu_prepare_put_piggyback8(utofu_vcq_hdl_t vcq_hdl,
 				 uint64_t edata, unsigned long int flags,
 				 void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -111,13 +91,8 @@ int utofu_prepare_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			utofu_stadd_t rmt_stadd, uint64_t edata,
 			unsigned long int flags, void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -132,13 +107,8 @@ int utofu_prepare_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			utofu_stadd_t rmt_stadd, uint64_t edata,
 			unsigned long int flags, void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -153,13 +123,8 @@ int utofu_prepare_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			 utofu_stadd_t rmt_stadd, uint64_t edata,
 			 unsigned long int flags, void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -174,13 +139,8 @@ int utofu_prepare_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			 utofu_stadd_t rmt_stadd, uint64_t edata,
 			 unsigned long int flags, void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 

@@ -14,13 +14,8 @@ int utofu_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length,
 	      uint64_t edata, unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -35,13 +30,8 @@ int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length,
 	      uint64_t edata, unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -56,13 +46,8 @@ int utofu_put_piggyback(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			void *lcl_data, utofu_stadd_t rmt_stadd, size_t length,
 			uint64_t edata, unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -77,13 +62,8 @@ int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			 size_t length, uint64_t edata, unsigned long int flags,
 			 void *cbdata)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -98,13 +78,8 @@ int utofu_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		utofu_stadd_t rmt_stadd, uint64_t edata,
 		unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -119,13 +94,8 @@ int utofu_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		utofu_stadd_t rmt_stadd, uint64_t edata,
 		unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -140,13 +110,8 @@ int utofu_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		 utofu_stadd_t rmt_stadd, uint64_t edata,
 		 unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
@@ -161,13 +126,8 @@ int utofu_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		 utofu_stadd_t rmt_stadd, uint64_t edata,
 		 unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = {
-		.vcq = tofu_vcq_find(vcq_hdl),
-		.rmt = rmt_vcq_id,
-		.stadd = rmt_stadd,
-		.edata = edata,
-		.flags = flags,
-	};
+	const struct tofu_transfer transfer = tofu_transfer_of(
+		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
 
