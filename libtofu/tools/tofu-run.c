@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -75,6 +76,7 @@ struct process {
  * @fabric:   the shared file
  * @signals:  signalfd of what tofu-run waits for
  * @mask:     signal mask of the processes
+ * @files:    their limit of descriptors
  * @process:  by node
  * @living:   of them
  * @status:   the largest so far
@@ -91,6 +93,7 @@ struct run {
 	int fabric;
 	int signals;
 	sigset_t mask;
+	struct rlimit files;
 	struct process *process;
 	unsigned int living;
 	int status;
@@ -142,6 +145,7 @@ process_main(const struct run *run, unsigned int node, pid_t parent,
 		dup2(out[1], STDERR_FILENO);
 	}
 	sigprocmask(SIG_SETMASK, &run->mask, NULL);
+	setrlimit(RLIMIT_NOFILE, &run->files);
 	execvp(run->program[0], run->program);
 	warn("%s", run->program[0]);
 	_exit(STATUS_NO_PROGRAM);
@@ -173,11 +177,11 @@ static void process_start(struct run *run, unsigned int node)
 
 	if (error) {
 		errno = -error;
-		err(STATUS_FAILED, "cannot make a pipe");
+		err(STATUS_FAILED, "cannot make a pipe for node %u", node);
 	}
 	process->pid = fork();
 	if (process->pid < 0)
-		err(STATUS_FAILED, "cannot start a process");
+		err(STATUS_FAILED, "cannot start the process of node %u", node);
 	if (!process->pid)
 		process_main(run, node, parent, out);
 	/* Here as well: a signal to the group must not come too early. */
@@ -354,6 +358,17 @@ static void fabric_make(struct run *run)
 	}
 }
 
+/* Two pipes a node can be more than the usual limit. */
+static void limits_raise(struct run *run)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &run->files);
+	limit = run->files;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* From @nodes, the shape, or both. */
 static void shape_settle(struct run *run, bool shape_given)
 {
@@ -438,6 +453,7 @@ int main(int argc, char **argv)
 	arguments_read(&run, argc, argv);
 	fabric_make(&run);
 	signals_init(&run);
+	limits_raise(&run);
 	run.process = calloc(run.nodes, sizeof(*run.process));
 	if (!run.process)
 		err(STATUS_FAILED, "no memory");

@@ -19,8 +19,8 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-uint64_t tofu_stats_percentile(const uint64_t *sorted, size_t count,
-			       unsigned int percent)
+static uint64_t percentile(const uint64_t *sorted, size_t count,
+			   unsigned int percent)
 {
 	size_t rank = (count * percent + 99) / 100;
 
@@ -33,9 +33,9 @@ struct tofu_stats tofu_stats_of(uint64_t *value, size_t count)
 {
 	qsort(value, count, sizeof(*value), compare);
 	return (struct tofu_stats){
-		.min = tofu_stats_percentile(value, count, 0),
-		.median = tofu_stats_percentile(value, count, 50),
-		.p99 = tofu_stats_percentile(value, count, 99),
-		.max = tofu_stats_percentile(value, count, 100),
+		.min = percentile(value, count, 0),
+		.median = percentile(value, count, 50),
+		.p99 = percentile(value, count, 99),
+		.max = percentile(value, count, 100),
 	};
 }

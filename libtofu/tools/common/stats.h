@@ -20,17 +20,7 @@ struct tofu_stats {
 /* tofu_now - nanoseconds of a clock that only goes forward */
 uint64_t tofu_now(void);
 
-/**
- * tofu_stats_percentile - the value that @percent of a set do not exceed
- * @sorted: ascending
- * @percent: 0 to 100
- *
- * Return: by nearest rank, so always a value of the set; 0 where @count is 0.
- */
-uint64_t tofu_stats_percentile(const uint64_t *sorted, size_t count,
-			       unsigned int percent);
-
-/* tofu_stats_of - sorts @value in place */
+/* tofu_stats_of - percentiles by nearest rank; sorts @value in place */
 struct tofu_stats tofu_stats_of(uint64_t *value, size_t count);
 
 #endif /* TOFU_TOOLS_STATS_H */
