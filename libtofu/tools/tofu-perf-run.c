@@ -16,6 +16,8 @@
 #define PERF_STAG 17
 #define PAGE 4096
 #define REPORT UTOFU_ONESIDED_FLAG_TCQ_NOTICE
+/* What the peer is told when a measurement is over. */
+#define STOP 1
 /* Whoever waits for the last bytes wants them to be the last. */
 #define WAITED_FOR (REPORT | UTOFU_ONESIDED_FLAG_STRONG_ORDER)
 #define NOTICE UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE
@@ -309,11 +311,11 @@ static int bandwidth(struct perf *perf, enum perf_op op, size_t bytes,
 /* ---- A measurement ---- */
 
 /* The peer polls as a program does that communicates, until it is told. */
-static int stop_send(struct perf *perf, uint64_t value)
+static int stop_send(struct perf *perf)
 {
-	int code = utofu_put_piggyback8(perf->vcq, perf->peer, value,
+	int code = utofu_put_piggyback8(perf->vcq, perf->peer, STOP,
 					perf->stadd + stop_at(perf),
-					sizeof(value), 0, REPORT, NULL);
+					sizeof(uint64_t), 0, REPORT, NULL);
 
 	if (code != UTOFU_SUCCESS)
 		return code;
@@ -321,10 +323,10 @@ static int stop_send(struct perf *perf, uint64_t value)
 	return report_wait(perf, 0);
 }
 
-static int stop_wait(struct perf *perf, uint64_t value)
+static int stop_wait(struct perf *perf)
 {
-	return flag_wait(perf, perf->area + stop_at(perf), sizeof(value),
-			 value);
+	return flag_wait(perf, perf->area + stop_at(perf), sizeof(uint64_t),
+			 STOP);
 }
 
 static int run_active(struct perf *perf, enum perf_op op, size_t bytes,
@@ -340,11 +342,9 @@ static int run_active(struct perf *perf, enum perf_op op, size_t bytes,
 	free(time);
 	if (code != UTOFU_SUCCESS)
 		return say(perf, "latency", code, why);
-	code = stop_send(perf, 1);
+	code = bandwidth(perf, op, bytes, result);
 	if (code == UTOFU_SUCCESS)
-		code = bandwidth(perf, op, bytes, result);
-	if (code == UTOFU_SUCCESS)
-		code = stop_send(perf, 2);
+		code = stop_send(perf);
 	return code == UTOFU_SUCCESS ? 0 : say(perf, "bandwidth", code, why);
 }
 
@@ -353,8 +353,8 @@ static int run_passive(struct perf *perf, enum perf_op op, size_t bytes,
 {
 	int code = op == PERF_PUT ? pong(perf, bytes) : UTOFU_SUCCESS;
 
-	for (uint64_t i = 1; i <= 2 && code == UTOFU_SUCCESS; i++)
-		code = stop_wait(perf, i);
+	if (code == UTOFU_SUCCESS)
+		code = stop_wait(perf);
 	return code == UTOFU_SUCCESS ? 0 : say(perf, "peer", code, why);
 }
 
