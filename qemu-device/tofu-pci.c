@@ -3,6 +3,7 @@
  * Tofu interconnect controller as a PCI device
  */
 #include "qemu/osdep.h"
+#include "qemu/error-report.h"
 #include "qemu/log.h"
 #include "qemu/main-loop.h"
 #include "qemu/module.h"
@@ -349,6 +350,42 @@ static void tofu_pci_finalize(Object *obj)
     tofu_pages_finalize(s);
 }
 
+/*
+ * Other nodes copy a put out of this guest's memory when they come to it.
+ * Whoever is reset will soon use that memory for something else, which must
+ * not arrive as if it had been sent. A node that never comes to it is not
+ * waited for longer than a person would notice.
+ */
+#define TOFU_DRAIN_US 100000
+#define TOFU_DRAIN_STEP_US 50
+
+static bool tofu_pci_resetting(TofuPCIState *s)
+{
+    bool resetting;
+
+    tofu_node_lock(s->node);
+    tofu_node_progress(s->node);
+    resetting = icc_reg_read(tofu_node_icc(s->node), TOFU_REG_CTRL,
+                             sizeof(uint64_t)) & TOFU_CTRL_RESET;
+    tofu_node_unlock(s->node);
+    return resetting;
+}
+
+static void tofu_pci_drain(TofuPCIState *s)
+{
+    int64_t end = g_get_monotonic_time() + TOFU_DRAIN_US;
+
+    while (tofu_pci_resetting(s)) {
+        if (g_get_monotonic_time() > end) {
+            warn_report(TYPE_TOFU_PCI ": node %u was reset while other nodes "
+                        "still have commands of it that refer to its memory",
+                        tofu_pci_node(s));
+            return;
+        }
+        g_usleep(TOFU_DRAIN_STEP_US);
+    }
+}
+
 static void tofu_pci_reset(DeviceState *dev)
 {
     TofuPCIState *s = TOFU_PCI(dev);
@@ -358,6 +395,7 @@ static void tofu_pci_reset(DeviceState *dev)
     icc_reset(tofu_node_icc(s->node));
     bitmap_zero(s->irq_pending, TOFU_VECTORS(TOFU_TNIS_MAX));
     tofu_node_unlock(s->node);
+    tofu_pci_drain(s);
     tofu_fabric_wake(tofu_node_fabric(s->node));
 }
 

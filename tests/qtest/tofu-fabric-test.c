@@ -241,6 +241,34 @@ static void test_reset_in_flight(void)
 	tofu_vm_stop(b.vm);
 }
 
+/* A machine that is reset first lets others take what it has sent them. */
+static void test_machine_reset_in_flight(void)
+{
+	g_autofree char *fabric = tofu_fabric_make("2");
+	struct node a = node_start(fabric, 0, SMALL, "");
+	struct node b = node_start(fabric, 1, SMALL, "");
+	pid_t pid = node_pid(fabric, 1);
+	pid_t waker;
+
+	fill(&a, 77);
+	node_halt(pid);
+	post(&a, &b, TOFU_CMD_PUT, LEN);
+	tofu_vm_reg_wait(a.vm, TOFU_CQ_REGS(0, 0) + TOFU_CQ_TOQ_HEAD,
+			 UINT64_MAX, 1);
+	waker = fork();
+	if (!waker) {
+		g_usleep(20000);
+		_exit(kill(pid, SIGCONT));
+	}
+	qtest_qmp_assert_success(a.vm->qts, "{'execute': 'system_reset'}");
+	qtest_qmp_eventwait(a.vm->qts, "RESET");
+	g_assert_cmpint(waitpid(waker, NULL, 0), ==, waker);
+	expect(&b, TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
+	expect_equal(&a, &b, LEN);
+	tofu_vm_stop(a.vm);
+	tofu_vm_stop(b.vm);
+}
+
 /**
  * struct split - a size of memory, and the last LEN bytes of it that are RAM
  * @below: below the hole under 4 GiB
@@ -303,6 +331,8 @@ int main(int argc, char **argv)
 	qtest_add_func("tofu/fabric/absent", test_absent);
 	qtest_add_func("tofu/fabric/killed", test_killed);
 	qtest_add_func("tofu/fabric/reset-in-flight", test_reset_in_flight);
+	qtest_add_func("tofu/fabric/machine-reset-in-flight",
+		       test_machine_reset_in_flight);
 	for (i = 0; i < G_N_ELEMENTS(splits); i++) {
 		g_autofree char *path = g_strdup_printf("tofu/fabric/memory-%s",
 							splits[i].memory);
