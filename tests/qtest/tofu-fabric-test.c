@@ -262,8 +262,10 @@ static void test_machine_reset_in_flight(void)
 	}
 	qtest_qmp_assert_success(a.vm->qts, "{'execute': 'system_reset'}");
 	qtest_qmp_eventwait(a.vm->qts, "RESET");
+	fill(&a, 78); /* what the machine does next with its memory */
 	g_assert_cmpint(waitpid(waker, NULL, 0), ==, waker);
 	expect(&b, TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
+	fill(&a, 77);
 	expect_equal(&a, &b, LEN);
 	tofu_vm_stop(a.vm);
 	tofu_vm_stop(b.vm);
