@@ -9,6 +9,11 @@
  * emu: a caller of post or poll). With assist, a poll that finds nothing kicks
  * too and so lends its processor to the engine; while that goes on the node's
  * thread stays asleep, and nobody pays to wake it.
+ *
+ * With a machine (icc/machine.h) the node lives in virtual time. Then there is
+ * no thread of its own: its home calls in from the thread of its processor,
+ * which stands still meanwhile, at the times that it is told; see the end of
+ * this file.
  */
 #ifndef FABRIC_NODE_H
 #define FABRIC_NODE_H
@@ -28,12 +33,14 @@ struct tofu_node;
  *       pointer is good for, until the lock is released
  * @written: bytes at a pointer that map() gave for writing have been written
  *           (dirty tracking); may be NULL
+ * @now: the home's own clock, ns, of any origin; with a machine only
  */
 struct tofu_node_ops {
 	void *(*map)(void *home, uint64_t addr, size_t *len, bool write);
 	void (*written)(void *home, uint64_t addr, size_t len);
 	void (*irq)(void *home, unsigned int vector);
 	void (*misuse)(void *home, const char *format, va_list args);
+	uint64_t (*now)(void *home);
 };
 
 /**
@@ -43,6 +50,9 @@ struct tofu_node_ops {
  * @tnis, @pages, @ram_pages: as of struct icc_params
  * @inline_max: likewise
  * @assist: whether polls that find nothing shall kick
+ * @machine: virtual time, as of struct icc_params; or NULL
+ * @trace:  with a machine: a file to write the trace to (icc/trace.h), replaced
+ *          if it exists; or NULL
  */
 struct tofu_node_params {
 	const char *fabric;
@@ -52,6 +62,8 @@ struct tofu_node_params {
 	bool ram_pages;
 	size_t inline_max;
 	bool assist;
+	const struct icc_machine *machine;
+	const char *trace;
 	const struct tofu_node_ops *ops;
 	void *home;
 };
@@ -93,5 +105,55 @@ void tofu_node_awake(struct tofu_node *node);
 
 /* tofu_node_fd - for poll(2), any thread */
 int tofu_node_fd(const struct tofu_node *node);
+
+/* ---- Virtual time (fabric/virtual.c); only for a node with a machine ---- */
+
+/**
+ * tofu_node_join - enter the machine's common time
+ *
+ * To be called again and again, with tofu_node_wait() in between, while the
+ * home's clock stands. The first call says to the others that this node has
+ * come. When all have, common time is 0 at what the home's clock shows; a node
+ * that comes when the others are under way joins a little in their future.
+ *
+ * Return: 0: joined, now or before. -EAGAIN: others are missing.
+ */
+int tofu_node_join(struct tofu_node *node);
+
+/* tofu_node_joined - whether it is in common time */
+bool tofu_node_joined(const struct tofu_node *node);
+
+/**
+ * tofu_node_run - do all that is due at the home's now, and say what is next
+ * @busy_from: the home's time at which its processor may next do something by
+ *             itself: now or earlier when it runs, that of its first timer
+ *             when it is halted, UINT64_MAX when it has none
+ *
+ * Return: the home's time at which to call again. Until then the processor may
+ * run. When that is not later than now, it may not: tofu_node_wait(), and call
+ * again. UINT64_MAX before the node has joined.
+ */
+uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from);
+
+/**
+ * tofu_node_wait - pass a little of the host's time
+ * @turn: how many times in a row this was called: the first ones only spin,
+ *        then it gives the processor away, then it sleeps, a millisecond at
+ *        most
+ */
+void tofu_node_wait(struct tofu_node *node, unsigned int turn);
+
+/* tofu_node_store - software has stored into fetch_start; then as after
+ * tofu_node_run() there is something new to be done: call that next
+ */
+void tofu_node_store(struct tofu_node *node, unsigned int tni, unsigned int cq,
+		     uint64_t value);
+
+/* tofu_node_mark - a store to TOFU_KICK_MARK */
+void tofu_node_mark(struct tofu_node *node, unsigned int tni, unsigned int cq,
+		    uint64_t value);
+
+/* tofu_node_time - TOFU_REG_TIME: common time, ns */
+uint64_t tofu_node_time(const struct tofu_node *node);
 
 #endif /* FABRIC_NODE_H */

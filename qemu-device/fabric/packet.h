@@ -33,6 +33,7 @@ enum tofu_packet_type {
 #define TOFU_PKT_F_REFS (1U << 3) /* the payload is struct tofu_ref[] */
 
 #define TOFU_PKT_INLINE_MAX 1024 /* bytes of data in a packet */
+#define TOFU_PKT_MTU_MAX 2048 /* the same, with virtual time */
 #define TOFU_PKT_REFS_MAX 64
 
 /*
@@ -77,7 +78,8 @@ TOFU_ASSERT_SIZE(struct tofu_ref, 16);
  * @lcl:     STADD of the initiator as in the command
  * @operand: of ARMW
  * @compare: of ARMW CSWAP; of VALUE the value before
- * @time:    arrival, ns of virtual time; 0 in functional mode
+ * @time:    ns of virtual time at which it enters the first link; 0 without
+ *           virtual time
  */
 struct tofu_packet {
 	uint32_t src;
@@ -112,8 +114,7 @@ TOFU_ASSERT_OFFSET(struct tofu_packet, length, 24);
 TOFU_ASSERT_OFFSET(struct tofu_packet, tid, 40);
 TOFU_ASSERT_OFFSET(struct tofu_packet, time, 80);
 
-#define TOFU_PKT_BYTES_MAX \
-	(sizeof(struct tofu_packet) + TOFU_PKT_INLINE_MAX)
+#define TOFU_PKT_BYTES_MAX (sizeof(struct tofu_packet) + TOFU_PKT_MTU_MAX)
 TOFU_ASSERT(TOFU_PKT_REFS_MAX * sizeof(struct tofu_ref) <= TOFU_PKT_INLINE_MAX,
 	    "references fit where data fits");
 

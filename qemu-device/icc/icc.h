@@ -6,6 +6,11 @@
  * doorbells, packets, a peer's death) and calls a small table of host
  * services. Not thread-safe: the owner serialises all calls.
  *
+ * With a machine (icc/machine.h) everything takes the time that it takes
+ * there: the controller keeps a calendar of what is to happen, and its home
+ * calls icc_progress() at icc_next_time(). What is under way then lives in
+ * memory that grows as needed. Without one, all is done at once.
+ *
  * QEMU, the emu port of libtofu, unit tests and fuzzers run this same code.
  */
 #ifndef ICC_ICC_H
@@ -17,7 +22,9 @@
 
 #include <tofu/regs.h>
 #include "fabric/packet.h"
+#include "icc/machine.h"
 #include "icc/topology.h"
+#include "icc/trace.h"
 
 struct icc;
 
@@ -45,6 +52,8 @@ struct icc;
  *           a time.
  * @irq:     raise an MSI-X vector
  * @misuse:  a guest's mistake, for a log: a constant format with arguments
+ * @now:     virtual time, ns; with a machine only
+ * @trace:   something has happened; with a machine only; may be NULL
  *
  * @read, @write, @store64, @armw and @pull return 0, or a negative errno:
  * -EFAULT where a bus address is not memory of the node; @pull -EHOSTDOWN
@@ -52,7 +61,9 @@ struct icc;
  * be written in part.
  *
  * @tx_begin returns NULL and sets @err to -EAGAIN (no room now; the model
- * tries again in icc_progress()) or -EHOSTDOWN (no such node, or gone).
+ * tries again in icc_progress()) or -EHOSTDOWN (no such node, or gone). With a
+ * machine there is always room; the packet's time says when it enters the
+ * first link, which is icc_machine_answer_ns() or more from now.
  *
  * All are called on the thread that called into the model.
  */
@@ -79,6 +90,8 @@ struct icc_host_ops {
 	void (*irq)(void *host, unsigned int vector);
 	void (*misuse)(void *host, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
+	uint64_t (*now)(void *host);
+	void (*trace)(void *host, const struct icc_trace *trace);
 };
 
 /**
@@ -91,6 +104,9 @@ struct icc_host_ops {
  * @ram_pages: what TOFU_CAPS_RAM_PAGES says
  * @inline_max: payload up to this size travels in the packet, at most
  *          TOFU_PKT_INLINE_MAX
+ * @machine: whose times everything takes; NULL: no time. All payload travels
+ *          in packets then, each of at most the machine's MTU, and
+ *          @inline_max means nothing.
  * @ops, @host: the home
  */
 struct icc_params {
@@ -100,6 +116,7 @@ struct icc_params {
 	void *pages;
 	bool ram_pages;
 	size_t inline_max;
+	const struct icc_machine *machine;
 	const struct icc_host_ops *ops;
 	void *host;
 };
@@ -128,19 +145,54 @@ void icc_reg_write(struct icc *icc, uint64_t offset, uint64_t value,
  * icc_progress - look at the CQ pages and go on with what waits
  *
  * Takes up to a bounded number of commands of each enabled CQ in turn, tries
- * again what found no room, ends flushes.
+ * again what found no room, ends flushes. With a machine: does what the
+ * calendar has up to now.
  *
  * Return: true when anything was done: call again soon.
  */
 bool icc_progress(struct icc *icc);
+
+/* ---- With a machine only ---- */
+
+/**
+ * icc_doorbell - software has stored into fetch_start of a CQ page
+ * @value: the word
+ *
+ * The word in the page is not looked at.
+ */
+void icc_doorbell(struct icc *icc, unsigned int tni, unsigned int cq,
+		  uint64_t value);
+
+/* icc_next_time - when the calendar's next entry is due; UINT64_MAX: never */
+uint64_t icc_next_time(const struct icc *icc);
+
+/**
+ * icc_credit - a packet of this node leaves its first link
+ * @tni:  engine that sent it: src_tni of the packet
+ * @time: when, ns; the engine learns of it icc_machine_flight_ns() later
+ *
+ * For every packet that was committed, in the order of the links' times.
+ */
+void icc_credit(struct icc *icc, unsigned int tni, uint64_t time);
+
+/**
+ * icc_port_counter - where the home says how many packets a port has seen
+ * @value: replaces TOFU_REG_PORT(@port, @counter)
+ */
+void icc_port_counter(struct icc *icc, enum tofu_port port,
+		      enum tofu_port_counter counter, uint64_t value);
 
 /**
  * icc_receive - a packet has arrived
  * @pkt:     a private copy of the header
  * @payload: @pkt->payload bytes, in memory that the sender can still write
  *
+ * With a machine: now is receive_ns after the last link, @pkt->time is when
+ * the packet entered the first one; @payload is copied.
+ *
  * Return: 0 when taken; -EAGAIN when a request cannot be answered now: the
- * transport keeps it and offers it again, and nothing has been changed.
+ * transport keeps it and offers it again, and nothing has been changed. With
+ * a machine always 0.
  */
 int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 		const void *payload);

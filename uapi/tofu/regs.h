@@ -58,6 +58,8 @@
 #define TOFU_CAPS_STAG_BITS 5
 #define TOFU_CAPS_RAM_PAGES_SHIFT 17 /* CQ pages are memory: map cached */
 #define TOFU_CAPS_RAM_PAGES_BITS 1
+#define TOFU_CAPS_DIRECT_SHIFT 18 /* direct descriptors save time: use them */
+#define TOFU_CAPS_DIRECT_BITS 1
 
 #define TOFU_REG_CTRL 0x010
 /*
@@ -72,6 +74,8 @@
 #define TOFU_SHAPE_AXIS_BITS 10
 #define TOFU_REG_BAD_ACCESS 0x030 /* count, read-only */
 #define TOFU_REG_BAD_PACKETS 0x038 /* count of packets dropped, read-only */
+#define TOFU_REG_TIME 0x040 /* ns of virtual time; 0: there is none */
+#define TOFU_REG_MACHINE 0x048 /* its name: 8 characters, zero-padded, or 0 */
 
 /* Ports of the router: counters, read-only. */
 enum tofu_port {
@@ -86,6 +90,7 @@ enum tofu_port_counter {
 	TOFU_PORT_TX_BYTES,
 	TOFU_PORT_RX_PACKETS,
 	TOFU_PORT_RX_BYTES,
+	TOFU_PORT_TX_WAIT_NS, /* packets had to wait for the link, added up */
 	TOFU_PORT_COUNTERS,
 };
 
@@ -161,6 +166,23 @@ enum tofu_cq_counter {
 
 #define TOFU_CQ_COUNTER(counter) (0x90 + (counter) * 8)
 
+/*
+ * Where the time went, read-only: ns of virtual time, of the last command that
+ * was sent, and of the last request that ended with a notice here. 0 without
+ * virtual time.
+ */
+enum tofu_cq_stamp {
+	TOFU_CQ_TX_DOORBELL, /* software stored into fetch_start */
+	TOFU_CQ_TX_ENGINE, /* the engine began with the command */
+	TOFU_CQ_TX_WIRE, /* its last packet entered the first link */
+	TOFU_CQ_RX_WIRE, /* the request entered its first link */
+	TOFU_CQ_RX_ENGINE, /* it came out of the last link */
+	TOFU_CQ_RX_NOTICE, /* the notice could be seen */
+	TOFU_CQ_STAMPS,
+};
+
+#define TOFU_CQ_STAMP(stamp) (0xd0 + (stamp) * 8)
+
 /* ---- CQ pages, in TOFU_BAR_PAGES ---- */
 
 /*
@@ -177,15 +199,27 @@ enum tofu_cq_counter {
 /* A write of any value and size to the kick page at: */
 #define TOFU_KICK_TAIL 0x0 /* fetch_start was moved */
 #define TOFU_KICK_POLL 0x8 /* a poll of the rings found nothing */
+/*
+ * For traces: the value is the name of a phase that begins, 8 characters, the
+ * first one in the lowest byte; 0: the phase has ended.
+ */
+#define TOFU_KICK_MARK 0x10
 
 /* struct tofu_cq_page.need_kick: which kicks the engine wants now. */
 #define TOFU_NEED_KICK_TAIL (1U << 0)
 #define TOFU_NEED_KICK_POLL (1U << 1)
 
+/*
+ * struct tofu_cq_page.fetch_start: the last command, and no other since the
+ * word was last stored, stands in @direct as well as in the TOQ. Only when all
+ * commands before it have ended.
+ */
+#define TOFU_FETCH_DIRECT (1ULL << 63)
+
 /**
  * struct tofu_cq_page - what user space maps of a CQ
- * @direct:      reserved for direct descriptors
- * @fetch_start: software: free-running count of TOQ slots written
+ * @direct:      software: slots of a direct command, see TOFU_FETCH_DIRECT
+ * @fetch_start: software: free-running count of TOQ slots written, 63 bits
  * @mrq_full_pointer: software: free-running count of MRQ entries read
  * @piggyback:   reserved
  * @tcq_read:    software: free-running count of TCQ entries read; only for

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What happens in a machine in virtual time, as records of a file: a header,
+ * then one record after the other. A node writes one file; numbers are
+ * little-endian, times are ns of the machine's common time.
+ */
+#ifndef ICC_TRACE_H
+#define ICC_TRACE_H
+
+#include <stdint.h>
+
+#include <tofu/desc.h>
+
+#define ICC_TRACE_MAGIC 0x4543415254464f54ULL /* "TOFTRACE" in memory order */
+#define ICC_TRACE_VERSION 1
+
+/**
+ * enum icc_trace_kind - what a record says
+ * @ICC_TRACE_DOORBELL: software stored into fetch_start; @bytes is the count of
+ *                      slots that are new
+ * @ICC_TRACE_FETCH:  a descriptor is read, from @time to @end
+ * @ICC_TRACE_SEND:   the engine sends a packet: @end is when it enters the
+ *                    first link
+ * @ICC_TRACE_LINK:   a packet leaves this node by port @detail
+ * @ICC_TRACE_RECEIVE: a packet is taken from the last link (@time) and its
+ *                    effect on memory seen (@end)
+ * @ICC_TRACE_NOTICE: an MRQ entry; @detail is enum tofu_mrq_type
+ * @ICC_TRACE_TCQ:    a TCQ entry; @detail is enum tofu_status
+ * @ICC_TRACE_MARK:   software begins a phase: @id holds eight characters of
+ *                    its name, the first one lowest; 0: the phase ends
+ */
+enum icc_trace_kind {
+	ICC_TRACE_DOORBELL = 1,
+	ICC_TRACE_FETCH,
+	ICC_TRACE_SEND,
+	ICC_TRACE_LINK,
+	ICC_TRACE_RECEIVE,
+	ICC_TRACE_NOTICE,
+	ICC_TRACE_TCQ,
+	ICC_TRACE_MARK,
+};
+
+/**
+ * struct icc_trace_header - first bytes of a file
+ * @magic:   ICC_TRACE_MAGIC
+ * @version: ICC_TRACE_VERSION
+ * @node:    whose file it is
+ * @records: how many follow; grows while the machine runs
+ * @shape:   as TOFU_REG_SHAPE
+ * @machine: name, NUL-terminated
+ */
+struct icc_trace_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t node;
+	uint64_t records;
+	uint64_t shape;
+	char machine[32];
+};
+TOFU_ASSERT_SIZE(struct icc_trace_header, 64);
+
+/**
+ * struct icc_trace - a record
+ * @time, @end: ns
+ * @id:     of packets and notices: tid of the command, which with @origin is
+ *          one transfer from its doorbell to its notices
+ * @origin: node that gave the command
+ * @peer:   the other node
+ * @bytes:  payload
+ * @kind:   enum icc_trace_kind
+ * @type:   of packets: enum tofu_packet_type
+ * @tni:    of this node; of LINK: of the packet's sender
+ * @cq:     likewise
+ * @detail: see above
+ */
+struct icc_trace {
+	uint64_t time;
+	uint64_t end;
+	uint64_t id;
+	uint32_t origin;
+	uint32_t peer;
+	uint32_t bytes;
+	uint8_t kind;
+	uint8_t type;
+	uint8_t tni;
+	uint8_t cq;
+	uint32_t detail;
+	uint32_t reserved;
+};
+TOFU_ASSERT_SIZE(struct icc_trace, 48);
+
+#endif /* ICC_TRACE_H */
