@@ -436,11 +436,18 @@ static int tofu_cq_ioc_info(struct tofu_ucmd *ucmd)
 	return tofu_dev_info(tofu_cq_of(ucmd->file)->tdev, ucmd);
 }
 
+static int tofu_cq_ioc_time(struct tofu_ucmd *ucmd)
+{
+	return tofu_dev_time(tofu_cq_of(ucmd->file)->tdev, ucmd);
+}
+
 static const struct tofu_ioctl_op tofu_cq_ops[] = {
-	{ TOFU_IOC_INFO, sizeof(struct tofu_ioc_info), tofu_cq_ioc_info },
-	{ TOFU_IOC_MEM_REG, sizeof(struct tofu_ioc_mem_reg), tofu_mem_reg },
-	{ TOFU_IOC_MEM_DEREG, sizeof(struct tofu_ioc_mem_dereg),
-	  tofu_mem_dereg },
+	TOFU_IOCTL_GROWN(TOFU_IOC_INFO, struct tofu_ioc_info,
+			 TOFU_IOC_INFO_SIZE_1, tofu_cq_ioc_info),
+	TOFU_IOCTL(TOFU_IOC_TIME, struct tofu_ioc_time, tofu_cq_ioc_time),
+	TOFU_IOCTL(TOFU_IOC_MEM_REG, struct tofu_ioc_mem_reg, tofu_mem_reg),
+	TOFU_IOCTL(TOFU_IOC_MEM_DEREG, struct tofu_ioc_mem_dereg,
+		   tofu_mem_dereg),
 };
 
 static long tofu_cq_ioctl(struct file *file, unsigned int cmd,

@@ -4,7 +4,9 @@
  */
 #include <linux/fs.h>
 #include <linux/idr.h>
+#include <linux/irqflags.h>
 #include <linux/slab.h>
+#include <linux/timex.h>
 #include <linux/uaccess.h>
 
 #include "compat.h"
@@ -15,6 +17,7 @@
 /* As long as the longest structure of tofu_dev_ops and tofu_cq_ops. */
 union tofu_ioc_any {
 	struct tofu_ioc_info info;
+	struct tofu_ioc_time time;
 	struct tofu_ioc_cq_create cq_create;
 	struct tofu_ioc_mem_reg mem_reg;
 	struct tofu_ioc_mem_dereg mem_dereg;
@@ -68,7 +71,7 @@ long tofu_ioctl(struct file *file, unsigned int cmd, unsigned long arg,
 	ucmd.size = op->size;
 	if (get_user(ucmd.user_size, (u32 __user *)ucmd.ubuf))
 		return -EFAULT;
-	if (ucmd.user_size < op->size)
+	if (ucmd.user_size < op->min_size)
 		return -EINVAL;
 	/* No future structure is that long; the rest is read to its end. */
 	if (ucmd.user_size > PAGE_SIZE)
@@ -91,7 +94,7 @@ int tofu_dev_info(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
 	struct tofu_ioc_info *arg = ucmd->cmd;
 	u64 node = tofu_nodes_word(tdev);
 
-	if (arg->flags)
+	if (arg->flags || arg->reserved)
 		return -EINVAL;
 	arg->tnis = tdev->tnis;
 	arg->cqs = TOFU_CQ_KERNEL;
@@ -101,6 +104,22 @@ int tofu_dev_info(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
 	arg->shape = tofu_read(tdev, TOFU_REG_SHAPE);
 	arg->ring_code_max = tdev->ring_code_max;
 	arg->stags = tdev->stags;
+	arg->caps = tdev->direct ? TOFU_INFO_DIRECT : 0;
+	return tofu_ucmd_respond(ucmd);
+}
+
+int tofu_dev_time(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
+{
+	struct tofu_ioc_time *arg = ucmd->cmd;
+	unsigned long flags;
+
+	if (arg->flags)
+		return -EINVAL;
+	/* Nothing may come between the two. */
+	local_irq_save(flags);
+	arg->time = tdev->direct ? tofu_read(tdev, TOFU_REG_TIME) : 0;
+	arg->cycles = get_cycles();
+	local_irq_restore(flags);
 	return tofu_ucmd_respond(ucmd);
 }
 
@@ -114,15 +133,22 @@ static int tofu_dev_ioc_info(struct tofu_ucmd *ucmd)
 	return tofu_dev_info(tofu_dev_of(ucmd->file), ucmd);
 }
 
+static int tofu_dev_ioc_time(struct tofu_ucmd *ucmd)
+{
+	return tofu_dev_time(tofu_dev_of(ucmd->file), ucmd);
+}
+
 static int tofu_dev_ioc_cq_create(struct tofu_ucmd *ucmd)
 {
 	return tofu_cq_create(tofu_dev_of(ucmd->file), ucmd);
 }
 
 static const struct tofu_ioctl_op tofu_dev_ops[] = {
-	{ TOFU_IOC_INFO, sizeof(struct tofu_ioc_info), tofu_dev_ioc_info },
-	{ TOFU_IOC_CQ_CREATE, sizeof(struct tofu_ioc_cq_create),
-	  tofu_dev_ioc_cq_create },
+	TOFU_IOCTL_GROWN(TOFU_IOC_INFO, struct tofu_ioc_info,
+			 TOFU_IOC_INFO_SIZE_1, tofu_dev_ioc_info),
+	TOFU_IOCTL(TOFU_IOC_TIME, struct tofu_ioc_time, tofu_dev_ioc_time),
+	TOFU_IOCTL(TOFU_IOC_CQ_CREATE, struct tofu_ioc_cq_create,
+		   tofu_dev_ioc_cq_create),
 };
 
 static long tofu_dev_ioctl(struct file *file, unsigned int cmd,

@@ -75,17 +75,51 @@ static ssize_t shape_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(shape);
 
+/* ---- Virtual time ---- */
+
+static ssize_t time_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	return sysfs_emit(buf, "%llu\n",
+			  tofu_read(tofu_dev_of(dev), TOFU_REG_TIME));
+}
+static DEVICE_ATTR_RO(time);
+
+static ssize_t machine_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	__le64 name = cpu_to_le64(tofu_read(tofu_dev_of(dev),
+					    TOFU_REG_MACHINE));
+
+	return sysfs_emit(buf, "%.8s\n", (const char *)&name);
+}
+static DEVICE_ATTR_RO(machine);
+
 static struct attribute *tofu_attrs[] = {
 	&dev_attr_tnis.attr,
 	&dev_attr_node.attr,
 	&dev_attr_nodes.attr,
 	&dev_attr_coords.attr,
 	&dev_attr_shape.attr,
+	&dev_attr_time.attr,
+	&dev_attr_machine.attr,
 	NULL
 };
 
+static umode_t tofu_attr_visible(struct kobject *kobj, struct attribute *attr,
+				 int index)
+{
+	struct tofu_dev *tdev = tofu_dev_of(kobj_to_dev(kobj));
+
+	if (!tdev->direct &&
+	    (attr == &dev_attr_time.attr || attr == &dev_attr_machine.attr))
+		return 0;
+	return attr->mode;
+}
+
 static const struct attribute_group tofu_group = {
 	.attrs = tofu_attrs,
+	.is_visible = tofu_attr_visible,
 };
 
 /* ---- Counters ---- */
@@ -103,6 +137,7 @@ static const char * const tofu_port_counter_names[TOFU_PORT_COUNTERS] = {
 	[TOFU_PORT_TX_BYTES] = "tx_bytes",
 	[TOFU_PORT_RX_PACKETS] = "rx_packets",
 	[TOFU_PORT_RX_BYTES] = "rx_bytes",
+	[TOFU_PORT_TX_WAIT_NS] = "tx_wait_ns",
 };
 
 static const char * const tofu_cq_counter_names[TOFU_CQ_COUNTERS] = {
@@ -115,6 +150,15 @@ static const char * const tofu_cq_counter_names[TOFU_CQ_COUNTERS] = {
 	[TOFU_CQ_MRQ_LOST] = "mrq_lost",
 };
 
+static const char * const tofu_cq_stamp_names[TOFU_CQ_STAMPS] = {
+	[TOFU_CQ_TX_DOORBELL] = "tx_doorbell",
+	[TOFU_CQ_TX_ENGINE] = "tx_engine",
+	[TOFU_CQ_TX_WIRE] = "tx_wire",
+	[TOFU_CQ_RX_WIRE] = "rx_wire",
+	[TOFU_CQ_RX_ENGINE] = "rx_engine",
+	[TOFU_CQ_RX_NOTICE] = "rx_notice",
+};
+
 /**
  * struct tofu_counter - a file that reads a register
  * @attr: file
@@ -123,6 +167,18 @@ static const char * const tofu_cq_counter_names[TOFU_CQ_COUNTERS] = {
 struct tofu_counter {
 	struct device_attribute attr;
 	u32 reg;
+};
+
+/**
+ * struct tofu_counters - registers that follow each other
+ * @reg:   the first one
+ * @names: of their files
+ * @count: how many
+ */
+struct tofu_counters {
+	u32 reg;
+	const char * const *names;
+	unsigned int count;
 };
 
 static ssize_t tofu_counter_show(struct device *dev,
@@ -135,15 +191,28 @@ static ssize_t tofu_counter_show(struct device *dev,
 			  tofu_read(tofu_dev_of(dev), counter->reg));
 }
 
-/* A folder with count files whose registers follow each other. */
+static struct attribute *tofu_counter_attr(struct tofu_counter *counter,
+					   const char *name, u32 reg)
+{
+	sysfs_attr_init(&counter->attr.attr);
+	counter->attr.attr.name = name;
+	counter->attr.attr.mode = 0444;
+	counter->attr.show = tofu_counter_show;
+	counter->reg = reg;
+	return &counter->attr.attr;
+}
+
+/* A folder with a file for each register of up to two runs of them. */
 static const struct attribute_group *
-tofu_counter_group(struct device *parent, const char *name, u32 reg,
-		   const char * const *names, unsigned int count)
+tofu_counter_group(struct device *parent, const char *name,
+		   const struct tofu_counters *runs, unsigned int nr_runs)
 {
 	struct attribute_group *group;
 	struct tofu_counter *counters;
-	unsigned int i;
+	unsigned int i, run, n = 0, count = 0;
 
+	for (run = 0; run < nr_runs; run++)
+		count += runs[run].count;
 	group = devm_kzalloc(parent, sizeof(*group), GFP_KERNEL);
 	counters = devm_kcalloc(parent, count, sizeof(*counters), GFP_KERNEL);
 	if (!group || !counters || !name)
@@ -153,35 +222,44 @@ tofu_counter_group(struct device *parent, const char *name, u32 reg,
 	if (!group->attrs)
 		return NULL;
 	group->name = name;
-	for (i = 0; i < count; i++) {
-		sysfs_attr_init(&counters[i].attr.attr);
-		counters[i].attr.attr.name = names[i];
-		counters[i].attr.attr.mode = 0444;
-		counters[i].attr.show = tofu_counter_show;
-		counters[i].reg = reg + i * sizeof(u64);
-		group->attrs[i] = &counters[i].attr.attr;
-	}
+	for (run = 0; run < nr_runs; run++)
+		for (i = 0; i < runs[run].count; i++, n++)
+			group->attrs[n] = tofu_counter_attr(
+				&counters[n], runs[run].names[i],
+				runs[run].reg + i * sizeof(u64));
 	return group;
 }
 
 static const struct attribute_group *tofu_port_group(struct device *parent,
 						     enum tofu_port port)
 {
+	const struct tofu_counters run = {
+		TOFU_REG_PORT(port, 0), tofu_port_counter_names,
+		TOFU_PORT_COUNTERS,
+	};
+
 	return tofu_counter_group(parent,
 				  devm_kasprintf(parent, GFP_KERNEL, "port_%s",
 						 tofu_port_names[port]),
-				  TOFU_REG_PORT(port, 0),
-				  tofu_port_counter_names, TOFU_PORT_COUNTERS);
+				  &run, 1);
 }
 
 static const struct attribute_group *
-tofu_cq_group(struct device *parent, unsigned int tni, unsigned int nr)
+tofu_cq_group(struct tofu_dev *tdev, unsigned int tni, unsigned int nr)
 {
+	struct device *parent = &tdev->pdev->dev;
+	u32 regs = TOFU_CQ_REGS(tni, nr);
+	const struct tofu_counters runs[] = {
+		{ regs + TOFU_CQ_COUNTER(0), tofu_cq_counter_names,
+		  TOFU_CQ_COUNTERS },
+		{ regs + TOFU_CQ_STAMP(0), tofu_cq_stamp_names,
+		  TOFU_CQ_STAMPS },
+	};
+
 	return tofu_counter_group(parent,
 				  devm_kasprintf(parent, GFP_KERNEL,
 						 "tni%u_cq%u", tni, nr),
-				  TOFU_CQ_REGS(tni, nr) + TOFU_CQ_COUNTER(0),
-				  tofu_cq_counter_names, TOFU_CQ_COUNTERS);
+				  runs, tdev->direct ? 2 : 1);
 }
 
 int tofu_sysfs_groups(struct tofu_dev *tdev)
@@ -199,7 +277,7 @@ int tofu_sysfs_groups(struct tofu_dev *tdev)
 	for (i = 0; i < TOFU_PORTS; i++)
 		groups[n++] = tofu_port_group(parent, i);
 	for (i = 0; i < cqs; i++)
-		groups[n++] = tofu_cq_group(parent, i / TOFU_CQS_PER_TNI,
+		groups[n++] = tofu_cq_group(tdev, i / TOFU_CQS_PER_TNI,
 					    i % TOFU_CQS_PER_TNI);
 	/* A group that could not be made would end the list too early. */
 	for (i = 0; i < n; i++)

@@ -50,6 +50,7 @@ struct tofu_mem;
  * @regs:    TOFU_BAR_REGS
  * @pages:   physical address of TOFU_BAR_PAGES
  * @ram_pages: CQ pages are memory
+ * @direct:  direct descriptors save time; the device is in virtual time
  * @tnis:    TNIs
  * @ring_code_max: largest size code of a ring
  * @stags:   entries of a CQ's tables
@@ -72,6 +73,7 @@ struct tofu_dev {
 	void __iomem *regs;
 	phys_addr_t pages;
 	bool ram_pages;
+	bool direct;
 	unsigned int tnis;
 	unsigned int ring_code_max;
 	unsigned int stags;
@@ -189,13 +191,19 @@ struct tofu_ucmd {
  * struct tofu_ioctl_op - a row of an ioctl table
  * @cmd:  TOFU_IOC_*
  * @size: of the structure
+ * @min_size: of its first version
  * @run:  does it and answers by tofu_ucmd_respond()
  */
 struct tofu_ioctl_op {
 	unsigned int cmd;
 	unsigned int size;
+	unsigned int min_size;
 	int (*run)(struct tofu_ucmd *ucmd);
 };
+
+#define TOFU_IOCTL_GROWN(cmd, type, min_size, run) \
+	{ cmd, sizeof(type), min_size, run }
+#define TOFU_IOCTL(cmd, type, run) TOFU_IOCTL_GROWN(cmd, type, sizeof(type), run)
 
 /* ---- tofu-dev.c: character device, ioctl ---- */
 
@@ -231,6 +239,9 @@ int tofu_ucmd_respond(struct tofu_ucmd *ucmd);
 
 /* tofu_dev_info - TOFU_IOC_INFO; the caller holds op_sem */
 int tofu_dev_info(struct tofu_dev *tdev, struct tofu_ucmd *ucmd);
+
+/* tofu_dev_time - TOFU_IOC_TIME; likewise */
+int tofu_dev_time(struct tofu_dev *tdev, struct tofu_ucmd *ucmd);
 
 /* ---- tofu-main.c: the hardware ---- */
 

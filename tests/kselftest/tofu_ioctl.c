@@ -66,17 +66,24 @@ static const struct {
 	const char *name;
 	unsigned long cmd;
 	uint32_t size;
+	uint32_t first; /* size of the first version */
 	bool on_cq;
 	int plain; /* result with nothing but the size */
 } commands[] = {
-	{ "info", TOFU_IOC_INFO, sizeof(struct tofu_ioc_info), false, 0 },
-	{ "info", TOFU_IOC_INFO, sizeof(struct tofu_ioc_info), true, 0 },
+	{ "info", TOFU_IOC_INFO, sizeof(struct tofu_ioc_info),
+	  TOFU_IOC_INFO_SIZE_1, false, 0 },
+	{ "info", TOFU_IOC_INFO, sizeof(struct tofu_ioc_info),
+	  TOFU_IOC_INFO_SIZE_1, true, 0 },
+	{ "time", TOFU_IOC_TIME, sizeof(struct tofu_ioc_time),
+	  sizeof(struct tofu_ioc_time), false, 0 },
+	{ "time", TOFU_IOC_TIME, sizeof(struct tofu_ioc_time),
+	  sizeof(struct tofu_ioc_time), true, 0 },
 	{ "cq_create", TOFU_IOC_CQ_CREATE, sizeof(struct tofu_ioc_cq_create),
-	  false, 0 },
-	{ "mem_reg", TOFU_IOC_MEM_REG, sizeof(struct tofu_ioc_mem_reg), true,
-	  -EINVAL /* length 0 */ },
+	  sizeof(struct tofu_ioc_cq_create), false, 0 },
+	{ "mem_reg", TOFU_IOC_MEM_REG, sizeof(struct tofu_ioc_mem_reg),
+	  sizeof(struct tofu_ioc_mem_reg), true, -EINVAL /* length 0 */ },
 	{ "mem_dereg", TOFU_IOC_MEM_DEREG, sizeof(struct tofu_ioc_mem_dereg),
-	  true, -ENOENT },
+	  sizeof(struct tofu_ioc_mem_dereg), true, -ENOENT },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -110,7 +117,10 @@ TEST_F(tofu, size_decides_what_is_read)
 		EXPECT_EQ(commands[i].plain, call(&cq, i, buf, size))
 			TH_LOG("%s", commands[i].name);
 		memset(buf, 0, sizeof(buf));
-		EXPECT_EQ(-EINVAL, call(&cq, i, buf, size - 1));
+		EXPECT_EQ(commands[i].plain,
+			  call(&cq, i, buf, commands[i].first));
+		memset(buf, 0, sizeof(buf));
+		EXPECT_EQ(-EINVAL, call(&cq, i, buf, commands[i].first - 1));
 		EXPECT_EQ(-EINVAL, call(&cq, i, buf, 0));
 		EXPECT_EQ(-EINVAL, call(&cq, i, buf, sizeof(uint32_t)));
 		/* A later version's structure: fine while its rest is zero. */
@@ -139,6 +149,44 @@ TEST_F(tofu, nothing_beyond_the_callers_size_is_written)
 	EXPECT_EQ(0, tk_ioctl(dev, TOFU_IOC_INFO, &buf));
 	EXPECT_EQ(0x1234, buf.rest);
 	EXPECT_EQ(sizeof(buf.info), buf.info.size);
+	close(dev);
+}
+
+TEST_F(tofu, callers_of_the_first_version_get_no_more)
+{
+	struct tofu_ioc_info info = { .size = TOFU_IOC_INFO_SIZE_1,
+				      .caps = 0x1234 };
+	int dev = tk_open();
+
+	ASSERT_LE(0, dev);
+	/* What is beyond the caller's size is not looked at, nor written. */
+	info.reserved = 0x5678;
+	EXPECT_EQ(0, tk_ioctl(dev, TOFU_IOC_INFO, &info));
+	EXPECT_LT(0, info.tnis);
+	EXPECT_EQ(0x1234, info.caps);
+	EXPECT_EQ(0x5678, info.reserved);
+	close(dev);
+}
+
+/* Virtual time goes on, and with it the processor's counter; or there is none. */
+TEST_F(tofu, time_goes_on_or_is_zero)
+{
+	struct tofu_ioc_info info = { .size = sizeof(info) };
+	struct tofu_ioc_time a = { .size = sizeof(a) };
+	struct tofu_ioc_time b = { .size = sizeof(b) };
+	int dev = tk_open();
+
+	ASSERT_LE(0, dev);
+	ASSERT_EQ(0, tk_ioctl(dev, TOFU_IOC_INFO, &info));
+	ASSERT_EQ(0, tk_ioctl(dev, TOFU_IOC_TIME, &a));
+	ASSERT_EQ(0, tk_ioctl(dev, TOFU_IOC_TIME, &b));
+	EXPECT_LE(a.cycles, b.cycles);
+	if (info.caps & TOFU_INFO_DIRECT) {
+		EXPECT_LT(a.time, b.time);
+	} else {
+		EXPECT_EQ(0, a.time);
+		EXPECT_EQ(0, b.time);
+	}
 	close(dev);
 }
 
@@ -221,10 +269,15 @@ TEST_F(tofu, an_answer_that_cannot_be_written_undoes_the_command)
 TEST_F(tofu, info_flags_are_reserved)
 {
 	struct tofu_ioc_info info = { .size = sizeof(info), .flags = 1 };
+	struct tofu_ioc_time time = { .size = sizeof(time), .flags = 1 };
 	int dev = tk_open();
 
 	ASSERT_LE(0, dev);
 	EXPECT_EQ(-EINVAL, tk_ioctl(dev, TOFU_IOC_INFO, &info));
+	info.flags = 0;
+	info.reserved = 1;
+	EXPECT_EQ(-EINVAL, tk_ioctl(dev, TOFU_IOC_INFO, &info));
+	EXPECT_EQ(-EINVAL, tk_ioctl(dev, TOFU_IOC_TIME, &time));
 	close(dev);
 }
 

@@ -35,6 +35,9 @@
 
 #define TOFU_IOC_TYPE 'T'
 
+/* Bytes of the first version of struct tofu_ioc_info, which is accepted. */
+#define TOFU_IOC_INFO_SIZE_1 48
+
 /**
  * struct tofu_ioc_info - TOFU_IOC_INFO, on device and CQ
  * @size:    of this structure
@@ -47,6 +50,8 @@
  * @shape:   as TOFU_REG_SHAPE
  * @ring_code_max: largest size code of a ring
  * @stags:   entries of a CQ's steering table
+ * @caps:    TOFU_INFO_*; from here on not in the first version
+ * @reserved: in: 0
  */
 struct tofu_ioc_info {
 	__u32 size;
@@ -59,8 +64,30 @@ struct tofu_ioc_info {
 	__u64 shape;
 	__u32 ring_code_max;
 	__u32 stags;
+	__u32 caps;
+	__u32 reserved;
 };
-TOFU_ASSERT_SIZE(struct tofu_ioc_info, 48);
+TOFU_ASSERT_SIZE(struct tofu_ioc_info, 56);
+TOFU_ASSERT_OFFSET(struct tofu_ioc_info, caps, TOFU_IOC_INFO_SIZE_1);
+
+/* As TOFU_CAPS_DIRECT: direct descriptors save time, kicks are never wanted. */
+#define TOFU_INFO_DIRECT (1U << 0)
+
+/**
+ * struct tofu_ioc_time - TOFU_IOC_TIME, on device and CQ
+ * @size:   of this structure
+ * @flags:  0
+ * @time:   out: as TOFU_REG_TIME: ns of virtual time, or 0
+ * @cycles: out: the processor's cycle counter, as user space reads it, at the
+ *          same moment but for an instruction or two
+ */
+struct tofu_ioc_time {
+	__u32 size;
+	__u32 flags;
+	__u64 time;
+	__u64 cycles;
+};
+TOFU_ASSERT_SIZE(struct tofu_ioc_time, 24);
 
 /* struct tofu_map.cache */
 #define TOFU_MAP_CACHED 0
@@ -171,6 +198,7 @@ TOFU_ASSERT_SIZE(struct tofu_ioc_mem_dereg, 16);
 #define TOFU_IOC_INFO _IOWR(TOFU_IOC_TYPE, 0x00, struct tofu_ioc_info)
 #define TOFU_IOC_CQ_CREATE \
 	_IOWR(TOFU_IOC_TYPE, 0x01, struct tofu_ioc_cq_create)
+#define TOFU_IOC_TIME _IOWR(TOFU_IOC_TYPE, 0x02, struct tofu_ioc_time)
 #define TOFU_IOC_MEM_REG _IOWR(TOFU_IOC_TYPE, 0x10, struct tofu_ioc_mem_reg)
 #define TOFU_IOC_MEM_DEREG \
 	_IOWR(TOFU_IOC_TYPE, 0x11, struct tofu_ioc_mem_dereg)
