@@ -90,6 +90,11 @@ void icc_cq_enable(struct icc *icc, struct icc_cq *cq)
 	cq->mbt_count = setting(cq, TOFU_CQ_MBT_COUNT);
 	cq->gpid = (uint16_t)setting(cq, TOFU_CQ_GPID);
 	memset(cq->counter, 0, sizeof(cq->counter));
+	memset(cq->stamp, 0, sizeof(cq->stamp));
+	cq->tail = 0;
+	cq->known = 0;
+	cq->direct_tail = 0;
+	cq->life++;
 	icc_cq_publish(cq);
 	icc_store_relaxed32(&cq->page->need_kick, icc->need_kick);
 	set_status(cq, TOFU_CQ_STATUS_ENABLED);
@@ -102,6 +107,8 @@ void icc_cq_disable(struct icc *icc, struct icc_cq *cq)
 	icc->tni[cq->tni].enabled &= ~(1U << cq->cq);
 	if (cq->sending)
 		icc_command_fail(icc, cq->sending, TOFU_ST_PEER);
+	if (icc->machine)
+		icc_engine_stop(icc, cq);
 }
 
 void icc_cq_event(struct icc *icc, struct icc_cq *cq, uint64_t cause)
@@ -135,16 +142,41 @@ static int read_slot(struct icc *icc, const struct icc_cq *cq, uint64_t index,
 			      slot, sizeof(struct tofu_toq_desc));
 }
 
+/* How many slots there are to fetch, as far as the engine knows. */
+static uint64_t filled_slots(const struct icc *icc, const struct icc_cq *cq)
+{
+	if (icc->machine)
+		return cq->known - cq->toq.pos;
+	/* Acquire: the slots were written before software moved the tail. */
+	return (icc_load_acquire(&cq->page->fetch_start) &
+		~TOFU_FETCH_DIRECT) -
+	       cq->toq.pos;
+}
+
+static unsigned int fetch_direct(struct icc_cq *cq, uint64_t filled,
+				 struct icc_command *command)
+{
+	const struct tofu_toq_desc *desc = cq->direct;
+
+	if (tofu_toq_slots(desc->ctrl, desc->route) != filled)
+		return 0;
+	command->desc = desc[0];
+	memcpy(command->data, &desc[1], sizeof(command->data));
+	command->index = cq->toq.pos;
+	cq->toq.pos += filled;
+	return (unsigned int)filled;
+}
+
 unsigned int icc_cq_fetch(struct icc *icc, struct icc_cq *cq,
 			  struct icc_command *command)
 {
-	/* Acquire: the slots were written before software moved the tail. */
-	const uint64_t filled = icc_load_acquire(&cq->page->fetch_start) -
-				cq->toq.pos;
+	const uint64_t filled = filled_slots(icc, cq);
 	unsigned int slots = 1;
 
 	if (!filled)
 		return 0;
+	if (icc_cq_direct(cq) && fetch_direct(cq, filled, command))
+		return (unsigned int)filled;
 	if (filled > TOFU_RING_ENTRIES(cq->toq.code) ||
 	    read_slot(icc, cq, cq->toq.pos, &command->desc))
 		goto exception;
@@ -173,15 +205,15 @@ void icc_cq_publish(struct icc_cq *cq)
 
 /* ---- TCQ ---- */
 
-static void tcq_write(struct icc *icc, struct icc_cq *cq, uint64_t index,
-		      enum tofu_status status)
+static void tcq_write(struct icc *icc, struct icc_cq *cq,
+		      const struct icc_command *c, enum tofu_status status)
 {
 	const uint64_t slot = cq->tcq.pos & icc_ring_mask(&cq->tcq);
 	const uint64_t entry =
 		TOFU_SET(TOFU_TCQ_FLIP,
 			 tofu_ring_flip(cq->tcq.pos, cq->tcq.code)) |
 		TOFU_SET(TOFU_TCQ_STATUS, status) |
-		TOFU_SET(TOFU_TCQ_INDEX, index);
+		TOFU_SET(TOFU_TCQ_INDEX, c->index);
 
 	cq->tcq.pos++;
 	if (icc->ops->store64(icc->host, cq->tcq.base + slot * sizeof(entry),
@@ -189,6 +221,9 @@ static void tcq_write(struct icc *icc, struct icc_cq *cq, uint64_t index,
 		icc->ops->misuse(icc->host, "TNI %u CQ %u: no TCQ at %#llx",
 				 cq->tni, cq->cq,
 				 (unsigned long long)cq->tcq.base);
+	if (icc->machine)
+		icc_time_trace(icc, (struct icc_trace){
+					    .kind = ICC_TRACE_TCQ, .time = icc_now(icc), .end = icc_now(icc), .id = icc_tid(cq, c), .origin = icc->node, .peer = (uint32_t)c->node, .tni = cq->tni, .cq = cq->cq, .detail = status });
 	icc_cq_event(icc, cq, TOFU_CQ_IRQ_TCQ);
 }
 
@@ -204,12 +239,14 @@ void icc_cq_retire(struct icc *icc, struct icc_cq *cq)
 		cq->seq_tail++;
 		if (!icc_cq_enabled(cq))
 			continue;
+		if (icc->machine)
+			icc_engine_room(icc, cq);
 		if (tcq_error)
 			cq->counter[TOFU_CQ_TCQ_ERRORS]++;
 		if (tcq_error || (TOFU_GET(x->command.desc.ctrl,
 					   TOFU_TOQ_FLAGS) &
 				  TOFU_TOQ_F_TCQ_NOTICE))
-			tcq_write(icc, cq, x->command.index,
+			tcq_write(icc, cq, &x->command,
 				  tcq_error ? x->status : TOFU_ST_OK);
 	}
 }

@@ -71,7 +71,7 @@ static int scatter_data(struct icc *icc, const struct tofu_packet *pkt,
 	struct tofu_ref piece;
 	int more;
 
-	if (pkt->payload != pkt->length || pkt->length > TOFU_PKT_INLINE_MAX)
+	if (pkt->payload != pkt->length || pkt->length > TOFU_PKT_MTU_MAX)
 		return -EMSGSIZE;
 	while ((more = icc_range_next(icc, range, &piece)) > 0) {
 		if (write(icc->host, piece.addr, data, piece.len))

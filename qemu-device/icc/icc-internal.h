@@ -12,6 +12,9 @@
  *   data.c       payload out of and into the node's memory
  *   route.c      ports of the router and their counters
  *   flush.c      flush, fence, end of a reset
+ *   time.c       virtual time: the calendar, and what arrives
+ *   engine.c     virtual time: when engines send, receive and wait
+ *   machine.c, network.c, topology.c stand for themselves
  */
 #ifndef ICC_INTERNAL_H
 #define ICC_INTERNAL_H
@@ -35,7 +38,9 @@ TOFU_ASSERT(TOFU_LENGTH_MAX / ((TOFU_PKT_REFS_MAX - 1) * 4096) + 2 <=
 /* ---- Translation ---- */
 
 /* Why an address cannot be used; index of the tables of statuses below. */
-enum icc_fault { ICC_FAULT_NONE, ICC_FAULT_STADD, ICC_FAULT_MEMORY };
+enum icc_fault { ICC_FAULT_NONE,
+		 ICC_FAULT_STADD,
+		 ICC_FAULT_MEMORY };
 
 #define ICC_RANGE_BATCH 8 /* entries of a page table read at once */
 
@@ -68,8 +73,16 @@ struct icc_range {
  *   command   fetch → read → inject → route → parked (until the response)
  *   request   receive → read or write → notify → inject → route
  *   response  receive → write → notify
+ *
+ * With a machine some stages have to wait for their time. A command waits
+ * before READ for each of its packets, and so does a request for data: it is
+ * then that the engine reads memory. Whatever arrives waits before RECEIVE,
+ * and all that it does to memory is done at once.
  */
-enum icc_kind { ICC_COMMAND, ICC_REQUEST, ICC_RESPONSE, ICC_KINDS };
+enum icc_kind { ICC_COMMAND,
+		ICC_REQUEST,
+		ICC_RESPONSE,
+		ICC_KINDS };
 
 enum icc_stage {
 	ICC_FETCH, /* descriptor out of the TOQ, and its checks */
@@ -93,7 +106,7 @@ struct icc_outbox {
 	uint32_t bytes;
 	bool refs;
 	union {
-		uint8_t data[TOFU_PKT_INLINE_MAX];
+		uint8_t data[TOFU_PKT_MTU_MAX];
 		struct tofu_ref ref[TOFU_PKT_REFS_MAX];
 	};
 };
@@ -112,6 +125,12 @@ struct icc_outbox {
  * @outstanding: of them not answered
  * @pending: a bit for each fragment not answered
  * @value:   of ARMW: the value before
+ * @stream:  a put in packets of which only the last one is answered, as
+ *           fragment 0, and the others if they fail
+ * @received: with a machine: bytes of a get that have come
+ * @doorbell: with a machine: when software stored into fetch_start
+ * @fetched: and when the engine began with the command
+ * @ready:   and when it has the descriptor
  */
 struct icc_command {
 	struct tofu_toq_desc desc;
@@ -126,6 +145,11 @@ struct icc_command {
 	uint32_t outstanding;
 	uint64_t pending[ICC_FRAGMENTS_MAX / 64];
 	uint64_t value;
+	bool stream;
+	uint32_t received;
+	uint64_t doorbell;
+	uint64_t fetched;
+	uint64_t ready;
 };
 
 /**
@@ -135,6 +159,8 @@ struct icc_command {
  * @range:   own memory that it concerns
  * @value:   of ARMW: the value before
  * @command: of a response: what it answers
+ * @sent:    of GET: bytes that have been answered
+ * @part:    of GET: bytes in the outbox
  */
 struct icc_arrival {
 	const struct tofu_packet *pkt;
@@ -142,6 +168,8 @@ struct icc_arrival {
 	struct icc_range range;
 	uint64_t value;
 	struct icc_xfer *command;
+	uint32_t sent;
+	uint32_t part;
 };
 
 /**
@@ -194,6 +222,14 @@ struct icc_ring {
  * @sending:   the command that has not been injected completely; none is
  *             started before it has
  * @out:       its outbox
+ * @tail:      with a machine: slots that software has rung for
+ * @known:     of these, slots that the engine knows of
+ * @direct_tail: what @tail is when @direct holds its last command; else 0
+ * @direct:    slots of that command
+ * @unsent:    with a machine: number of the oldest command that the engine has
+ *             not sent completely
+ * @life:      counts enables, so that what is left of an old life is known
+ * @stamp:     TOFU_CQ_STAMP()
  * @flushing:  a flush is under way
  * @flush_seq: the flush waits for commands before this one
  * @flush_fence: and for this fence
@@ -211,6 +247,13 @@ struct icc_cq {
 	struct icc_xfer *sending;
 	uint64_t armed, cause;
 	uint64_t counter[TOFU_CQ_COUNTERS];
+	uint64_t tail;
+	uint64_t known;
+	uint64_t direct_tail;
+	struct tofu_toq_desc direct[2];
+	uint64_t unsent;
+	uint32_t life;
+	uint64_t stamp[TOFU_CQ_STAMPS];
 	bool flushing;
 	uint64_t flush_seq;
 	uint64_t flush_fence;
@@ -267,6 +310,8 @@ struct icc {
 	unsigned int tnis;
 	bool ram_pages;
 	size_t inline_max;
+	const struct icc_machine *machine;
+	struct icc_time *time; /* with a machine only */
 	uint8_t *pages;
 	uint32_t need_kick;
 	unsigned int turn; /* where icc_progress() begins */
@@ -332,6 +377,13 @@ void icc_cq_gain(struct icc *icc, struct icc_cq *cq, uint32_t error);
 unsigned int icc_cq_fetch(struct icc *icc, struct icc_cq *cq,
 			  struct icc_command *command);
 
+/* icc_cq_direct - whether the next command to fetch stands in @direct */
+static inline bool icc_cq_direct(const struct icc_cq *cq)
+{
+	return cq->direct_tail && cq->direct_tail == cq->known &&
+	       cq->direct_tail - cq->toq.pos <= 2;
+}
+
 /* icc_cq_publish - let software use the slots that have been fetched */
 void icc_cq_publish(struct icc_cq *cq);
 
@@ -375,6 +427,13 @@ struct icc_part {
 struct icc_part icc_get_part(const struct icc_command *c,
 			     unsigned int fragment);
 
+/* icc_part_max - of so many bytes those that one packet can be about */
+static inline uint64_t icc_part_max(const struct icc *icc, uint64_t bytes)
+{
+	return icc->machine && bytes > icc->machine->mtu ? icc->machine->mtu :
+							   bytes;
+}
+
 /* icc_cq_start - start commands, at most ICC_BURST; true when any was */
 bool icc_cq_start(struct icc *icc, struct icc_cq *cq);
 
@@ -382,6 +441,17 @@ bool icc_cq_start(struct icc *icc, struct icc_cq *cq);
 
 extern icc_stage_fn *const icc_request_stage[ICC_STAGES];
 extern icc_stage_fn *const icc_response_stage[ICC_STAGES];
+
+/**
+ * icc_request_begin, icc_response_begin - a leg for a packet that has come
+ *
+ * icc_response_begin() returns false, and has counted the packet, where nobody
+ * waits for it.
+ */
+void icc_request_begin(struct icc *icc, struct icc_xfer *x,
+		       const struct tofu_packet *pkt, const void *payload);
+bool icc_response_begin(struct icc *icc, struct icc_xfer *x,
+			const struct tofu_packet *pkt, const void *payload);
 
 /* icc_serve - take a request; there is room for the response */
 void icc_serve(struct icc *icc, const struct tofu_packet *pkt,
@@ -403,6 +473,14 @@ void icc_response(struct icc *icc, const struct tofu_packet *pkt,
 #define ICC_TID_FRAGMENT_BITS 8
 #define ICC_TID_SEQ_SHIFT 16
 #define ICC_TID_SEQ_BITS 48
+
+/* icc_tid - the name of a command's fragment 0 */
+static inline uint64_t icc_tid(const struct icc_cq *cq,
+			       const struct icc_command *c)
+{
+	return TOFU_SET(ICC_TID_CQ, cq->cq) | TOFU_SET(ICC_TID_TNI, cq->tni) |
+	       TOFU_SET(ICC_TID_SEQ, c->seq);
+}
 
 /* ---- translate.c ---- */
 
@@ -478,6 +556,166 @@ void icc_flush_begin(struct icc *icc, struct icc_cq *cq);
 bool icc_flush_progress(struct icc *icc);
 
 void icc_reset_begin(struct icc *icc);
+
+/* ---- time.c: with a machine only ---- */
+
+enum icc_due { ICC_DUE_FETCH,
+	       ICC_DUE_SEND,
+	       ICC_DUE_ARRIVAL };
+
+/**
+ * struct icc_entry - of the calendar
+ * @time:  when it is due, ns
+ * @order: among entries of one time the lower one comes first
+ * @due:   what
+ * @tni:   engine
+ * @cq:    of FETCH
+ * @life:  of FETCH: of the CQ
+ * @tail:  of FETCH: slots that have been written
+ * @since: of FETCH: when the doorbell rang
+ * @held:  of ARRIVAL
+ */
+struct icc_entry {
+	uint64_t time;
+	uint64_t order;
+	uint8_t due;
+	uint8_t tni;
+	uint8_t cq;
+	uint32_t life;
+	uint64_t tail;
+	uint64_t since;
+	struct icc_held *held;
+};
+
+/**
+ * struct icc_held - a packet that has arrived and waits
+ * @next:    in a list
+ * @ready:   of a GET: when its answer may be sent
+ * @arrived: when it came out of the last link
+ * @x:       its leg
+ * @pkt, @payload: copy of the packet
+ */
+struct icc_held {
+	struct icc_held *next;
+	uint64_t ready;
+	uint64_t arrived;
+	struct icc_xfer x;
+	struct tofu_packet pkt;
+	uint8_t payload[TOFU_PKT_MTU_MAX];
+};
+
+struct icc_held_list {
+	struct icc_held *first;
+	struct icc_held **end;
+};
+
+/**
+ * struct icc_engine - what a TNI is busy with; times in ps
+ * @send_free, @receive_free: when the direction can take the next packet
+ * @both_free: when the part that both directions share can
+ * @send_at:  the engine looks at what there is to send then, ns; UINT64_MAX:
+ *            not
+ * @turn:     which CQ is first; TOFU_CQS_PER_TNI: the answers
+ * @answers:  GETs that are being answered
+ * @credits:  packets that may still be sent; answers without data do not ask,
+ *            so that it can be negative
+ * @starved:  the engine waits for a credit
+ * @returning: credits that come back at known times
+ * @returns, @room: how many these are, and can be
+ */
+struct icc_engine {
+	uint64_t send_free;
+	uint64_t receive_free;
+	uint64_t both_free;
+	uint64_t send_at;
+	unsigned int turn;
+	struct icc_held_list answers;
+	int64_t credits;
+	bool starved;
+	uint64_t *returning;
+	size_t returns;
+	size_t room;
+};
+
+/**
+ * struct icc_time - the part of a controller that lives in virtual time
+ * @heap, @count, @room: the calendar, a binary heap
+ * @order:     of the next entry
+ * @unused:    struct icc_held to be used again
+ * @read_free, @write_free: host interface, each way; ps
+ * @failed:    by initiator's node and CQ: the put of which a packet failed, as
+ *             tid << 8 | status
+ * @engine:    by TNI
+ */
+struct icc_time {
+	struct icc_entry *heap;
+	size_t count;
+	size_t room;
+	uint64_t order;
+	struct icc_held *unused;
+	uint64_t read_free;
+	uint64_t write_free;
+	uint64_t *failed;
+	struct icc_engine engine[TOFU_TNIS_MAX];
+};
+
+int icc_time_create(struct icc *icc);
+void icc_time_destroy(struct icc *icc);
+
+static inline uint64_t icc_now(const struct icc *icc)
+{
+	return icc->time ? icc->ops->now(icc->host) : 0;
+}
+
+/* icc_time_plan - put into the calendar; time and what it is about are set */
+void icc_time_plan(struct icc *icc, struct icc_entry entry);
+
+/* icc_time_run - do what is due now; true when there was anything */
+bool icc_time_run(struct icc *icc);
+
+/* icc_time_hold - keep a packet until its time */
+void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
+		   const void *payload);
+void icc_time_release(struct icc *icc, struct icc_held *held);
+
+/* icc_time_trace - tell the host, if it listens */
+void icc_time_trace(struct icc *icc, struct icc_trace trace);
+
+/* icc_time_failed - where the failed put of this packet's CQ is noted */
+uint64_t *icc_time_failed(struct icc *icc, const struct tofu_packet *pkt);
+
+static inline struct icc_held *icc_held_of(struct icc_xfer *x)
+{
+	return (struct icc_held *)((char *)x - offsetof(struct icc_held, x));
+}
+
+/* ---- engine.c: with a machine only ---- */
+
+void icc_engine_init(struct icc *icc);
+
+/* icc_engine_fetch - a doorbell has reached the engine */
+void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry);
+
+/* icc_engine_room - a command has ended: another one may be fetched */
+void icc_engine_room(struct icc *icc, struct icc_cq *cq);
+
+/* icc_engine_send - look at what there is to send */
+void icc_engine_send(struct icc *icc, unsigned int tni);
+
+/* icc_engine_committed - a packet of @tni has been put into the network */
+void icc_engine_committed(struct icc *icc, unsigned int tni);
+
+/* icc_engine_kick - there may be something to send at @time, ns */
+void icc_engine_kick(struct icc *icc, unsigned int tni, uint64_t time);
+
+/* icc_engine_answer - queue a GET for its answer */
+void icc_engine_answer(struct icc *icc, struct icc_held *held);
+
+/* icc_engine_receive - take the memory for an arrival; when, ns */
+uint64_t icc_engine_receive(struct icc *icc, const struct tofu_packet *pkt);
+
+/* icc_engine_stop - no command of the CQ is begun any more */
+void icc_engine_stop(struct icc *icc, struct icc_cq *cq);
 
 /* ---- Shared words of a CQ page ---- */
 

@@ -16,7 +16,8 @@ static bool params_good(const struct icc_params *params)
 	       !tofu_shape_unpack(tofu_shape_pack(&params->shape), &shape) &&
 	       params->node < tofu_shape_nodes(&params->shape) &&
 	       params->pages && params->inline_max <= TOFU_PKT_INLINE_MAX &&
-	       params->ops;
+	       params->ops &&
+	       (!params->machine || params->machine->mtu <= TOFU_PKT_MTU_MAX);
 }
 
 static void cq_init(struct icc *icc, unsigned int t, unsigned int c)
@@ -51,17 +52,25 @@ struct icc *icc_create(const struct icc_params *params)
 	icc->nodes = tofu_shape_nodes(&params->shape);
 	icc->tnis = params->tnis;
 	icc->ram_pages = params->ram_pages;
-	icc->inline_max = params->inline_max;
+	icc->machine = params->machine;
+	icc->inline_max = params->machine ? TOFU_PKT_MTU_MAX :
+					    params->inline_max;
 	icc->pages = params->pages;
 	for (unsigned int t = 0; t < icc->tnis; t++) {
 		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
 			cq_init(icc, t, c);
+	}
+	if (icc->machine && icc_time_create(icc)) {
+		free(icc);
+		errno = ENOMEM;
+		return NULL;
 	}
 	return icc;
 }
 
 void icc_destroy(struct icc *icc)
 {
+	icc_time_destroy(icc);
 	free(icc);
 }
 
@@ -102,7 +111,7 @@ static bool tni_progress(struct icc *icc, struct icc_tni *tni)
 	left = left >> first & TOFU_MASK(TOFU_CQS_PER_TNI);
 	for (; left; left &= left - 1) {
 		const unsigned int c = first + (unsigned int)
-					       __builtin_ctz(left);
+						       __builtin_ctz(left);
 
 		done |= icc_cq_start(icc, &tni->cq[c % TOFU_CQS_PER_TNI]);
 	}
@@ -113,6 +122,10 @@ bool icc_progress(struct icc *icc)
 {
 	bool done = false;
 
+	if (icc->time) {
+		done = icc_time_run(icc);
+		return icc_flush_progress(icc) || done;
+	}
 	icc->turn++;
 	for (unsigned int t = 0; t < icc->tnis; t++)
 		done |= tni_progress(icc,
@@ -127,11 +140,30 @@ void icc_drop(struct icc *icc, const struct tofu_packet *pkt, const char *why)
 			 pkt->type, pkt->src, why);
 }
 
+static size_t payload_max(const struct icc *icc)
+{
+	return icc->machine ? TOFU_PKT_MTU_MAX : TOFU_PKT_INLINE_MAX;
+}
+
+static bool known_type(unsigned int type)
+{
+	return (type >= TOFU_PKT_PUT && type <= TOFU_PKT_ARMW) ||
+	       (type >= TOFU_PKT_DONE && type <= TOFU_PKT_VALUE);
+}
+
 int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 		const void *payload)
 {
-	if (pkt->src >= icc->nodes || pkt->payload > TOFU_PKT_INLINE_MAX) {
+	if (pkt->src >= icc->nodes || pkt->payload > payload_max(icc)) {
 		icc_drop(icc, pkt, "no such node or size");
+		return 0;
+	}
+	if (pkt->type == TOFU_PKT_ARMW && pkt->armw_op >= TOFU_ARMW_OPS) {
+		icc_drop(icc, pkt, "unknown operation");
+		return 0;
+	}
+	if (icc->time && known_type(pkt->type)) {
+		icc_time_hold(icc, pkt, payload);
 		return 0;
 	}
 	switch (pkt->type) {

@@ -2,6 +2,8 @@
 /*
  * The register file.
  */
+#include <string.h>
+
 #include "icc/icc-internal.h"
 
 #define BAD_VALUE UINT64_MAX
@@ -23,7 +25,18 @@ static uint64_t caps(const struct icc *icc)
 	       TOFU_SET(TOFU_CAPS_CQS, TOFU_CQS_PER_TNI) |
 	       TOFU_SET(TOFU_CAPS_RING_CODE, TOFU_RING_CODE_MAX) |
 	       TOFU_SET(TOFU_CAPS_STAG, TOFU_STAG_BITS_MAX) |
-	       TOFU_SET(TOFU_CAPS_RAM_PAGES, icc->ram_pages);
+	       TOFU_SET(TOFU_CAPS_RAM_PAGES, icc->ram_pages) |
+	       TOFU_SET(TOFU_CAPS_DIRECT, icc->machine != NULL);
+}
+
+static uint64_t machine_name(const struct icc *icc)
+{
+	uint64_t word = 0;
+
+	if (icc->machine)
+		memcpy(&word, icc->machine->name,
+		       strnlen(icc->machine->name, sizeof(word)));
+	return word;
 }
 
 static bool global_read(struct icc *icc, uint64_t offset, uint64_t *value)
@@ -59,6 +72,12 @@ static bool global_read(struct icc *icc, uint64_t offset, uint64_t *value)
 		return true;
 	case TOFU_REG_BAD_PACKETS:
 		*value = icc->bad_packets;
+		return true;
+	case TOFU_REG_TIME:
+		*value = icc_now(icc);
+		return true;
+	case TOFU_REG_MACHINE:
+		*value = machine_name(icc);
 		return true;
 	}
 	if (offset < TOFU_REG_PORT(0, 0) || ports / stride >= TOFU_PORTS ||
@@ -106,6 +125,10 @@ static bool cq_read(struct icc *icc, struct icc_cq *cq, uint64_t reg,
 	if (reg >= TOFU_CQ_COUNTER(0) &&
 	    reg < TOFU_CQ_COUNTER(TOFU_CQ_COUNTERS)) {
 		*value = cq->counter[(reg - TOFU_CQ_COUNTER(0)) / 8];
+		return true;
+	}
+	if (reg >= TOFU_CQ_STAMP(0) && reg < TOFU_CQ_STAMP(TOFU_CQ_STAMPS)) {
+		*value = cq->stamp[(reg - TOFU_CQ_STAMP(0)) / 8];
 		return true;
 	}
 	switch (reg) {

@@ -20,13 +20,22 @@ static uint8_t expected_type(const struct icc_command *c)
 	}
 }
 
-/* The fragment's number says where it is. */
-static bool place_good(const struct icc_command *c,
+/*
+ * The fragment's number says where it is. With a machine data come in order,
+ * and the last packet is the one that makes them complete.
+ */
+static bool place_good(const struct icc *icc, const struct icc_command *c,
 		       const struct tofu_packet *pkt)
 {
-	const struct icc_part part =
-		icc_get_part(c, TOFU_GET(pkt->tid, ICC_TID_FRAGMENT));
+	const bool last = pkt->flags & TOFU_PKT_F_LAST;
+	struct icc_part part;
 
+	if (icc->machine)
+		return pkt->status != TOFU_ST_OK ||
+		       (pkt->offset == c->received &&
+			pkt->length <= c->length - c->received &&
+			last == (pkt->length == c->length - c->received));
+	part = icc_get_part(c, TOFU_GET(pkt->tid, ICC_TID_FRAGMENT));
 	return pkt->offset == part.offset && pkt->length == part.length;
 }
 
@@ -52,7 +61,7 @@ static struct icc_xfer *find(struct icc *icc, const struct tofu_packet *pkt)
 	    pkt->src_tni != TOFU_GET(c->desc.route, TOFU_ROUTE_TNI) ||
 	    pkt->src_cq != TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ))
 		return NULL;
-	if (pkt->type == TOFU_PKT_DATA && !place_good(c, pkt))
+	if (pkt->type == TOFU_PKT_DATA && !place_good(icc, c, pkt))
 		return NULL;
 	return x;
 }
@@ -88,7 +97,8 @@ static enum tofu_status write_data(struct icc *icc, struct icc_xfer *x)
 	const struct icc_command *c = &x->arrival.command->command;
 	const struct icc_span span = { .total = c->length,
 				       .offset = pkt->offset,
-				       .length = pkt->length, .write = true };
+				       .length = pkt->length,
+				       .write = true };
 	const bool ordered = TOFU_GET(c->desc.ctrl, TOFU_TOQ_FLAGS) &
 			     TOFU_TOQ_F_STRONG_ORDER;
 
@@ -119,16 +129,26 @@ static enum icc_stage response_write(struct icc *icc, struct icc_xfer *x)
 	const struct tofu_packet *pkt = x->arrival.pkt;
 	struct icc_command *c = &x->arrival.command->command;
 
-	if (pkt->type == TOFU_PKT_DATA)
+	if (pkt->type == TOFU_PKT_DATA) {
 		x->status = (uint8_t)write_data(icc, x);
-	else if (pkt->type == TOFU_PKT_VALUE)
+		c->received += pkt->length;
+	} else if (pkt->type == TOFU_PKT_VALUE) {
 		c->value = c->length == 8 ? pkt->compare :
 					    (uint32_t)pkt->compare;
+	}
 	return ICC_NOTIFY;
 }
 
 static enum icc_stage response_notify(struct icc *icc, struct icc_xfer *x)
 {
+	struct icc_xfer *command = x->arrival.command;
+
+	/* More of a get's data will come, or a stream's last answer. */
+	if (icc->machine && !(x->arrival.pkt->flags & TOFU_PKT_F_LAST)) {
+		if (command->status == TOFU_ST_OK)
+			command->status = x->status;
+		return ICC_ENDED;
+	}
 	icc_command_answered(icc, x->arrival.command,
 			     TOFU_GET(x->arrival.pkt->tid, ICC_TID_FRAGMENT),
 			     x->status);
@@ -141,22 +161,28 @@ icc_stage_fn *const icc_response_stage[ICC_STAGES] = {
 	[ICC_NOTIFY] = response_notify,
 };
 
-void icc_response(struct icc *icc, const struct tofu_packet *pkt,
-		  const void *payload)
+bool icc_response_begin(struct icc *icc, struct icc_xfer *x,
+			const struct tofu_packet *pkt, const void *payload)
 {
 	struct icc_xfer *command = find(icc, pkt);
-	struct icc_xfer *x;
 
 	if (!command) {
 		icc_drop(icc, pkt, "no such response is waited for");
-		return;
+		return false;
 	}
-	x = &icc->tni[command->cq->tni].arrival;
 	x->kind = ICC_RESPONSE;
 	x->stage = ICC_RECEIVE;
 	x->cq = command->cq;
-	x->arrival.pkt = pkt;
-	x->arrival.payload = payload;
-	x->arrival.command = command;
-	icc_xfer_run(icc, x);
+	x->arrival = (struct icc_arrival){ .pkt = pkt, .payload = payload, .command = command };
+	return true;
+}
+
+void icc_response(struct icc *icc, const struct tofu_packet *pkt,
+		  const void *payload)
+{
+	struct icc_xfer *x =
+		&icc->tni[pkt->dst_tni < icc->tnis ? pkt->dst_tni : 0].arrival;
+
+	if (icc_response_begin(icc, x, pkt, payload))
+		icc_xfer_run(icc, x);
 }

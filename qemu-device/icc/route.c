@@ -5,6 +5,12 @@
  */
 #include "icc/icc-internal.h"
 
+void icc_port_counter(struct icc *icc, enum tofu_port port,
+		      enum tofu_port_counter counter, uint64_t value)
+{
+	icc->port[port][counter] = value;
+}
+
 static enum tofu_port first_port(const struct icc *icc, uint32_t to,
 				 unsigned int path)
 {
@@ -53,8 +59,8 @@ void icc_route_sent(struct icc *icc, uint32_t node, unsigned int path,
 {
 	const struct icc_route *r = route(icc, node, path);
 
-	if (r->out == TOFU_PORTS)
-		return;
+	if (icc->machine || r->out == TOFU_PORTS)
+		return; /* with a machine its network counts */
 	icc->port[r->out][TOFU_PORT_TX_PACKETS]++;
 	icc->port[r->out][TOFU_PORT_TX_BYTES] += bytes;
 }

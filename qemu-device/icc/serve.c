@@ -28,10 +28,19 @@ static bool notified(const struct tofu_packet *pkt)
 static size_t get_inline_max(const struct icc *icc,
 			     const struct tofu_packet *pkt)
 {
+	if (icc->machine)
+		return icc->inline_max;
 	return notified(pkt) ? TOFU_PKT_INLINE_MAX : icc->inline_max;
 }
 
-static bool length_good(const struct tofu_packet *pkt)
+/* Whether a get can be answered with one packet. */
+static bool get_fits(const struct tofu_packet *pkt)
+{
+	return pkt->length <= (notified(pkt) ? TOFU_PKT_INLINE_MAX :
+					       TOFU_GET_FRAGMENT_MAX);
+}
+
+static bool length_good(const struct icc *icc, const struct tofu_packet *pkt)
 {
 	const bool last = pkt->flags & TOFU_PKT_F_LAST;
 
@@ -43,9 +52,7 @@ static bool length_good(const struct tofu_packet *pkt)
 	case TOFU_PKT_PUT:
 		return true;
 	case TOFU_PKT_GET:
-		return !pkt->payload &&
-		       pkt->length <= (notified(pkt) ? TOFU_PKT_INLINE_MAX :
-						       TOFU_GET_FRAGMENT_MAX);
+		return !pkt->payload && (icc->machine || get_fits(pkt));
 	default: /* ARMW */
 		return !pkt->payload && !pkt->offset &&
 		       pkt->length == pkt->armw_size &&
@@ -64,15 +71,37 @@ static enum tofu_status admit(struct icc *icc, struct icc_xfer *x)
 	if (!x->cq || !icc_cq_enabled(x->cq) || x->cq->gpid != pkt->gpid)
 		return TOFU_ST_PEER;
 	x->cq->counter[TOFU_CQ_RX_REQUESTS]++;
-	if (!length_good(pkt))
+	if (!length_good(icc, pkt))
 		return TOFU_ST_RMT_LENGTH;
 	return fault_status[icc_translate(icc, x->cq, pkt->rmt, &span,
 					  &x->arrival.range)];
 }
 
+/*
+ * Of a put in a stream only the last packet is answered: it does nothing, and
+ * says so, where one before it has failed. All come in order.
+ */
+static enum tofu_status stream_status(struct icc *icc, struct icc_xfer *x)
+{
+	const struct tofu_packet *pkt = x->arrival.pkt;
+	uint64_t *failed = icc_time_failed(icc, pkt);
+	const uint64_t status = *failed & UINT8_MAX;
+	const bool ours = *failed >> 8 == (pkt->tid & (UINT64_MAX >> 8));
+
+	if (x->status != TOFU_ST_OK)
+		*failed = pkt->tid << 8 | x->status;
+	else if (ours && status)
+		return status;
+	return x->status;
+}
+
 static enum icc_stage request_receive(struct icc *icc, struct icc_xfer *x)
 {
+	const bool put = x->arrival.pkt->type == TOFU_PKT_PUT;
+
 	x->status = (uint8_t)admit(icc, x);
+	if (icc->machine && put)
+		x->status = (uint8_t)stream_status(icc, x);
 	if (x->status != TOFU_ST_OK)
 		return ICC_INJECT;
 	return x->arrival.pkt->type == TOFU_PKT_GET ? ICC_READ : ICC_WRITE;
@@ -80,20 +109,40 @@ static enum icc_stage request_receive(struct icc *icc, struct icc_xfer *x)
 
 /* ---- Read and write ---- */
 
+/* With a machine the answer is read packet by packet, and a CQ may go. */
+static enum tofu_status next_part(struct icc *icc, struct icc_xfer *x)
+{
+	struct icc_arrival *a = &x->arrival;
+	const struct icc_span span = { .total = a->pkt->total,
+				       .offset = a->pkt->offset + a->sent,
+				       .length = a->part };
+
+	if (!icc_cq_enabled(x->cq))
+		return TOFU_ST_PEER;
+	return fault_status[icc_translate(icc, x->cq, a->pkt->rmt, &span,
+					  &a->range)];
+}
+
 static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 {
+	struct icc_arrival *a = &x->arrival;
+
+	a->part = (uint32_t)icc_part_max(icc, a->pkt->length - a->sent);
+	if (icc->machine)
+		x->status = (uint8_t)next_part(icc, x);
+	if (x->status != TOFU_ST_OK)
+		return ICC_INJECT;
 	/*
 	 * The outbox takes it all: no more than TOFU_GET_FRAGMENT_MAX bytes
 	 * are asked for, of pages of 4 KiB at least.
 	 */
-	if (icc_gather(icc, &x->arrival.range,
-		       get_inline_max(icc, x->arrival.pkt),
+	if (icc_gather(icc, &a->range, get_inline_max(icc, a->pkt),
 		       &icc->tni[x->cq->tni].out)) {
 		x->status = TOFU_ST_RMT_MEMORY;
 		return ICC_INJECT;
 	}
-	x->cq->counter[TOFU_CQ_RX_BYTES] += x->arrival.pkt->length;
-	return ICC_NOTIFY;
+	x->cq->counter[TOFU_CQ_RX_BYTES] += a->part;
+	return a->sent + a->part == a->pkt->length ? ICC_NOTIFY : ICC_INJECT;
 }
 
 static enum tofu_status write_put(struct icc *icc, struct icc_xfer *x)
@@ -126,17 +175,37 @@ static enum tofu_status write_armw(struct icc *icc, struct icc_xfer *x)
 	return icc->ops->armw(icc->host, word.addr, pkt->armw_size,
 			      pkt->armw_op, pkt->operand, pkt->compare,
 			      &x->arrival.value) ?
-		       TOFU_ST_RMT_MEMORY : TOFU_ST_OK;
+		       TOFU_ST_RMT_MEMORY :
+		       TOFU_ST_OK;
 }
 
 static enum icc_stage request_write(struct icc *icc, struct icc_xfer *x)
 {
 	x->status = (uint8_t)(x->arrival.pkt->type == TOFU_PKT_PUT ?
-				      write_put(icc, x) : write_armw(icc, x));
+				      write_put(icc, x) :
+				      write_armw(icc, x));
 	return x->status == TOFU_ST_OK ? ICC_NOTIFY : ICC_INJECT;
 }
 
 /* ---- Notify ---- */
+
+static void notice_stamp(struct icc *icc, struct icc_xfer *x)
+{
+	struct icc_cq *cq = x->cq;
+
+	cq->stamp[TOFU_CQ_RX_WIRE] = x->arrival.pkt->time;
+	cq->stamp[TOFU_CQ_RX_ENGINE] = icc_held_of(x)->arrived;
+	cq->stamp[TOFU_CQ_RX_NOTICE] = icc_now(icc);
+}
+
+static void notice_trace(struct icc *icc, const struct icc_xfer *x,
+			 enum tofu_mrq_type type)
+{
+	const struct tofu_packet *pkt = x->arrival.pkt;
+
+	icc_time_trace(icc, (struct icc_trace){
+				    .kind = ICC_TRACE_NOTICE, .time = icc_now(icc), .end = icc_now(icc), .id = pkt->tid, .origin = pkt->src, .peer = pkt->src, .tni = x->cq->tni, .cq = x->cq->cq, .detail = type });
+}
 
 static void notice(struct icc *icc, struct icc_xfer *x, enum tofu_mrq_type type,
 		   uint64_t lcl)
@@ -155,6 +224,10 @@ static void notice(struct icc *icc, struct icc_xfer *x, enum tofu_mrq_type type,
 	};
 
 	icc_mrq_write(icc, x->cq, &entry);
+	if (icc->machine) {
+		notice_stamp(icc, x);
+		notice_trace(icc, x, type);
+	}
 }
 
 static enum icc_stage request_notify(struct icc *icc, struct icc_xfer *x)
@@ -187,6 +260,66 @@ static uint8_t response_type(const struct tofu_packet *pkt)
 	}
 }
 
+static uint64_t response_time(const struct icc *icc, bool with_data)
+{
+	if (!icc->machine)
+		return 0;
+	return icc_now(icc) + icc->machine->send_ns +
+	       (with_data ? icc->machine->read_ns : icc->machine->reply_ns);
+}
+
+/* The last packet that answers the request. */
+static bool response_last(const struct icc_xfer *x)
+{
+	const struct icc_arrival *a = &x->arrival;
+
+	if (a->pkt->type == TOFU_PKT_GET)
+		return x->status != TOFU_ST_OK ||
+		       a->sent + a->part == a->pkt->length;
+	return a->pkt->flags & TOFU_PKT_F_LAST;
+}
+
+static void response_packet(const struct icc *icc, const struct icc_xfer *x,
+			    const struct icc_outbox *out,
+			    struct tofu_packet *pkt)
+{
+	const struct tofu_packet *req = x->arrival.pkt;
+	unsigned int flags = out && out->refs ? TOFU_PKT_F_REFS : 0;
+
+	if (icc->machine && response_last(x))
+		flags |= TOFU_PKT_F_LAST;
+	*pkt = (struct tofu_packet){
+		.src = icc->node,
+		.payload = out ? out->bytes : 0,
+		.type = response_type(req),
+		.flags = (uint8_t)flags,
+		.path = req->path,
+		.src_tni = req->dst_tni,
+		.src_cq = req->dst_cq,
+		.dst_tni = req->src_tni,
+		.dst_cq = req->src_cq,
+		.gpid = req->gpid,
+		.status = x->status,
+		.length = out ? x->arrival.part : req->length,
+		.total = req->total,
+		.offset = req->offset + x->arrival.sent,
+		.tid = req->tid,
+		.compare = x->arrival.value,
+		.time = response_time(icc, out),
+	};
+	if (out)
+		memcpy(pkt + 1, out->data, out->bytes);
+}
+
+static void response_trace(struct icc *icc, const struct tofu_packet *req,
+			   const struct tofu_packet *pkt)
+{
+	if (!icc->machine)
+		return;
+	icc_time_trace(icc, (struct icc_trace){
+				    .kind = ICC_TRACE_SEND, .time = icc_now(icc), .end = pkt->time, .id = pkt->tid, .origin = req->src, .peer = req->src, .bytes = pkt->payload, .type = pkt->type, .tni = pkt->src_tni, .cq = pkt->src_cq });
+}
+
 static enum icc_stage request_inject(struct icc *icc, struct icc_xfer *x)
 {
 	const struct tofu_packet *req = x->arrival.pkt;
@@ -197,31 +330,19 @@ static enum icc_stage request_inject(struct icc *icc, struct icc_xfer *x)
 	struct tofu_packet *pkt;
 	int err;
 
+	/* A packet of a stream that is well and not the last one. */
+	if (icc->machine && x->status == TOFU_ST_OK &&
+	    req->type == TOFU_PKT_PUT && !(req->flags & TOFU_PKT_F_LAST))
+		return ICC_ENDED;
 	pkt = icc->ops->tx_begin(icc->host, req->src, TOFU_RESPONSE,
 				 out ? out->bytes : 0, &err);
 	if (!pkt)
 		return ICC_ENDED; /* gone: nobody waits for the answer */
-	*pkt = (struct tofu_packet){
-		.src = icc->node,
-		.payload = out ? out->bytes : 0,
-		.type = response_type(req),
-		.flags = out && out->refs ? TOFU_PKT_F_REFS : 0,
-		.path = req->path,
-		.src_tni = req->dst_tni,
-		.src_cq = req->dst_cq,
-		.dst_tni = req->src_tni,
-		.dst_cq = req->src_cq,
-		.gpid = req->gpid,
-		.status = x->status,
-		.length = req->length,
-		.total = req->total,
-		.offset = req->offset,
-		.tid = req->tid,
-		.compare = x->arrival.value,
-	};
-	if (out)
-		memcpy(pkt + 1, out->data, out->bytes);
+	response_packet(icc, x, out, pkt);
+	response_trace(icc, req, pkt);
 	icc->ops->tx_commit(icc->host);
+	if (icc->machine)
+		icc_engine_committed(icc, req->dst_tni);
 	return ICC_ROUTE;
 }
 
@@ -231,15 +352,32 @@ static enum icc_stage request_route(struct icc *icc, struct icc_xfer *x)
 
 	icc_route_sent(icc, pkt->src, pkt->path,
 		       pkt->type == TOFU_PKT_GET && x->status == TOFU_ST_OK ?
-			       pkt->length : 0);
-	return ICC_ENDED;
+			       x->arrival.part :
+			       0);
+	if (pkt->type != TOFU_PKT_GET || response_last(x))
+		return ICC_ENDED;
+	x->arrival.sent += x->arrival.part;
+	return ICC_READ;
 }
 
 icc_stage_fn *const icc_request_stage[ICC_STAGES] = {
-	[ICC_RECEIVE] = request_receive, [ICC_READ] = request_read,
-	[ICC_WRITE] = request_write,	 [ICC_NOTIFY] = request_notify,
-	[ICC_INJECT] = request_inject,	 [ICC_ROUTE] = request_route,
+	[ICC_RECEIVE] = request_receive,
+	[ICC_READ] = request_read,
+	[ICC_WRITE] = request_write,
+	[ICC_NOTIFY] = request_notify,
+	[ICC_INJECT] = request_inject,
+	[ICC_ROUTE] = request_route,
 };
+
+void icc_request_begin(struct icc *icc, struct icc_xfer *x,
+		       const struct tofu_packet *pkt, const void *payload)
+{
+	x->kind = ICC_REQUEST;
+	x->stage = ICC_RECEIVE;
+	x->status = TOFU_ST_OK;
+	x->cq = icc_cq_at(icc, pkt->dst_tni, pkt->dst_cq);
+	x->arrival = (struct icc_arrival){ .pkt = pkt, .payload = payload };
+}
 
 void icc_serve(struct icc *icc, const struct tofu_packet *pkt,
 	       const void *payload)
@@ -248,16 +386,6 @@ void icc_serve(struct icc *icc, const struct tofu_packet *pkt,
 		&icc->tni[pkt->dst_tni < icc->tnis ? pkt->dst_tni : 0];
 	struct icc_xfer *x = &tni->arrival;
 
-	if (pkt->type == TOFU_PKT_ARMW && pkt->armw_op >= TOFU_ARMW_OPS) {
-		icc_drop(icc, pkt, "unknown operation");
-		return;
-	}
-	x->kind = ICC_REQUEST;
-	x->stage = ICC_RECEIVE;
-	x->status = TOFU_ST_OK;
-	x->cq = icc_cq_at(icc, pkt->dst_tni, pkt->dst_cq);
-	x->arrival.pkt = pkt;
-	x->arrival.payload = payload;
-	x->arrival.value = 0;
+	icc_request_begin(icc, x, pkt, payload);
 	icc_xfer_run(icc, x);
 }

@@ -12,7 +12,13 @@
 
 #include <tofu/regs.h>
 
-enum tofu_axis { TOFU_X, TOFU_Y, TOFU_Z, TOFU_A, TOFU_B, TOFU_C, TOFU_AXES };
+enum tofu_axis { TOFU_X,
+		 TOFU_Y,
+		 TOFU_Z,
+		 TOFU_A,
+		 TOFU_B,
+		 TOFU_C,
+		 TOFU_AXES };
 
 /* X, Y and Z are tori of up to 256; A and C meshes of up to 2, B a torus of
  * up to 3.

@@ -8,9 +8,9 @@
 #include "icc/icc-internal.h"
 
 #define CTRL_KNOWN                                                \
-	(TOFU_FIELD(TOFU_TOQ_FLIP) | TOFU_FIELD(TOFU_TOQ_CMD) |    \
-	 TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_ALL) |                \
-	 TOFU_FIELD(TOFU_TOQ_EDATA) | TOFU_FIELD(TOFU_TOQ_PATH) |  \
+	(TOFU_FIELD(TOFU_TOQ_FLIP) | TOFU_FIELD(TOFU_TOQ_CMD) |   \
+	 TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_ALL) |               \
+	 TOFU_FIELD(TOFU_TOQ_EDATA) | TOFU_FIELD(TOFU_TOQ_PATH) | \
 	 TOFU_FIELD(TOFU_TOQ_ARMW_OP) | TOFU_FIELD(TOFU_TOQ_ARMW_8))
 #define CTRL_ARMW (TOFU_FIELD(TOFU_TOQ_ARMW_OP) | TOFU_FIELD(TOFU_TOQ_ARMW_8))
 #define PATH_B_SIZE 3
@@ -70,6 +70,9 @@ static void command_notice(struct icc *icc, struct icc_xfer *x)
 		     TOFU_SET(TOFU_MRQ_CQ,
 			      TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ));
 	icc_mrq_write(icc, x->cq, &entry);
+	if (icc->machine)
+		icc_time_trace(icc, (struct icc_trace){
+					    .kind = ICC_TRACE_NOTICE, .time = icc_now(icc), .end = icc_now(icc), .id = icc_tid(x->cq, c), .origin = icc->node, .peer = (uint32_t)c->node, .tni = x->cq->tni, .cq = x->cq->cq, .detail = type });
 }
 
 static void command_end(struct icc *icc, struct icc_xfer *x)
@@ -88,10 +91,16 @@ static void command_end(struct icc *icc, struct icc_xfer *x)
 		command_notice(icc, x);
 }
 
-/* The stage of a command of which no more is sent. */
+/*
+ * The stage of a command of which no more is sent. Only the last packet of a
+ * stream is answered: of one that was begun that packet is sent in any case,
+ * without data.
+ */
 static enum icc_stage unsent(const struct icc_command *c)
 {
-	return c->outstanding ? ICC_PARKED : ICC_ENDED;
+	if (!c->outstanding)
+		return ICC_ENDED;
+	return c->stream && c->sent < c->length ? ICC_READ : ICC_PARKED;
 }
 
 static enum icc_stage failed(struct icc_xfer *x, enum tofu_status status)
@@ -166,10 +175,12 @@ static enum tofu_status command_check(const struct icc_cq *cq,
 	case TOFU_CMD_PUT:
 	case TOFU_CMD_GET:
 		return TOFU_GET(c->desc.lcl, TOFU_ADDR_CQ) == cq->cq ?
-			       TOFU_ST_OK : TOFU_ST_TCQ_STADD;
+			       TOFU_ST_OK :
+			       TOFU_ST_TCQ_STADD;
 	case TOFU_CMD_PUT_PIGGYBACK:
 		return c->length >= 1 && c->length <= TOFU_PIGGYBACK_MAX ?
-			       TOFU_ST_OK : TOFU_ST_TCQ_LENGTH;
+			       TOFU_ST_OK :
+			       TOFU_ST_TCQ_LENGTH;
 	case TOFU_CMD_ARMW:
 		return armw_check(c);
 	default:
@@ -197,9 +208,13 @@ static enum icc_stage command_fetch(struct icc *icc, struct icc_xfer *x)
 	c->fragments = 0;
 	c->outstanding = 0;
 	c->value = 0;
+	c->received = 0;
+	c->stream = icc->machine && (kind_of(c) == TOFU_CMD_PUT ||
+				     kind_of(c) == TOFU_CMD_PUT_PIGGYBACK);
 	c->seq = cq->seq_head++;
 	x->status = TOFU_ST_OK;
-	cq->sending = x;
+	if (!icc->machine)
+		cq->sending = x;
 	cq->counter[TOFU_CQ_TX_COMMANDS]++;
 
 	status = command_check(cq, c);
@@ -225,8 +240,11 @@ static enum icc_stage read_failed(struct icc_xfer *x, enum icc_fault fault)
 static enum icc_stage read_put(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_command *c = &x->command;
-	const struct icc_span span = { .total = c->length, .offset = c->sent,
-				       .length = c->length - c->sent };
+	const struct icc_span span = {
+		.total = c->length,
+		.offset = c->sent,
+		.length = icc_part_max(icc, c->length - c->sent),
+	};
 	struct icc_range range;
 	enum icc_fault fault;
 
@@ -247,7 +265,8 @@ static enum icc_stage read_put(struct icc *icc, struct icc_xfer *x)
 struct icc_part icc_get_part(const struct icc_command *c, unsigned int fragment)
 {
 	const uint64_t tail = has_flag(c, TOFU_TOQ_F_RMT_NOTICE) ?
-				      TOFU_PKT_INLINE_MAX : 0;
+				      TOFU_PKT_INLINE_MAX :
+				      0;
 	const uint64_t body = c->length > tail ? c->length - tail : 0;
 	struct icc_part part = { .offset = fragment * TOFU_GET_FRAGMENT_MAX };
 
@@ -265,10 +284,13 @@ struct icc_part icc_get_part(const struct icc_command *c, unsigned int fragment)
 static enum icc_stage read_get(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_command *c = &x->command;
-	const struct icc_part part = icc_get_part(c, c->fragments);
+	const struct icc_part whole = { .offset = 0, .length = c->length };
+	const struct icc_part part =
+		icc->machine ? whole : icc_get_part(c, c->fragments);
 	const struct icc_span span = { .total = c->length,
 				       .offset = part.offset,
-				       .length = part.length, .write = true };
+				       .length = part.length,
+				       .write = true };
 	struct icc_range range;
 	enum icc_fault fault;
 
@@ -279,6 +301,14 @@ static enum icc_stage read_get(struct icc *icc, struct icc_xfer *x)
 	return ICC_INJECT;
 }
 
+/* The end of a stream that has failed. */
+static enum icc_stage read_nothing(struct icc_command *c)
+{
+	c->sent = c->length;
+	c->part = 0;
+	return ICC_INJECT;
+}
+
 static enum icc_stage command_read(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_command *c = &x->command;
@@ -286,6 +316,8 @@ static enum icc_stage command_read(struct icc *icc, struct icc_xfer *x)
 
 	out->bytes = 0;
 	out->refs = false;
+	if (x->status != TOFU_ST_OK)
+		return read_nothing(c);
 	c->part = c->length;
 	switch (kind_of(c)) {
 	case TOFU_CMD_NOP:
@@ -306,20 +338,32 @@ static enum icc_stage command_read(struct icc *icc, struct icc_xfer *x)
 
 /* ---- Inject ---- */
 
-static uint8_t packet_flags(const struct icc_cq *cq,
-			    const struct icc_command *c)
+static uint8_t packet_flags(const struct icc_xfer *x)
 {
+	const struct icc_command *c = &x->command;
+	const struct icc_cq *cq = x->cq;
 	unsigned int flags = 0;
 
 	if (has_flag(c, TOFU_TOQ_F_STRONG_ORDER))
 		flags |= TOFU_PKT_F_STRONG_ORDER;
-	if (has_flag(c, TOFU_TOQ_F_RMT_NOTICE))
+	if (has_flag(c, TOFU_TOQ_F_RMT_NOTICE) && x->status == TOFU_ST_OK)
 		flags |= TOFU_PKT_F_RMT_NOTICE;
 	if (c->sent + c->part == c->length)
 		flags |= TOFU_PKT_F_LAST;
 	if (cq->out.refs)
 		flags |= TOFU_PKT_F_REFS;
 	return (uint8_t)flags;
+}
+
+/* Payload out of memory comes later than what is in the descriptor. */
+static uint64_t wire_time(const struct icc *icc, const struct icc_command *c)
+{
+	const bool memory = kind_of(c) == TOFU_CMD_PUT && c->part;
+
+	if (!icc->machine)
+		return 0;
+	return icc_now(icc) + icc->machine->send_ns +
+	       (memory ? icc->machine->read_ns : 0);
 }
 
 static void command_packet(const struct icc *icc, const struct icc_xfer *x,
@@ -333,7 +377,7 @@ static void command_packet(const struct icc *icc, const struct icc_xfer *x,
 		.src = icc->node,
 		.payload = cq->out.bytes,
 		.type = TOFU_PKT_PUT,
-		.flags = packet_flags(cq, c),
+		.flags = packet_flags(x),
 		.path = TOFU_GET(ctrl, TOFU_TOQ_PATH),
 		.edata = TOFU_GET(ctrl, TOFU_TOQ_EDATA),
 		.src_tni = cq->tni,
@@ -345,12 +389,12 @@ static void command_packet(const struct icc *icc, const struct icc_xfer *x,
 		.length = c->part,
 		.total = c->length,
 		.offset = c->sent,
-		.tid = TOFU_SET(ICC_TID_CQ, cq->cq) |
-		       TOFU_SET(ICC_TID_TNI, cq->tni) |
-		       TOFU_SET(ICC_TID_FRAGMENT, c->fragments) |
-		       TOFU_SET(ICC_TID_SEQ, c->seq),
+		.tid = icc_tid(cq, c) |
+		       TOFU_SET(ICC_TID_FRAGMENT,
+				icc->machine ? 0 : c->fragments),
 		.rmt = c->desc.rmt,
 		.lcl = own_stadd(c),
+		.time = wire_time(icc, c),
 	};
 	if (kind_of(c) == TOFU_CMD_GET) {
 		pkt->type = TOFU_PKT_GET;
@@ -363,6 +407,39 @@ static void command_packet(const struct icc *icc, const struct icc_xfer *x,
 	}
 }
 
+static void command_stamp(struct icc *icc, const struct icc_xfer *x,
+			  const struct tofu_packet *pkt)
+{
+	struct icc_cq *cq = x->cq;
+
+	if (!icc->machine)
+		return;
+	cq->stamp[TOFU_CQ_TX_DOORBELL] = x->command.doorbell;
+	cq->stamp[TOFU_CQ_TX_ENGINE] = x->command.fetched;
+	cq->stamp[TOFU_CQ_TX_WIRE] = pkt->time;
+	icc_time_trace(icc, (struct icc_trace){
+				    .kind = ICC_TRACE_SEND, .time = icc_now(icc), .end = pkt->time, .id = pkt->tid, .origin = icc->node, .peer = (uint32_t)x->command.node, .bytes = pkt->payload, .type = pkt->type, .tni = cq->tni, .cq = cq->cq });
+}
+
+/* The target has gone: whoever finds that out ends what was begun. */
+static enum icc_stage unreachable(struct icc_xfer *x)
+{
+	x->command.sent = x->command.length;
+	return failed(x, TOFU_ST_PEER);
+}
+
+static void command_fragment(struct icc *icc, struct icc_command *c)
+{
+	const uint32_t fragment = icc->machine ? 0 : c->fragments;
+
+	if (!icc->machine || !c->fragments) {
+		c->pending[fragment / 64] |= 1ULL << fragment % 64;
+		c->outstanding++;
+	}
+	c->fragments++;
+	c->sent += c->part;
+}
+
 static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_command *c = &x->command;
@@ -370,27 +447,26 @@ static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 	struct tofu_packet *pkt;
 	int err = 0;
 
-	if (x->status != TOFU_ST_OK)
+	if (x->status != TOFU_ST_OK && !c->stream)
 		return unsent(c);
 	if (c->node < 0 ||
 	    TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ) >= TOFU_CQS_PER_TNI)
 		return failed(x, TOFU_ST_PEER);
 	/* The last one brings the notice: it waits until all is well. */
-	if (c->sent + c->part == c->length && c->outstanding)
+	if (c->sent + c->part == c->length && c->outstanding && !c->stream)
 		return ICC_INJECT;
 
 	pkt = icc->ops->tx_begin(icc->host, (uint32_t)c->node, TOFU_REQUEST,
 				 cq->out.bytes, &err);
 	if (!pkt)
-		return err == -EAGAIN ? ICC_INJECT : failed(x, TOFU_ST_PEER);
+		return err == -EAGAIN ? ICC_INJECT : unreachable(x);
 	command_packet(icc, x, pkt);
 	memcpy(pkt + 1, cq->out.data, cq->out.bytes);
+	command_stamp(icc, x, pkt);
 	icc->ops->tx_commit(icc->host);
-
-	c->pending[c->fragments / 64] |= 1ULL << c->fragments % 64;
-	c->fragments++;
-	c->outstanding++;
-	c->sent += c->part;
+	if (icc->machine)
+		icc_engine_committed(icc, cq->tni);
+	command_fragment(icc, c);
 	return ICC_ROUTE;
 }
 
@@ -425,6 +501,12 @@ static icc_stage_fn *const *const stages[ICC_KINDS] = {
 	[ICC_RESPONSE] = icc_response_stage,
 };
 
+/* Where somebody has to wait for the engine: READ, for each packet. */
+static bool waits(const struct icc *icc, enum icc_stage stage)
+{
+	return icc->machine && stage == ICC_READ;
+}
+
 void icc_xfer_run(struct icc *icc, struct icc_xfer *x)
 {
 	while (x->stage < ICC_STAGES) {
@@ -433,6 +515,8 @@ void icc_xfer_run(struct icc *icc, struct icc_xfer *x)
 		if (next == x->stage)
 			break;
 		x->stage = (uint8_t)next;
+		if (waits(icc, next))
+			break;
 	}
 }
 

@@ -78,7 +78,7 @@ TEST_F(control, the_controller_says_what_it_is)
 TEST_F(control, bad_accesses_are_counted_and_have_no_effect)
 {
 	static const uint64_t holes[] = {
-		0x040,	0x3f8,	0x420,	0x680,	0xfff8,	0x14000, 0x1fff8,
+		0x050,	0x3f8,	0x428,	0x680,	0xfff8,	0x14000, 0x1fff8,
 		0x10c00, 0x10088, 0x100c8, 0x10ff8, TOFU_BAR_REGS_SIZE,
 	};
 	uint64_t count = 0;
@@ -95,7 +95,7 @@ TEST_F(control, bad_accesses_are_counted_and_have_no_effect)
 		icc_reg_write(self->icc, TOFU_REG_CTRL, TOFU_CTRL_RESET, size);
 		count += 3;
 	}
-	for (uint64_t offset = 0; offset < 0x40; offset += 8) {
+	for (uint64_t offset = 0; offset < 0x50; offset += 8) {
 		if (offset == TOFU_REG_CTRL)
 			continue;
 		icc_reg_write(self->icc, offset, 0, 8);

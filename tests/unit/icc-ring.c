@@ -154,7 +154,7 @@ static void expect_exception(struct __test_metadata *_metadata, struct cq *cq)
 
 TEST_F(ring, a_tail_out_of_reach_stops_the_cq)
 {
-	static const int64_t tails[] = { ENTRIES + 1, -1, INT64_MIN };
+	static const int64_t tails[] = { ENTRIES + 1, -1, 1LL << 62 };
 	struct pair *p = &self->p;
 
 	for (unsigned int i = 0; i < 3; i++) {

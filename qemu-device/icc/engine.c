@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Virtual time: what keeps a TNI busy. An engine sends a packet at a time and
+ * takes one at a time; both directions share a part of it, and all engines
+ * share the host interface. Each of these is a server of which we know when it
+ * is free next. Times of servers are in picoseconds, what is planned is in
+ * nanoseconds.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "icc/icc-internal.h"
+
+#define PS 1000ULL
+#define FETCH_BURST 64 /* commands that one look at the TOQ takes */
+#define ANSWERS TOFU_CQS_PER_TNI /* struct icc_engine.turn */
+
+static uint64_t max64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t to_ns(uint64_t ps)
+{
+	return (ps + PS - 1) / PS;
+}
+
+void icc_engine_init(struct icc *icc)
+{
+	for (unsigned int i = 0; i < TOFU_TNIS_MAX; i++) {
+		struct icc_engine *e = &icc->time->engine[i];
+
+		e->send_at = UINT64_MAX;
+		e->answers.end = &e->answers.first;
+		e->credits = icc->machine->credits;
+	}
+}
+
+/* ---- Fetch ---- */
+
+static bool window_full(const struct icc_cq *cq)
+{
+	return cq->seq_head - cq->seq_tail >= TOFU_WINDOW;
+}
+
+/* One command; false where there is none. */
+static bool fetch_one(struct icc *icc, struct icc_cq *cq,
+		      const struct icc_entry *entry)
+{
+	struct icc_xfer *x = &cq->window[cq->seq_head % TOFU_WINDOW];
+	const bool direct = icc_cq_direct(cq);
+	const uint64_t now = icc_now(icc);
+
+	x->stage = ICC_FETCH;
+	icc_command_run(icc, x);
+	if (x->stage == ICC_FETCH)
+		return false;
+	x->command.doorbell = entry->since;
+	x->command.fetched = entry->time;
+	x->command.ready = now + (direct ? 0 : icc->machine->fetch_ns);
+	icc_time_trace(icc, (struct icc_trace){
+				    .kind = ICC_TRACE_FETCH, .time = now, .end = x->command.ready, .origin = icc->node, .peer = icc->node, .tni = cq->tni, .cq = cq->cq });
+	return true;
+}
+
+/* Commands that find the window full are fetched when one has ended. */
+static void fetch(struct icc *icc, struct icc_cq *cq,
+		  const struct icc_entry *entry)
+{
+	unsigned int fetched = 0;
+
+	while (fetched < FETCH_BURST && !window_full(cq) &&
+	       !(cq->status & TOFU_CQ_STATUS_TOQ_EXCEPTION) &&
+	       fetch_one(icc, cq, entry))
+		fetched++;
+	if (!fetched)
+		return;
+	icc_cq_publish(cq);
+	icc_engine_kick(icc, cq->tni, icc_now(icc));
+}
+
+void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry)
+{
+	struct icc_cq *cq = &icc->tni[entry->tni].cq[entry->cq];
+
+	if (!icc_cq_enabled(cq) || cq->life != entry->life)
+		return;
+	cq->known = entry->tail;
+	fetch(icc, cq, entry);
+}
+
+void icc_engine_room(struct icc *icc, struct icc_cq *cq)
+{
+	if (!icc_cq_enabled(cq) || cq->known == cq->toq.pos)
+		return;
+	/* Not at once: the command that has ended is still being looked at. */
+	icc_time_plan(icc, (struct icc_entry){
+				   .time = icc_now(icc), .due = ICC_DUE_FETCH, .tni = cq->tni, .cq = cq->cq, .life = cq->life, .tail = cq->known, .since = icc_now(icc) });
+}
+
+/* ---- What can be sent ---- */
+
+/* The oldest command that has something to send, or NULL. */
+static struct icc_xfer *next_command(struct icc_cq *cq)
+{
+	if (cq->unsent < cq->seq_tail)
+		cq->unsent = cq->seq_tail;
+	for (; cq->unsent != cq->seq_head; cq->unsent++) {
+		struct icc_xfer *x = &cq->window[cq->unsent % TOFU_WINDOW];
+
+		if (x->stage == ICC_READ)
+			return x;
+	}
+	return NULL;
+}
+
+/* struct icc_choice - whose packet is next, and when it can be */
+struct icc_choice {
+	struct icc_xfer *x;
+	unsigned int turn;
+	uint64_t ready;
+};
+
+static struct icc_choice choice_at(struct icc *icc, unsigned int tni,
+				   unsigned int turn)
+{
+	struct icc_choice choice = { .turn = turn, .ready = UINT64_MAX };
+	struct icc_held *held = icc->time->engine[tni].answers.first;
+
+	if (turn != ANSWERS) {
+		choice.x = next_command(&icc->tni[tni].cq[turn]);
+		if (choice.x)
+			choice.ready = choice.x->command.ready;
+	} else if (held) {
+		choice.x = &held->x;
+		choice.ready = held->ready;
+	}
+	return choice;
+}
+
+/* In turn among those that are ready; or the one that will be first. */
+static struct icc_choice choose(struct icc *icc, unsigned int tni)
+{
+	const unsigned int from = icc->time->engine[tni].turn;
+	const uint64_t now = icc_now(icc);
+	struct icc_choice best = { .ready = UINT64_MAX };
+
+	for (unsigned int i = 0; i <= ANSWERS; i++) {
+		const struct icc_choice c =
+			choice_at(icc, tni, (from + i) % (ANSWERS + 1));
+
+		if (c.ready < best.ready)
+			best = c;
+		if (best.ready <= now)
+			break;
+	}
+	return best;
+}
+
+/* ---- Credits ---- */
+
+/* Take back what has come back until now; true when there is one to use. */
+static bool have_credit(struct icc_engine *e, uint64_t now)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < e->returns; i++) {
+		if (e->returning[i] <= now)
+			e->credits++;
+		else
+			e->returning[left++] = e->returning[i];
+	}
+	e->returns = left;
+	return e->credits > 0;
+}
+
+static uint64_t next_credit(const struct icc_engine *e)
+{
+	uint64_t time = UINT64_MAX;
+
+	for (size_t i = 0; i < e->returns; i++) {
+		if (e->returning[i] < time)
+			time = e->returning[i];
+	}
+	return time;
+}
+
+void icc_credit(struct icc *icc, unsigned int tni, uint64_t time)
+{
+	struct icc_engine *e = &icc->time->engine[tni % TOFU_TNIS_MAX];
+	const uint64_t due = time + icc_machine_flight_ns(icc->machine);
+
+	if (e->returns == e->room) {
+		const size_t room = e->room ? 2 * e->room : 64;
+		uint64_t *more = realloc(e->returning, room * sizeof(*more));
+
+		if (!more) {
+			e->credits++;
+			return;
+		}
+		e->returning = more;
+		e->room = room;
+	}
+	e->returning[e->returns++] = due;
+	if (e->starved)
+		icc_engine_kick(icc, tni, due);
+	/* Answers that need no engine take credits, too: none of it piles up. */
+	if (e->returns > 4 * icc->machine->credits)
+		have_credit(e, icc_now(icc));
+}
+
+void icc_engine_committed(struct icc *icc, unsigned int tni)
+{
+	icc->time->engine[tni % TOFU_TNIS_MAX].credits--;
+}
+
+/* ---- Sending ---- */
+
+void icc_engine_kick(struct icc *icc, unsigned int tni, uint64_t time)
+{
+	struct icc_engine *e = &icc->time->engine[tni];
+	const uint64_t at = max64(time, icc_now(icc));
+
+	if (e->send_at <= at)
+		return;
+	e->send_at = at;
+	icc_time_plan(icc, (struct icc_entry){ .time = at,
+					       .due = ICC_DUE_SEND,
+					       .tni = (uint8_t)tni });
+}
+
+/* When the servers that a packet needs are all free, ps. */
+static uint64_t send_free(const struct icc *icc, const struct icc_engine *e)
+{
+	return max64(max64(e->send_free, e->both_free), icc->time->read_free);
+}
+
+/* A server does nothing between two packets: it begins when it is asked. */
+static void serve(uint64_t *free, uint64_t start, uint64_t ps)
+{
+	*free = max64(*free, start) + ps;
+}
+
+static void sent(struct icc *icc, struct icc_engine *e, uint64_t start,
+		 uint32_t bytes, bool first)
+{
+	const struct icc_machine *m = icc->machine;
+	uint64_t ps = icc_machine_ps(bytes, m->tni_mbs);
+
+	if (first)
+		ps = max64(ps, m->command_ns * PS);
+	serve(&e->send_free, start, ps);
+	serve(&e->both_free, start, icc_machine_ps(bytes, m->tni_both_mbs));
+	serve(&icc->time->read_free, start,
+	      icc_machine_ps(bytes, m->host_mbs));
+}
+
+static void send_command(struct icc *icc, struct icc_engine *e,
+			 struct icc_xfer *x, uint64_t start)
+{
+	const bool first = !x->command.fragments;
+	struct icc_cq *cq = x->cq;
+
+	icc_command_run(icc, x);
+	sent(icc, e, start, cq->out.bytes, first);
+}
+
+static void send_answer(struct icc *icc, unsigned int tni,
+			struct icc_engine *e, uint64_t start)
+{
+	struct icc_held *held = e->answers.first;
+	const bool first = !held->x.arrival.sent;
+
+	icc_xfer_run(icc, &held->x);
+	sent(icc, e, start, icc->tni[tni].out.bytes, first);
+	if (held->x.stage == ICC_READ)
+		return;
+	e->answers.first = held->next;
+	if (!e->answers.first)
+		e->answers.end = &e->answers.first;
+	icc_time_release(icc, held);
+}
+
+/*
+ * One packet, if it is time for one, and a plan for the next. What becomes
+ * ready before that makes a new plan by itself.
+ */
+void icc_engine_send(struct icc *icc, unsigned int tni)
+{
+	struct icc_engine *e = &icc->time->engine[tni];
+	const struct icc_choice choice = choose(icc, tni);
+	const uint64_t now = icc_now(icc);
+	uint64_t start;
+
+	e->send_at = UINT64_MAX;
+	e->starved = false;
+	if (!choice.x)
+		return;
+	start = max64(choice.ready * PS, send_free(icc, e));
+	if (to_ns(start) > now) {
+		icc_engine_kick(icc, tni, to_ns(start));
+		return;
+	}
+	if (!have_credit(e, now)) {
+		e->starved = true;
+		if (e->returns)
+			icc_engine_kick(icc, tni, next_credit(e));
+		return;
+	}
+	e->turn = (choice.turn + 1) % (ANSWERS + 1);
+	/* The server may have been free for long, the packet was not there. */
+	start = max64(start, now ? (now - 1) * PS : 0);
+	if (choice.turn == ANSWERS)
+		send_answer(icc, tni, e, start);
+	else
+		send_command(icc, e, choice.x, start);
+	if (choose(icc, tni).x)
+		icc_engine_kick(icc, tni, to_ns(send_free(icc, e)));
+}
+
+void icc_engine_answer(struct icc *icc, struct icc_held *held)
+{
+	struct icc_engine *e = &icc->time->engine[held->pkt.dst_tni];
+
+	held->ready = icc_now(icc);
+	held->next = NULL;
+	*e->answers.end = held;
+	e->answers.end = &held->next;
+	icc_engine_kick(icc, held->pkt.dst_tni, held->ready);
+}
+
+void icc_engine_stop(struct icc *icc, struct icc_cq *cq)
+{
+	for (uint64_t seq = cq->seq_tail; seq != cq->seq_head; seq++) {
+		struct icc_xfer *x = &cq->window[seq % TOFU_WINDOW];
+
+		if (x->stage == ICC_READ)
+			icc_command_fail(icc, x, TOFU_ST_PEER);
+	}
+}
+
+/* ---- Receiving ---- */
+
+static uint64_t receive_latency(const struct icc_machine *m,
+				const struct tofu_packet *pkt)
+{
+	switch (pkt->type) {
+	case TOFU_PKT_GET:
+		return m->reply_ns;
+	case TOFU_PKT_ARMW:
+		return m->atomic_ns;
+	default:
+		return m->write_ns;
+	}
+}
+
+uint64_t icc_engine_receive(struct icc *icc, const struct tofu_packet *pkt)
+{
+	const struct icc_machine *m = icc->machine;
+	struct icc_engine *e =
+		&icc->time->engine[pkt->dst_tni % TOFU_TNIS_MAX];
+	uint64_t *const write_free = &icc->time->write_free;
+	const uint64_t start = max64(max64(icc_now(icc) * PS, *write_free),
+				     max64(e->receive_free, e->both_free));
+
+	serve(&e->receive_free, start, icc_machine_ps(pkt->payload, m->tni_mbs));
+	serve(&e->both_free, start,
+	      icc_machine_ps(pkt->payload, m->tni_both_mbs));
+	serve(write_free, start, icc_machine_ps(pkt->payload, m->host_mbs));
+	return to_ns(start) + receive_latency(m, pkt);
+}

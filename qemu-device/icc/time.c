@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Virtual time: the calendar, and packets that wait for their time. Only a
+ * controller with a machine has any of this. Its memory grows with what is
+ * under way; where there is no more of it, what would have happened is
+ * dropped and counted as a bad packet.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "icc/icc-internal.h"
+
+/* ---- Calendar: a binary heap by time, then order ---- */
+
+static bool before(const struct icc_entry *a, const struct icc_entry *b)
+{
+	return a->time < b->time || (a->time == b->time && a->order < b->order);
+}
+
+static void sift_up(struct icc_entry *heap, size_t at)
+{
+	const struct icc_entry entry = heap[at];
+
+	for (; at && before(&entry, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+		heap[at] = heap[(at - 1) / 2];
+	heap[at] = entry;
+}
+
+static void sift_down(struct icc_entry *heap, size_t count)
+{
+	const struct icc_entry entry = heap[0];
+	size_t at = 0, child;
+
+	while ((child = 2 * at + 1) < count) {
+		if (child + 1 < count && before(&heap[child + 1], &heap[child]))
+			child++;
+		if (!before(&heap[child], &entry))
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = entry;
+}
+
+static int grow(struct icc_time *t)
+{
+	const size_t room = t->room ? 2 * t->room : 64;
+	struct icc_entry *heap = realloc(t->heap, room * sizeof(*heap));
+
+	if (!heap)
+		return -ENOMEM;
+	t->heap = heap;
+	t->room = room;
+	return 0;
+}
+
+void icc_time_plan(struct icc *icc, struct icc_entry entry)
+{
+	struct icc_time *t = icc->time;
+
+	if (t->count == t->room && grow(t)) {
+		icc->bad_packets++;
+		if (entry.held)
+			icc_time_release(icc, entry.held);
+		return;
+	}
+	entry.order = t->order++;
+	t->heap[t->count] = entry;
+	sift_up(t->heap, t->count++);
+}
+
+static struct icc_entry take(struct icc_time *t)
+{
+	const struct icc_entry entry = t->heap[0];
+
+	t->heap[0] = t->heap[--t->count];
+	if (t->count)
+		sift_down(t->heap, t->count);
+	return entry;
+}
+
+uint64_t icc_next_time(const struct icc *icc)
+{
+	return icc->time && icc->time->count ? icc->time->heap[0].time :
+					       UINT64_MAX;
+}
+
+/* ---- Packets that wait ---- */
+
+static struct icc_held *hold_new(struct icc_time *t)
+{
+	struct icc_held *held = t->unused;
+
+	if (!held)
+		return malloc(sizeof(*held));
+	t->unused = held->next;
+	return held;
+}
+
+void icc_time_release(struct icc *icc, struct icc_held *held)
+{
+	held->next = icc->time->unused;
+	icc->time->unused = held;
+}
+
+void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
+		   const void *payload)
+{
+	struct icc_held *held = hold_new(icc->time);
+
+	if (!held) {
+		icc_drop(icc, pkt, "out of memory");
+		return;
+	}
+	held->pkt = *pkt;
+	memcpy(held->payload, payload, pkt->payload);
+	held->arrived = icc_now(icc) - icc->machine->receive_ns;
+	icc_time_plan(icc, (struct icc_entry){
+				   .time = icc_engine_receive(icc, pkt),
+				   .due = ICC_DUE_ARRIVAL,
+				   .tni = pkt->dst_tni,
+				   .held = held,
+			   });
+}
+
+static bool is_request(const struct tofu_packet *pkt)
+{
+	return pkt->type == TOFU_PKT_PUT || pkt->type == TOFU_PKT_GET ||
+	       pkt->type == TOFU_PKT_ARMW;
+}
+
+static void arrival_trace(struct icc *icc, const struct icc_held *held)
+{
+	const struct tofu_packet *pkt = &held->pkt;
+
+	icc_time_trace(icc, (struct icc_trace){
+				    .kind = ICC_TRACE_RECEIVE, .time = held->arrived, .end = icc_now(icc), .id = pkt->tid, .origin = is_request(pkt) ? pkt->src : icc->node, .peer = pkt->src, .bytes = pkt->payload, .type = pkt->type, .tni = pkt->dst_tni, .cq = pkt->dst_cq });
+}
+
+/* The engine has the memory for an arrival: all that it does is done now. */
+static void arrival(struct icc *icc, struct icc_held *held)
+{
+	struct icc_xfer *x = &held->x;
+
+	arrival_trace(icc, held);
+	if (is_request(&held->pkt)) {
+		icc_request_begin(icc, x, &held->pkt, held->payload);
+	} else if (!icc_response_begin(icc, x, &held->pkt, held->payload)) {
+		icc_time_release(icc, held);
+		return;
+	}
+	icc_xfer_run(icc, x);
+	if (x->stage == ICC_READ)
+		icc_engine_answer(icc, held);
+	else
+		icc_time_release(icc, held);
+}
+
+/* ---- Doorbells ---- */
+
+void icc_doorbell(struct icc *icc, unsigned int tni, unsigned int c,
+		  uint64_t value)
+{
+	struct icc_cq *cq = icc_cq_at(icc, tni, c);
+	const uint64_t tail = value & ~TOFU_FETCH_DIRECT;
+	const uint64_t now = icc_now(icc);
+
+	if (!cq || !icc_cq_enabled(cq) || tail == cq->tail)
+		return;
+	icc_time_trace(icc, (struct icc_trace){
+				    .kind = ICC_TRACE_DOORBELL, .time = now, .end = now, .origin = icc->node, .peer = icc->node, .bytes = (uint32_t)(tail - cq->tail), .tni = cq->tni, .cq = cq->cq });
+	cq->tail = tail;
+	if (value & TOFU_FETCH_DIRECT) {
+		memcpy(cq->direct, cq->page->direct, sizeof(cq->direct));
+		cq->direct_tail = tail;
+	}
+	icc_time_plan(icc, (struct icc_entry){
+				   .time = now + icc->machine->doorbell_ns,
+				   .due = ICC_DUE_FETCH,
+				   .tni = cq->tni,
+				   .cq = cq->cq,
+				   .life = cq->life,
+				   .tail = tail,
+				   .since = now,
+			   });
+}
+
+/* ---- Running ---- */
+
+static void run(struct icc *icc, const struct icc_entry *entry)
+{
+	switch (entry->due) {
+	case ICC_DUE_FETCH:
+		icc_engine_fetch(icc, entry);
+		break;
+	case ICC_DUE_SEND:
+		/* Of several plans the engine keeps to the last it made. */
+		if (icc->time->engine[entry->tni].send_at == entry->time)
+			icc_engine_send(icc, entry->tni);
+		break;
+	case ICC_DUE_ARRIVAL:
+		arrival(icc, entry->held);
+		break;
+	}
+}
+
+bool icc_time_run(struct icc *icc)
+{
+	struct icc_time *t = icc->time;
+	const uint64_t now = icc_now(icc);
+	bool done = false;
+
+	while (t->count && t->heap[0].time <= now) {
+		const struct icc_entry entry = take(t);
+
+		run(icc, &entry);
+		done = true;
+	}
+	return done;
+}
+
+void icc_time_trace(struct icc *icc, struct icc_trace trace)
+{
+	if (icc->time && icc->ops->trace)
+		icc->ops->trace(icc->host, &trace);
+}
+
+uint64_t *icc_time_failed(struct icc *icc, const struct tofu_packet *pkt)
+{
+	const uint64_t cq = pkt->src_tni % TOFU_TNIS_MAX * TOFU_CQS_PER_TNI +
+			    pkt->src_cq % TOFU_CQS_PER_TNI;
+
+	return &icc->time->failed[(uint64_t)pkt->src * TOFU_TNIS_MAX *
+					  TOFU_CQS_PER_TNI +
+				  cq];
+}
+
+/* ---- Life ---- */
+
+int icc_time_create(struct icc *icc)
+{
+	struct icc_time *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->failed = calloc((size_t)icc->nodes * TOFU_TNIS_MAX *
+				   TOFU_CQS_PER_TNI,
+			   sizeof(*t->failed));
+	if (!t->failed || grow(t)) {
+		free(t->failed);
+		free(t);
+		return -ENOMEM;
+	}
+	icc->time = t;
+	icc_engine_init(icc);
+	return 0;
+}
+
+static void free_list(struct icc_held *held)
+{
+	while (held) {
+		struct icc_held *next = held->next;
+
+		free(held);
+		held = next;
+	}
+}
+
+void icc_time_destroy(struct icc *icc)
+{
+	struct icc_time *t = icc->time;
+
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->count; i++)
+		free(t->heap[i].held);
+	for (unsigned int i = 0; i < TOFU_TNIS_MAX; i++) {
+		*t->engine[i].answers.end = NULL;
+		free_list(t->engine[i].answers.first);
+		free(t->engine[i].returning);
+	}
+	free_list(t->unused);
+	free(t->heap);
+	free(t->failed);
+	free(t);
+}
