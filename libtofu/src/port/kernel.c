@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,6 +19,12 @@
  * processor; a few looks before it are cheap in comparison.
  */
 #define KERNEL_POLL_PATIENCE 4
+
+/* Where no kick is ever wanted, what says so need not be read. */
+static unsigned int kernel_poll_patience(bool direct)
+{
+	return direct ? UINT_MAX : KERNEL_POLL_PATIENCE;
+}
 
 struct kernel_port {
 	struct tofu_port_dev dev;
@@ -82,6 +89,7 @@ static int kernel_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 		.mrq_code = mrq_code,
 	};
 	struct kernel_cq *new = calloc(1, sizeof(*new));
+	bool direct = dev->info.caps & TOFU_INFO_DIRECT;
 	int err;
 
 	if (!new)
@@ -102,7 +110,8 @@ static int kernel_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 		.tcq = new->map[TOFU_MAP_TCQ],
 		.mrq = new->map[TOFU_MAP_MRQ],
 		.kick.page = new->map[TOFU_MAP_KICK],
-		.poll_patience = KERNEL_POLL_PATIENCE,
+		.poll_patience = kernel_poll_patience(direct),
+		.direct = direct,
 	};
 	*cq = &new->base;
 	return 0;

@@ -38,6 +38,7 @@ struct tofu_port_dev {
  * @toq, @tcq, @mrq: its rings, zero when it was made
  * @kick: how its engine is woken
  * @poll_patience: how many polls in a row find nothing before one kicks
+ * @direct: as TOFU_INFO_DIRECT. Then the page's words are registers.
  */
 struct tofu_port_cq {
 	struct tofu_port_dev *port;
@@ -49,6 +50,7 @@ struct tofu_port_cq {
 	struct tofu_mrq_entry *mrq;
 	struct tofu_kick kick;
 	unsigned int poll_patience;
+	bool direct;
 };
 
 /**

@@ -42,6 +42,16 @@ static inline void tofu_position_release(__le64 *word, __u64 position)
 }
 
 /*
+ * A word of a direct command: a store of its own, which the compiler neither
+ * splits nor joins with others. The device takes it when fetch_start tells it
+ * to, and that is stored with release.
+ */
+static inline void tofu_direct_write(__le64 *word, __le64 value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+/*
  * Between publishing fetch_start and reading need_kick. The engine, before it
  * sleeps, sets need_kick, has the same fence, and looks at fetch_start: one of
  * the two sees the other's store. Release and acquire cannot give that.

@@ -3,6 +3,8 @@
 
 #include "queue/barrier.h"
 
+#define STATUS_POLLS 64
+
 static void empty_polls_set(struct tofu_queue *queue, unsigned int polls)
 {
 	__atomic_store_n(&queue->empty_polls, polls, __ATOMIC_RELAXED);
@@ -32,6 +34,13 @@ static struct tofu_lane *posted_lane(const struct tofu_queue *queue,
 	return lane && lane->serial == posted->serial ? lane : NULL;
 }
 
+/* An entry is there when its command and all before it have ended. */
+static void ended_by_report(struct tofu_queue *queue, __u64 entry)
+{
+	if (TOFU_GET(entry, TOFU_TCQ_INDEX) == (uint32_t)queue->toq_last)
+		queue->toq_ended = queue->toq_tail;
+}
+
 /* Takes the next entry. Return: whether there was one; its lane, or NULL. */
 static bool tcq_take(struct tofu_queue *queue, struct tofu_lane **lane,
 		     struct tofu_report *report)
@@ -51,6 +60,7 @@ static bool tcq_take(struct tofu_queue *queue, struct tofu_lane **lane,
 	report->cbdata = posted->cbdata;
 	report->status = (unsigned int)TOFU_GET(entry, TOFU_TCQ_STATUS);
 	*lane = posted_lane(queue, posted);
+	ended_by_report(queue, entry);
 	queue->tcq_head = head + 1;
 	if (queue->tcq_head - queue->tcq_told > queue->toq_mask / 4)
 		tcq_tell(queue);
@@ -119,6 +129,29 @@ static void mrq_tell(struct tofu_queue *queue)
 			      queue->mrq_head);
 }
 
+static bool type_is_local(__u64 ctrl)
+{
+	__u64 type = TOFU_GET(ctrl, TOFU_MRQ_TYPE);
+
+	return type == TOFU_MRQ_LCL_PUT || type == TOFU_MRQ_LCL_GET ||
+	       type == TOFU_MRQ_LCL_ARMW;
+}
+
+/*
+ * Where all commands under way have asked for LCL notices, and all of those
+ * have been read, they have ended. After an error nobody counts any more: it
+ * may have come without having been asked for.
+ */
+static void ended_by_notice(struct tofu_queue *queue, __u64 ctrl)
+{
+	if (!type_is_local(ctrl))
+		return;
+	if (TOFU_GET(ctrl, TOFU_MRQ_STATUS) != TOFU_ST_OK)
+		queue->lcl_posted += 1ULL << 32;
+	if (++queue->lcl_read == queue->lcl_posted && !queue->lcl_silent)
+		queue->toq_ended = queue->toq_tail;
+}
+
 static bool mrq_take(struct tofu_queue *queue, struct tofu_mrq_entry *entry)
 {
 	uint64_t head = queue->mrq_head;
@@ -132,6 +165,8 @@ static bool mrq_take(struct tofu_queue *queue, struct tofu_mrq_entry *entry)
 		return false;
 	}
 	*entry = *next;
+	if (queue->cq->direct)
+		ended_by_notice(queue, ctrl);
 	queue->mrq_head = head + 1;
 	if (queue->mrq_head - queue->mrq_told > queue->mrq_mask / 4)
 		mrq_tell(queue);
@@ -144,14 +179,9 @@ static struct tofu_lane *notice_lane(const struct tofu_queue *queue,
 {
 	__u64 tag = TOFU_GET(le64toh(entry->route), TOFU_ROUTE_TAG);
 
-	switch (TOFU_GET(le64toh(entry->ctrl), TOFU_MRQ_TYPE)) {
-	case TOFU_MRQ_LCL_PUT:
-	case TOFU_MRQ_LCL_GET:
-	case TOFU_MRQ_LCL_ARMW:
+	if (type_is_local(le64toh(entry->ctrl)))
 		return queue->lane[TOFU_GET(tag, TOFU_TAG_LCL)];
-	default:
-		return queue->lane[TOFU_GET(tag, TOFU_TAG_RMT)];
-	}
+	return queue->lane[TOFU_GET(tag, TOFU_TAG_RMT)];
 }
 
 /* A lane that is not polled loses its notices, not those of the others. */
@@ -176,6 +206,7 @@ bool tofu_queue_notice_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 
 		if (owner == lane) {
 			empty_polls_set(queue, 0);
+			queue->status_polls = 0;
 			return true;
 		}
 		if (owner)
@@ -203,8 +234,19 @@ size_t tofu_queue_notices_locked(struct tofu_queue *queue,
 	return lane->notice_tail - lane->notice_head;
 }
 
+/*
+ * A status that is a register costs more than all the rest of a poll, so it is
+ * looked at by the first of several polls that find nothing, and then by few.
+ */
+static bool status_is_due(struct tofu_queue *queue)
+{
+	return !queue->cq->direct || !(queue->status_polls++ % STATUS_POLLS);
+}
+
 bool tofu_queue_lost_locked(struct tofu_queue *queue, struct tofu_lane *lane)
 {
+	if (!status_is_due(queue))
+		return lane->notice_lost;
 	return lane->notice_lost ||
 	       tofu_word_read(&queue->cq->page->status) &
 		       TOFU_CQ_STATUS_MRQ_OVERFLOW;

@@ -60,6 +60,52 @@ static int toq_make_room(struct tofu_queue *queue, struct tofu_lane *lane,
 	return -EBUSY;
 }
 
+/* ---- Direct commands: struct tofu_port_cq.direct ---- */
+
+/* That a command ends shows in the TCQ, or by its LCL notice; see poll.c. */
+static void notice_expect(struct tofu_queue *queue, __u64 ctrl)
+{
+	if (ctrl & TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_LCL_NOTICE))
+		queue->lcl_posted++;
+	else
+		queue->lcl_silent = true;
+}
+
+static void direct_copy(__le64 *to, const void *slot)
+{
+	const __le64 *from = slot;
+
+	for (size_t i = 0; i < sizeof(struct tofu_toq_desc) / sizeof(*to); i++)
+		tofu_direct_write(&to[i], from[i]);
+}
+
+/* Stores the last command, which is the only one, into the page. */
+static void direct_write(struct tofu_queue *queue)
+{
+	const struct tofu_toq_desc *toq = queue->cq->toq;
+	uint64_t index = queue->toq_last;
+	__le64 *direct = (__le64 *)(void *)queue->cq->page->direct;
+
+	direct_copy(direct, &toq[index & queue->toq_mask]);
+	if (index + 1 != queue->toq_tail)
+		direct_copy(direct + 4, &toq[(index + 1) & queue->toq_mask]);
+}
+
+/* The store is the doorbell: no kick is needed. */
+static int direct_start(struct tofu_queue *queue, bool alone)
+{
+	uint64_t tail = queue->toq_tail;
+
+	if (alone) {
+		direct_write(queue);
+		tail |= TOFU_FETCH_DIRECT;
+	}
+	tofu_position_release(&queue->cq->page->fetch_start, tail);
+	return 0;
+}
+
+/* ---- Posting ---- */
+
 /*
  * Writes one command. Return: how many slots it took; @delay says whether it
  * wants to be delayed.
@@ -79,6 +125,8 @@ static unsigned int toq_write(struct tofu_queue *queue, uint64_t index,
 	ctrl |= TOFU_SET(TOFU_TOQ_FLIP, tofu_ring_flip(index, queue->toq_code));
 	slot.ctrl = htole64(ctrl);
 	*first = slot;
+	if (queue->cq->direct)
+		notice_expect(queue, ctrl);
 	if (tofu_toq_slots(ctrl, le64toh(slot.route)) == 1)
 		return 1;
 	memcpy(&toq[(index + 1) & queue->toq_mask], command + sizeof(slot),
@@ -90,7 +138,8 @@ int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 			   const void *command, size_t slots, void *cbdata)
 {
 	uint64_t index = queue->toq_tail;
-	uint64_t end = index + slots;
+	bool idle = index == queue->toq_ended;
+	uint64_t start = index, end = index + slots;
 	const char *next = command;
 	bool delay = false;
 
@@ -100,6 +149,8 @@ int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 		if (err)
 			return err;
 	}
+	if (idle)
+		queue->lcl_silent = false;
 	while (index != end) {
 		struct tofu_posted *posted =
 			&queue->posted[index & queue->toq_mask];
@@ -108,12 +159,15 @@ int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 		posted->cbdata = cbdata;
 		posted->serial = lane->serial;
 		posted->lane = lane->number;
+		queue->toq_last = index;
 		index += n;
 		next += n * sizeof(struct tofu_toq_desc);
 	}
 	queue->toq_tail = end;
 	if (delay)
 		return 0;
+	if (queue->cq->direct)
+		return direct_start(queue, idle && queue->toq_last == start);
 	tofu_position_release(&queue->cq->page->fetch_start, end);
 	return 1;
 }

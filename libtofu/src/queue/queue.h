@@ -93,11 +93,20 @@ struct tofu_posted {
  * @toq_limit:  @toq_tail must not go beyond it without another look at
  *              what the engine has done
  * @posted:     by TOQ slot
+ * @toq_last:   first slot of the last command
+ * @toq_ended:  the commands below it are known to have ended: by what was
+ *              polled, so it can be behind. Equal to @toq_tail: all have.
+ * @lcl_posted: commands that asked for an LCL notice; this and the next two
+ *              only with struct tofu_port_cq.direct
+ * @lcl_read:   of these notices, those that were read
+ * @lcl_silent: one of the commands from @toq_ended on did not ask for one
  * @tcq_head:   TCQ entries read
  * @tcq_told:   @tcq_head as last published
  * @mrq_head, @mrq_told: likewise
  * @empty_polls: polls in a row that found nothing; races between lockless
  *              readers do no harm
+ * @status_polls: polls of the MRQ in a row that found nothing; only with
+ *              struct tofu_port_cq.direct
  * @lanes:      lanes in use
  * @serial:     of the last lane made
  * @lane:       by number
@@ -115,12 +124,18 @@ struct tofu_queue {
 	uint64_t toq_tail;
 	uint64_t toq_limit;
 	struct tofu_posted *posted;
+	uint64_t toq_last;
+	uint64_t toq_ended;
+	uint64_t lcl_posted;
+	uint64_t lcl_read;
+	bool lcl_silent;
 
 	uint64_t tcq_head;
 	uint64_t tcq_told;
 	uint64_t mrq_head;
 	uint64_t mrq_told;
 	unsigned int empty_polls;
+	unsigned int status_polls;
 
 	unsigned int lanes;
 	uint32_t serial;
@@ -195,7 +210,7 @@ static inline void tofu_queue_unlock(struct tofu_queue *queue)
  * @cbdata:  of each command
  *
  * Return: 1 where tofu_queue_start() is to be called, 0 where the last command
- * has TOFU_COMMAND_DELAY; -EBUSY where there is no room now (then everything
+ * has TOFU_COMMAND_DELAY or the engine needs no kick; -EBUSY where there is no room now (then everything
  * queued has been started, delayed or not: else room would never come); -EIO
  * where the queue has stopped.
  */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "port/debug.h"
+#include "utofu/mark.h"
 
 /*
  * Of programs seen so far the TOQ's smallest size is enough; notices come from
@@ -26,6 +27,7 @@ struct tofu_context tofu_context = {
 static void context_forked(void)
 {
 	tofu_context.forked = true;
+	tofu_mark_forked();
 	/* No handle of entry i has the number i + 1; 0 would find entry 0. */
 	for (unsigned int i = 0; i < TOFU_HANDLES; i++)
 		tofu_context.handle[i].hdl = i + 1;

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "utofu/context.h"
+#include "utofu/mark.h"
 #include "utofu/vcq_id.h"
 
 /* ---- Handles; context locked ---- */
@@ -89,6 +90,7 @@ static int queue_get(unsigned int tni, unsigned int number, unsigned long flags,
 	if (err)
 		return err;
 	tofu_context.queue[tni][(*queue)->cq->cq] = *queue;
+	tofu_mark_open(*queue);
 	return 0;
 }
 
@@ -97,6 +99,7 @@ static void queue_put(struct tofu_queue *queue)
 {
 	if (queue->lanes)
 		return;
+	tofu_mark_close(queue);
 	tofu_context.queue[queue->cq->tni][queue->cq->cq] = NULL;
 	tofu_queue_destroy(queue);
 }

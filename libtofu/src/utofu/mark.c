@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include <tofu/mark.h>
+
+#include "utofu/context.h"
+#include "utofu/mark.h"
+
+/* Where marks go that nobody takes: so no mark has to ask. */
+static uint64_t mark_nowhere;
+static uint64_t *mark_at = &mark_nowhere;
+
+void tofu_mark(uint64_t name)
+{
+	uint64_t *at = __atomic_load_n(&mark_at, __ATOMIC_RELAXED);
+
+	__atomic_store_n(at, name, __ATOMIC_RELAXED);
+}
+
+/* Without virtual time there is no trace, and a store here is expensive. */
+static uint64_t *mark_of(const struct tofu_queue *queue)
+{
+	if (!queue || !queue->cq->direct || !queue->cq->kick.page)
+		return NULL;
+	return (uint64_t *)((char *)queue->cq->kick.page + TOFU_KICK_MARK);
+}
+
+static void mark_move(uint64_t *at)
+{
+	__atomic_store_n(&mark_at, at ? at : &mark_nowhere, __ATOMIC_RELAXED);
+}
+
+static uint64_t *mark_find(const struct tofu_queue *except)
+{
+	for (unsigned int i = 0; i < TOFU_TNIS_MAX * TOFU_CQS_PER_TNI; i++) {
+		const struct tofu_queue *queue =
+			tofu_context.queue[i / TOFU_CQS_PER_TNI]
+					  [i % TOFU_CQS_PER_TNI];
+
+		if (queue != except && mark_of(queue))
+			return mark_of(queue);
+	}
+	return NULL;
+}
+
+void tofu_mark_open(const struct tofu_queue *queue)
+{
+	if (mark_at == &mark_nowhere)
+		mark_move(mark_of(queue));
+}
+
+void tofu_mark_close(const struct tofu_queue *queue)
+{
+	if (mark_at == mark_of(queue))
+		mark_move(mark_find(queue));
+}
+
+void tofu_mark_forked(void)
+{
+	mark_move(NULL);
+}

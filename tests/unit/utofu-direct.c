@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Direct commands, by a port whose device is this test: when the library takes
+ * the way by the CQ page, what it stores there, and what it does not look at.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <tofu/mark.h>
+#include <utofu.h>
+
+#include "kselftest_harness.h"
+#include "queue/queue.h"
+#include "utofu/mark.h"
+
+#define ENTRIES 2048
+#define TCQ TOFU_TOQ_F_TCQ_NOTICE
+#define LCL TOFU_TOQ_F_LCL_NOTICE
+
+/**
+ * struct device - the other side of the rings
+ * @tcq, @mrq: entries written
+ */
+static struct device {
+	struct tofu_port_dev port;
+	struct tofu_port_cq cq;
+	struct tofu_cq_page page;
+	uint64_t kick[512];
+	struct tofu_toq_desc toq_ring[ENTRIES];
+	__le64 tcq_ring[ENTRIES];
+	struct tofu_mrq_entry mrq_ring[ENTRIES];
+	uint64_t tcq;
+	uint64_t mrq;
+} device;
+
+static int device_create(struct tofu_port_dev *port, unsigned int tni,
+			 unsigned int toq_code, unsigned int mrq_code,
+			 struct tofu_port_cq **cq)
+{
+	(void)toq_code;
+	(void)mrq_code;
+	device.cq.port = port;
+	device.cq.tni = tni;
+	device.cq.page = &device.page;
+	device.cq.toq = device.toq_ring;
+	device.cq.tcq = device.tcq_ring;
+	device.cq.mrq = device.mrq_ring;
+	device.cq.kick.page = device.kick;
+	device.cq.poll_patience = UINT32_MAX;
+	*cq = &device.cq;
+	return 0;
+}
+
+static void device_destroy(struct tofu_port_cq *cq)
+{
+	(void)cq;
+}
+
+static const struct tofu_port_ops device_ops = {
+	.cq_create = device_create,
+	.cq_destroy = device_destroy,
+};
+
+FIXTURE(direct)
+{
+	struct tofu_queue *queue;
+	struct tofu_lane *lane;
+	uint64_t posted;
+};
+
+FIXTURE_SETUP(direct)
+{
+	const struct tofu_queue_params params = { .tni = 0 };
+
+	memset(&device, 0, sizeof(device));
+	device.port.ops = &device_ops;
+	device.cq.direct = true;
+	device.page.status = TOFU_CQ_STATUS_ENABLED;
+	ASSERT_EQ(tofu_queue_create(&device.port, &params, &self->queue), 0);
+	ASSERT_EQ(tofu_lane_open(self->queue, TOFU_LANE_ANONYMOUS,
+				 &self->lane), 0);
+}
+
+FIXTURE_TEARDOWN(direct)
+{
+	tofu_lane_close(self->queue, self->lane);
+	tofu_queue_destroy(self->queue);
+}
+
+/* ---- The device's side ---- */
+
+/* Command number @index has ended, and all before it. */
+static void report(uint64_t index)
+{
+	device.tcq_ring[device.tcq % ENTRIES] =
+		tofu_ring_flip(device.tcq, 0) |
+		TOFU_SET(TOFU_TCQ_INDEX, (uint32_t)index);
+	device.tcq++;
+}
+
+static void notice(enum tofu_mrq_type type, enum tofu_status status)
+{
+	struct tofu_mrq_entry *entry = &device.mrq_ring[device.mrq % ENTRIES];
+
+	entry->route = TOFU_SET(TOFU_ROUTE_TAG,
+				TOFU_LANE_ANONYMOUS << TOFU_TAG_LCL_SHIFT |
+				TOFU_LANE_ANONYMOUS << TOFU_TAG_RMT_SHIFT);
+	entry->ctrl = tofu_ring_flip(device.mrq, 0) |
+		      TOFU_SET(TOFU_MRQ_TYPE, type) |
+		      TOFU_SET(TOFU_MRQ_STATUS, status);
+	device.mrq++;
+}
+
+/* ---- The program's side ---- */
+
+#define SELF FIXTURE_DATA(direct)
+
+/* A put of some slots; @seed makes it different from others. */
+static int put(SELF *self, unsigned int slots, unsigned long flags, int seed)
+{
+	uint64_t kind = slots == 1 ? TOFU_CMD_PUT : TOFU_CMD_PUT_PIGGYBACK;
+	uint64_t command[8] = {
+		TOFU_SET(TOFU_TOQ_CMD, kind) |
+			TOFU_SET(TOFU_TOQ_FLAGS, flags & 0xffff) |
+			(flags & TOFU_COMMAND_DELAY),
+		TOFU_SET(TOFU_ROUTE_LENGTH, slots == 1 ? 8 : 32),
+		(uint64_t)seed, (uint64_t)seed + 1, (uint64_t)seed + 2,
+		(uint64_t)seed + 3, (uint64_t)seed + 4, (uint64_t)seed + 5,
+	};
+	int ret = tofu_queue_post_locked(self->queue, self->lane, command,
+					 slots, NULL);
+
+	if (ret >= 0)
+		self->posted += slots;
+	return ret;
+}
+
+static bool was_direct(const SELF *self)
+{
+	uint64_t word = device.page.fetch_start;
+
+	return word == (self->posted | TOFU_FETCH_DIRECT);
+}
+
+static bool was_usual(const SELF *self)
+{
+	return device.page.fetch_start == self->posted;
+}
+
+static bool report_read(SELF *self)
+{
+	struct tofu_report report;
+
+	return tofu_queue_report_locked(self->queue, self->lane, &report);
+}
+
+static bool notice_read(SELF *self)
+{
+	struct tofu_mrq_entry entry;
+
+	return tofu_queue_notice_locked(self->queue, self->lane, &entry);
+}
+
+TEST_F(direct, the_first_command_is)
+{
+	EXPECT_EQ(put(self, 1, TCQ, 1), 0);
+	EXPECT_TRUE(was_direct(self));
+	EXPECT_EQ(memcmp(device.page.direct, device.toq_ring, 32), 0);
+	EXPECT_EQ(device.toq_ring[0].ctrl & 1, tofu_ring_flip(0, 0));
+}
+
+TEST_F(direct, not_where_it_saves_nothing)
+{
+	device.cq.direct = false;
+	EXPECT_EQ(put(self, 1, TCQ, 1), 1);
+	EXPECT_TRUE(was_usual(self));
+	report(0);
+	EXPECT_TRUE(report_read(self));
+	EXPECT_EQ(put(self, 1, TCQ, 1), 1);
+	EXPECT_TRUE(was_usual(self));
+	EXPECT_EQ(device.page.direct[0], 0);
+}
+
+TEST_F(direct, two_slots_also_at_the_end_of_the_ring)
+{
+	for (uint64_t i = 0; i < ENTRIES / 2 + 2; i++) {
+		unsigned int slots = i ? 2 : 1; /* hence odd ones from then on */
+		uint64_t index = self->posted;
+
+		device.page.toq_head = index;
+		ASSERT_EQ(put(self, slots, TCQ, (int)i * 10), 0);
+		ASSERT_TRUE(was_direct(self));
+		for (unsigned int n = 0; n < slots; n++)
+			ASSERT_EQ(memcmp(device.page.direct + 32 * n,
+					 &device.toq_ring[(index + n) % ENTRIES],
+					 32), 0);
+		report(index);
+		ASSERT_TRUE(report_read(self));
+	}
+	EXPECT_GT(self->posted, ENTRIES);
+}
+
+TEST_F(direct, not_while_another_is_under_way)
+{
+	put(self, 1, TCQ, 1);
+	EXPECT_EQ(put(self, 1, TCQ, 2), 0);
+	EXPECT_TRUE(was_usual(self));
+	report(0);
+	EXPECT_TRUE(report_read(self));
+	put(self, 1, TCQ, 3);
+	EXPECT_TRUE(was_usual(self));
+	report(1);
+	report(2);
+	put(self, 1, TCQ, 4); /* it has ended, but nobody has looked */
+	EXPECT_TRUE(was_usual(self));
+	report(3);
+	while (report_read(self))
+		;
+	put(self, 1, TCQ, 5);
+	EXPECT_TRUE(was_direct(self));
+}
+
+TEST_F(direct, not_behind_one_that_nothing_is_heard_of)
+{
+	put(self, 1, 0, 1);
+	put(self, 1, LCL, 2);
+	notice(TOFU_MRQ_LCL_PUT, TOFU_ST_OK);
+	EXPECT_TRUE(notice_read(self));
+	put(self, 1, TCQ, 3);
+	EXPECT_TRUE(was_usual(self));
+	report(2);
+	EXPECT_TRUE(report_read(self));
+	put(self, 1, LCL, 4);
+	EXPECT_TRUE(was_direct(self));
+}
+
+TEST_F(direct, notices_tell_it_too)
+{
+	put(self, 1, LCL, 1);
+	put(self, 1, LCL, 2);
+	notice(TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
+	notice(TOFU_MRQ_LCL_PUT, TOFU_ST_OK);
+	EXPECT_TRUE(notice_read(self));
+	EXPECT_TRUE(notice_read(self));
+	put(self, 1, LCL, 3);
+	EXPECT_TRUE(was_usual(self));
+	notice(TOFU_MRQ_LCL_GET, TOFU_ST_OK);
+	notice(TOFU_MRQ_LCL_ARMW, TOFU_ST_OK);
+	EXPECT_TRUE(notice_read(self));
+	EXPECT_TRUE(notice_read(self));
+	put(self, 1, LCL, 4);
+	EXPECT_TRUE(was_direct(self));
+}
+
+/* A notice of an earlier command must not be taken for one of the last. */
+TEST_F(direct, old_notices_tell_nothing)
+{
+	put(self, 1, TCQ | LCL, 1);
+	report(0);
+	notice(TOFU_MRQ_LCL_PUT, TOFU_ST_OK);
+	EXPECT_TRUE(report_read(self));
+	put(self, 1, TCQ | LCL, 2);
+	EXPECT_TRUE(was_direct(self));
+	EXPECT_TRUE(notice_read(self));
+	put(self, 1, TCQ | LCL, 3);
+	EXPECT_TRUE(was_usual(self));
+}
+
+TEST_F(direct, after_an_error_only_reports_tell)
+{
+	put(self, 1, TCQ, 1);
+	report(0);
+	notice(TOFU_MRQ_LCL_PUT, TOFU_ST_PEER); /* not asked for */
+	EXPECT_TRUE(report_read(self));
+	put(self, 1, LCL, 2);
+	EXPECT_TRUE(was_direct(self));
+	EXPECT_TRUE(notice_read(self));
+	put(self, 1, TCQ, 3);
+	EXPECT_TRUE(was_usual(self));
+	report(2);
+	EXPECT_TRUE(report_read(self));
+	put(self, 1, TCQ, 4);
+	EXPECT_TRUE(was_direct(self));
+}
+
+TEST_F(direct, delayed_commands_go_with_the_next_one)
+{
+	EXPECT_EQ(put(self, 1, TCQ | TOFU_COMMAND_DELAY, 1), 0);
+	EXPECT_EQ(device.page.fetch_start, 0);
+	EXPECT_EQ(device.page.direct[0], 0);
+	put(self, 1, TCQ, 2);
+	EXPECT_TRUE(was_usual(self));
+}
+
+TEST_F(direct, several_commands_at_once_are_not)
+{
+	uint64_t command[8] = { [1] = 0 };
+
+	command[0] = command[4] = TOFU_SET(TOFU_TOQ_CMD, TOFU_CMD_NOP) |
+				  TOFU_SET(TOFU_TOQ_FLAGS, TCQ);
+	EXPECT_EQ(tofu_queue_post_locked(self->queue, self->lane, command, 2,
+					 NULL), 0);
+	EXPECT_EQ(device.page.fetch_start, 2);
+}
+
+/* The page's words are registers: a poll that finds nothing is to be quick. */
+TEST_F(direct, polls_look_at_the_status_now_and_then)
+{
+	unsigned int lost = 0;
+
+	device.page.status |= TOFU_CQ_STATUS_MRQ_OVERFLOW;
+	device.page.need_kick = TOFU_NEED_KICK_POLL | TOFU_NEED_KICK_TAIL;
+	for (int i = 0; i < 640; i++) {
+		EXPECT_FALSE(notice_read(self));
+		EXPECT_FALSE(tofu_queue_idle(self->queue));
+		lost += tofu_queue_lost_locked(self->queue, self->lane);
+		/* Other polls between them do not change it. */
+		EXPECT_FALSE(tofu_queue_idle(self->queue));
+	}
+	EXPECT_EQ(lost, 10);
+	notice(TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
+	EXPECT_TRUE(notice_read(self));
+	EXPECT_TRUE(tofu_queue_lost_locked(self->queue, self->lane));
+	put(self, 1, TCQ, 1);
+	EXPECT_EQ(device.kick[TOFU_KICK_TAIL / 8], 0);
+	EXPECT_EQ(device.kick[TOFU_KICK_POLL / 8], 0);
+}
+
+/* ---- Marks ---- */
+
+TEST_F(direct, marks_are_stored_where_there_is_a_queue)
+{
+	tofu_mark(TOFU_MARK_NAME("early"));
+	tofu_mark_open(self->queue);
+	tofu_mark(TOFU_MARK_NAME("unpacking"));
+	EXPECT_EQ(memcmp(&device.kick[TOFU_KICK_MARK / 8], "unpackin", 8), 0);
+	tofu_mark(TOFU_MARK_NAME("a"));
+	EXPECT_EQ(memcmp(&device.kick[TOFU_KICK_MARK / 8], "a\0\0\0\0\0\0\0",
+			 8), 0);
+	tofu_mark(TOFU_MARK_END);
+	EXPECT_EQ(device.kick[TOFU_KICK_MARK / 8], 0);
+	tofu_mark_close(self->queue);
+	tofu_mark(TOFU_MARK_NAME("late"));
+	EXPECT_EQ(device.kick[TOFU_KICK_MARK / 8], 0);
+}
+
+TEST_F(direct, marks_are_not_stored_where_that_is_expensive)
+{
+	device.cq.direct = false;
+	tofu_mark_open(self->queue);
+	tofu_mark(TOFU_MARK_NAME("pack"));
+	EXPECT_EQ(device.kick[TOFU_KICK_MARK / 8], 0);
+	tofu_mark_close(self->queue);
+}
+
+TEST_F(direct, a_child_marks_nothing)
+{
+	tofu_mark_open(self->queue);
+	tofu_mark_forked();
+	tofu_mark(TOFU_MARK_NAME("child"));
+	EXPECT_EQ(device.kick[TOFU_KICK_MARK / 8], 0);
+}
+
+TEST_HARNESS_MAIN
