@@ -56,8 +56,11 @@ struct icc_net_link {
  * struct icc_net_ops - what icc_net_advance() tells
  * @departs: the last byte of a packet leaves its first link at @time (ns,
  *           rounded up; may be later than what was advanced to). May be NULL.
- * @arrives: the last byte has come through the last link at @time. The packet
- *           is forgotten after that.
+ * @arrives: the last byte comes through the last link at @time. Told as soon as
+ *           that is certain, when the link begins with the packet: @time can
+ *           be later than what was advanced to, by hop_ns at least, and these
+ *           calls are not in the order of their times. The packet is
+ *           forgotten after that.
  * @crosses: it occupies a link from @start to @end (ns); for traces. May be
  *           NULL.
  *
