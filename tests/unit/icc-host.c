@@ -281,7 +281,7 @@ static void host_misuse(void *host, const char *format, ...)
 	((struct net_node *)host)->misuses++;
 }
 
-static const struct icc_host_ops host_ops = {
+const struct icc_host_ops net_ops = {
 	.read = host_read,
 	.write = host_write,
 	.write_ordered = host_write_ordered,
@@ -299,14 +299,11 @@ static const struct icc_host_ops host_ops = {
 };
 
 static void node_init(struct net *net, uint32_t number,
-		      const struct tofu_shape *shape, unsigned int tnis,
-		      size_t inline_max)
+		      const struct tofu_shape *shape,
+		      const struct icc_params *like)
 {
 	struct net_node *node = &net->node[number];
-	struct icc_params params = { .tnis = tnis, .shape = *shape,
-				     .node = number, .ram_pages = true,
-				     .inline_max = inline_max,
-				     .ops = &host_ops, .host = node };
+	struct icc_params params = *like;
 
 	node->net = net;
 	node->number = number;
@@ -318,13 +315,24 @@ static void node_init(struct net *net, uint32_t number,
 	for (int c = 0; c < TOFU_CLASSES; c++)
 		node->queue[c].room = NET_QUEUE / 2;
 	params.pages = node->pages;
+	params.shape = *shape;
+	params.node = number;
+	params.host = node;
 	node->icc = icc_create(&params);
 	if (!node->icc || !node->ram)
 		abort();
 }
 
-struct net *net_create(const char *text, unsigned int tnis, size_t inline_max)
+struct net *net_create_with(const char *text, unsigned int tnis,
+			    size_t inline_max,
+			    const struct icc_machine *machine,
+			    const struct icc_host_ops *ops)
 {
+	const struct icc_params params = { .tnis = tnis,
+					   .ram_pages = !machine,
+					   .inline_max = inline_max,
+					   .machine = machine,
+					   .ops = ops };
 	struct net *net = calloc(1, sizeof(*net));
 	struct tofu_shape shape;
 
@@ -333,8 +341,13 @@ struct net *net_create(const char *text, unsigned int tnis, size_t inline_max)
 		abort();
 	net->nodes = tofu_shape_nodes(&shape);
 	for (uint32_t i = 0; i < net->nodes; i++)
-		node_init(net, i, &shape, tnis, inline_max);
+		node_init(net, i, &shape, &params);
 	return net;
+}
+
+struct net *net_create(const char *text, unsigned int tnis, size_t inline_max)
+{
+	return net_create_with(text, tnis, inline_max, NULL, &net_ops);
 }
 
 void net_destroy(struct net *net)
@@ -483,7 +496,8 @@ int cq_mrq_status(struct cq *cq)
 	struct tofu_mrq_entry entry;
 
 	return cq_mrq(cq, &entry) ?
-		       (int)TOFU_GET(entry.ctrl, TOFU_MRQ_STATUS) : -1;
+		       (int)TOFU_GET(entry.ctrl, TOFU_MRQ_STATUS) :
+		       -1;
 }
 
 /* ---- Regions ---- */
@@ -513,8 +527,7 @@ struct region *region_create(struct cq *cq, unsigned int stag, uint64_t length,
 	const uint64_t size = 1ULL << shift;
 	uint64_t table;
 
-	*r = (struct region){ .cq = cq, .stag = stag, .length = length,
-			      .mbva = mbva, .shift = shift };
+	*r = (struct region){ .cq = cq, .stag = stag, .length = length, .mbva = mbva, .shift = shift };
 	r->pages = (unsigned int)((mbva + length + size - 1) >> shift);
 	if (r->pages > REGION_PAGES || stag >= CQ_STAGS)
 		abort();
@@ -524,7 +537,8 @@ struct region *region_create(struct cq *cq, unsigned int stag, uint64_t length,
 		r->page[i] = i % 3 == 1 && !skew ?
 				     ram_alloc(cq->node, size, 1) :
 				     ram_alloc(cq->node, size + skew + 64,
-					       4096) + skew;
+					       4096) +
+					     skew;
 	memcpy(ram_at(cq->node, table, r->pages * 8ULL), r->page,
 	       r->pages * 8ULL);
 	*region_block(r) = (struct tofu_memory_block){
@@ -651,9 +665,7 @@ void pair_create(struct pair *p, size_t inline_max, uint64_t length)
 	p->dst = region_create(p->b, 2, length, 512, 12, 40);
 	region_fill(p->src, 1);
 	region_fill(p->dst, 2);
-	p->put = (struct transfer){ .cmd = TOFU_CMD_PUT, .flags = ALL_NOTICES,
-				    .cq = p->a, .lcl = p->src, .rmt = p->dst,
-				    .length = 64, .edata = 0x5a, .tag = 0xc3 };
+	p->put = (struct transfer){ .cmd = TOFU_CMD_PUT, .flags = ALL_NOTICES, .cq = p->a, .lcl = p->src, .rmt = p->dst, .length = 64, .edata = 0x5a, .tag = 0xc3 };
 }
 
 void pair_destroy(struct pair *p)

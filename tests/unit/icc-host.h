@@ -18,7 +18,7 @@
 
 struct net_packet {
 	struct tofu_packet pkt;
-	uint8_t payload[TOFU_PKT_INLINE_MAX];
+	uint8_t payload[TOFU_PKT_MTU_MAX];
 };
 
 /**
@@ -64,12 +64,26 @@ struct net_node {
 	unsigned int writes_ordered;
 };
 
+struct net_clock;
+
+/**
+ * struct net - a machine
+ * @clock: of one in virtual time, see icc-clock.h; NULL in others
+ */
 struct net {
 	unsigned int nodes;
+	struct net_clock *clock;
 	struct net_node node[NET_NODES];
 };
 
 struct net *net_create(const char *shape, unsigned int tnis, size_t inline_max);
+
+/* net_create_with - with a home's own services; the machine may be NULL */
+struct net *net_create_with(const char *shape, unsigned int tnis,
+			    size_t inline_max,
+			    const struct icc_machine *machine,
+			    const struct icc_host_ops *ops);
+extern const struct icc_host_ops net_ops;
 void net_destroy(struct net *net);
 
 /* net_step - each node makes progress and takes what has arrived, once */

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "icc-clock.h"
+#include "icc/network.h"
+
+#define KINDS (ICC_TRACE_MARK + 1)
+#define ARRIVALS 65536
+
+struct arrival {
+	uint64_t time;
+	uint64_t seq;
+	uint32_t src;
+	uint32_t to;
+	struct net_packet *packet;
+};
+
+/* struct net_clock - arrivals are kept in the order of their times */
+struct net_clock {
+	uint64_t now;
+	const struct icc_machine *machine;
+	struct icc_host_ops *ops;
+	struct icc_net *links;
+	uint64_t seq[NET_NODES];
+	uint32_t to[NET_NODES];
+	struct arrival *arrival;
+	size_t first, end;
+	struct icc_trace seen[NET_NODES][KINDS];
+	uint64_t hash;
+};
+
+/* ---- What controllers ask ---- */
+
+static uint64_t host_now(void *host)
+{
+	return ((struct net_node *)host)->net->clock->now;
+}
+
+static struct tofu_packet *host_tx_begin(void *host, uint32_t number,
+					 enum tofu_class class_, size_t payload,
+					 int *err)
+{
+	struct net_node *node = host;
+	struct net *net = node->net;
+
+	(void)class_;
+	if (payload > net->clock->machine->mtu || number >= net->nodes)
+		abort();
+	*err = -EHOSTDOWN;
+	if (net->node[number].down)
+		return NULL;
+	node->tx = malloc(sizeof(struct tofu_packet) + payload);
+	net->clock->to[node->number] = number;
+	return &node->tx->pkt;
+}
+
+static void host_tx_commit(void *host)
+{
+	struct net_node *node = host;
+	struct net_clock *clock = node->net->clock;
+	const struct tofu_packet *pkt = &node->tx->pkt;
+	const struct icc_net_packet packet = {
+		.time = pkt->time,
+		.src = node->number,
+		.dst = clock->to[node->number],
+		.seq = clock->seq[node->number]++,
+		.path = pkt->path,
+		.payload = pkt->payload,
+		.cookie = node->tx,
+	};
+
+	/* The promise that synchronisation between nodes lives on. */
+	if (pkt->time < clock->now + icc_machine_answer_ns(clock->machine) ||
+	    icc_net_send(clock->links, &packet))
+		abort();
+	node->tx = NULL;
+}
+
+static bool host_fence_done(void *host)
+{
+	(void)host;
+	return true;
+}
+
+static void host_trace(void *host, const struct icc_trace *trace)
+{
+	struct net_node *node = host;
+	struct net_clock *clock = node->net->clock;
+	const uint8_t *byte = (const uint8_t *)trace;
+
+	clock->seen[node->number][trace->kind] = *trace;
+	for (size_t i = 0; i < sizeof(*trace); i++)
+		clock->hash = (clock->hash ^ byte[i]) * 0x100000001b3ULL;
+}
+
+/* ---- Time ---- */
+
+static void departs(void *ctx, const struct icc_net_packet *packet,
+		    uint64_t time)
+{
+	const struct net_packet *p = packet->cookie;
+	struct net *net = ctx;
+
+	icc_credit(net->node[packet->src].icc, p->pkt.src_tni, time);
+}
+
+static bool before(const struct arrival *a, const struct arrival *b)
+{
+	if (a->time != b->time)
+		return a->time < b->time;
+	return a->src != b->src ? a->src < b->src : a->seq < b->seq;
+}
+
+static void insert(struct net_clock *clock, struct arrival arrival)
+{
+	struct arrival *at = &clock->arrival[clock->end++];
+
+	for (; at != &clock->arrival[clock->first] && before(&arrival, at - 1);
+	     at--)
+		*at = at[-1];
+	*at = arrival;
+}
+
+static void arrives(void *ctx, const struct icc_net_packet *packet,
+		    uint64_t time)
+{
+	struct net_clock *clock = ((struct net *)ctx)->clock;
+
+	if (clock->end == ARRIVALS) {
+		memmove(clock->arrival, clock->arrival + clock->first,
+			(clock->end - clock->first) * sizeof(struct arrival));
+		clock->end -= clock->first;
+		clock->first = 0;
+		if (clock->end == ARRIVALS)
+			abort();
+	}
+	insert(clock, (struct arrival){
+			      .time = time + clock->machine->receive_ns,
+			      .to = packet->dst,
+			      .src = packet->src,
+			      .seq = packet->seq,
+			      .packet = packet->cookie,
+		      });
+}
+
+static const struct icc_net_ops links_ops = { .departs = departs,
+					      .arrives = arrives };
+
+static uint64_t next_time(struct net *net)
+{
+	struct net_clock *clock = net->clock;
+	uint64_t next = UINT64_MAX;
+
+	for (unsigned int i = 0; i < net->nodes; i++) {
+		const uint64_t time = icc_next_time(net->node[i].icc);
+
+		if (!net->node[i].down && time < next)
+			next = time;
+	}
+	if (clock->first != clock->end &&
+	    clock->arrival[clock->first].time < next)
+		next = clock->arrival[clock->first].time;
+	return next;
+}
+
+static void receive(struct net *net)
+{
+	struct net_clock *clock = net->clock;
+
+	while (clock->first != clock->end &&
+	       clock->arrival[clock->first].time <= clock->now) {
+		const struct arrival *a = &clock->arrival[clock->first++];
+		struct net_node *node = &net->node[a->to];
+
+		if (!node->down &&
+		    icc_receive(node->icc, &a->packet->pkt,
+				a->packet->payload))
+			abort();
+		free(a->packet);
+	}
+}
+
+/* What happens at the links before anything planned can change it. */
+static void look_ahead(struct net *net, uint64_t next)
+{
+	struct net_clock *clock = net->clock;
+	const uint64_t answer = icc_machine_answer_ns(clock->machine);
+
+	if (next > UINT64_MAX - answer)
+		next = UINT64_MAX - answer;
+	icc_net_advance(clock->links, next + answer, &links_ops, net);
+}
+
+void clock_run_until(struct net *net, uint64_t time)
+{
+	struct net_clock *clock = net->clock;
+
+	for (;;) {
+		/* A store of software at the end of it may come first. */
+		const uint64_t planned = next_time(net);
+		uint64_t next;
+
+		look_ahead(net, planned < time ? planned : time);
+		next = next_time(net);
+		if (next > time)
+			break;
+		clock->now = next;
+		receive(net);
+		for (unsigned int i = 0; i < net->nodes; i++) {
+			if (!net->node[i].down)
+				icc_progress(net->node[i].icc);
+		}
+	}
+	clock->now = time;
+}
+
+void clock_run(struct net *net)
+{
+	for (unsigned int i = 0;; i++) {
+		uint64_t next = next_time(net);
+
+		if (next == UINT64_MAX) {
+			if (icc_net_idle(net->clock->links))
+				return;
+			next = net->clock->now + 1000;
+		}
+		clock_run_until(net, next);
+		if (i > 10000000)
+			abort();
+	}
+}
+
+uint64_t clock_now(const struct net *net)
+{
+	return net->clock->now;
+}
+
+/* ---- Software ---- */
+
+void clock_ring(struct cq *cq)
+{
+	icc_doorbell(cq->node->icc, cq->tni, cq->cq, cq->tail);
+}
+
+void clock_post(const struct transfer *t)
+{
+	transfer_push(t);
+	clock_ring(t->cq);
+}
+
+void clock_post_direct(const struct transfer *t)
+{
+	struct cq *cq = t->cq;
+	const uint64_t mask = TOFU_RING_ENTRIES(cq->toq_code) - 1;
+	const uint64_t first = cq->tail;
+
+	transfer_push(t);
+	for (uint64_t i = first; i != cq->tail; i++)
+		memcpy(cq->page->direct + (i - first) * 32,
+		       ram_at(cq->node, cq->toq + (i & mask) * 32, 32), 32);
+	icc_doorbell(cq->node->icc, cq->tni, cq->cq,
+		     cq->tail | TOFU_FETCH_DIRECT);
+}
+
+struct icc_trace clock_seen(const struct net *net, uint32_t node,
+			    unsigned int kind)
+{
+	return net->clock->seen[node][kind];
+}
+
+uint64_t clock_hash(const struct net *net)
+{
+	return net->clock->hash;
+}
+
+/* ---- Life ---- */
+
+struct net *clock_create(const char *shape, const struct icc_machine *machine)
+{
+	struct icc_host_ops *ops = malloc(sizeof(*ops));
+	struct net_clock *clock = calloc(1, sizeof(*clock));
+	struct tofu_shape parsed;
+	struct net *net;
+
+	*ops = net_ops;
+	ops->now = host_now;
+	ops->tx_begin = host_tx_begin;
+	ops->tx_commit = host_tx_commit;
+	ops->fence_done = host_fence_done;
+	ops->trace = host_trace;
+	net = net_create_with(shape, machine->tnis, 0, machine, ops);
+	if (tofu_shape_parse(shape, &parsed))
+		abort();
+	clock->machine = machine;
+	clock->links = icc_net_create(&parsed, machine);
+	clock->arrival = malloc(ARRIVALS * sizeof(struct arrival));
+	clock->ops = ops;
+	net->clock = clock;
+	return net;
+}
+
+static void drop(void *ctx, const struct icc_net_packet *packet)
+{
+	(void)ctx;
+	free(packet->cookie);
+}
+
+void clock_destroy(struct net *net)
+{
+	struct net_clock *clock = net->clock;
+
+	for (unsigned int i = 0; i < net->nodes; i++)
+		icc_net_forget(clock->links, i, drop, NULL);
+	while (clock->first != clock->end)
+		free(clock->arrival[clock->first++].packet);
+	icc_net_destroy(clock->links);
+	net_destroy(net);
+	free(clock->ops);
+	free(clock->arrival);
+	free(clock);
+}

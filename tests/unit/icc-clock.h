@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The home of icc-host.h in virtual time: all controllers of a machine and its
+ * network under one clock that goes from event to event.
+ */
+#ifndef TESTS_ICC_CLOCK_H
+#define TESTS_ICC_CLOCK_H
+
+#include "icc-host.h"
+
+/* clock_create - a machine of that shape; clock_destroy() ends it */
+struct net *clock_create(const char *shape, const struct icc_machine *machine);
+void clock_destroy(struct net *net);
+
+uint64_t clock_now(const struct net *net);
+
+/* clock_run - until nothing is planned any more */
+void clock_run(struct net *net);
+
+/* clock_run_until - what is due up to @time, ns, which then is now */
+void clock_run_until(struct net *net, uint64_t time);
+
+/* clock_post - a transfer, and the doorbell; clock_ring: only that */
+void clock_post(const struct transfer *t);
+void clock_ring(struct cq *cq);
+
+/* clock_post_direct - by a direct descriptor */
+void clock_post_direct(const struct transfer *t);
+
+/**
+ * clock_seen - when an event was traced for the last time
+ * @node: whose
+ * @kind: enum icc_trace_kind
+ *
+ * Return: the record; its kind is 0 where there was none.
+ */
+struct icc_trace clock_seen(const struct net *net, uint32_t node,
+			    unsigned int kind);
+
+/* clock_hash - over all records of all nodes so far */
+uint64_t clock_hash(const struct net *net);
+
+#endif /* TESTS_ICC_CLOCK_H */

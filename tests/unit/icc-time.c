@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Controllers in virtual time: when things happen, by the terms of the
+ * machine, and that what happens is what happens without time.
+ */
+#include <kselftest_harness.h>
+
+#include "icc-clock.h"
+
+/* Round numbers that cannot be mistaken for each other. */
+static const struct icc_machine toy = {
+	.name = "toy",
+	.tnis = 4,
+	.link_mbs = 1000, /* a byte a ns */
+	.mtu = 1000,
+	.overhead = 24,
+	.credits = 8,
+	.hop_ns = 100,
+	.doorbell_ns = 7,
+	.fetch_ns = 20000,
+	.read_ns = 3000,
+	.send_ns = 400,
+	.receive_ns = 50,
+	.write_ns = 600,
+	.reply_ns = 70,
+	.atomic_ns = 800,
+	.command_ns = 9,
+	.tni_mbs = 1000,
+	.tni_both_mbs = 2000,
+	.host_mbs = 4000,
+};
+
+#define LENGTH 40000
+#define START 1000
+
+FIXTURE(timed)
+{
+	struct net *net;
+	struct cq *a, *b;
+	struct region *src, *dst;
+	struct transfer put;
+};
+
+/* A ring of X, so that node n is n hops away. */
+FIXTURE_SETUP(timed)
+{
+	self->net = clock_create("6", &toy);
+	self->a = cq_create(self->net, 0, 0, 3);
+	self->b = cq_create(self->net, 1, 1, 5);
+	self->src = region_create(self->a, 1, LENGTH, 256, 12, 0);
+	self->dst = region_create(self->b, 2, LENGTH, 512, 12, 40);
+	region_fill(self->src, 1);
+	region_fill(self->dst, 2);
+	self->put = (struct transfer){ .cmd = TOFU_CMD_PUT,
+				       .flags = ALL_NOTICES,
+				       .cq = self->a,
+				       .lcl = self->src,
+				       .rmt = self->dst,
+				       .length = 64,
+				       .edata = 0x5a,
+				       .tag = 0xc3 };
+	clock_run_until(self->net, START);
+}
+
+FIXTURE_TEARDOWN(timed)
+{
+	region_destroy(self->src);
+	region_destroy(self->dst);
+	cq_destroy(self->a);
+	cq_destroy(self->b);
+	clock_destroy(self->net);
+}
+
+/* From the doorbell until a packet of @bytes has gone @hops. */
+static uint64_t flight(unsigned int hops, uint64_t bytes)
+{
+	return toy.send_ns + hops * toy.hop_ns + bytes + toy.overhead +
+	       toy.receive_ns;
+}
+
+static uint64_t notice_time(const struct net *net, uint32_t node)
+{
+	return clock_seen(net, node, ICC_TRACE_NOTICE).time;
+}
+
+/* ---- Times ---- */
+
+TEST_F(timed, a_put_takes_each_part_of_its_way)
+{
+	const uint64_t there = START + toy.doorbell_ns + toy.fetch_ns +
+			       toy.read_ns + flight(1, 64) + toy.write_ns;
+	const uint64_t back = there + toy.reply_ns + flight(1, 0) +
+			      toy.write_ns;
+
+	clock_post(&self->put);
+	clock_run_until(self->net, there - 1);
+	EXPECT_EQ(-1, cq_mrq_status(self->b));
+	EXPECT_NE(-1, region_differs(self->src, 0, self->dst, 0, 64));
+	clock_run_until(self->net, there);
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->b));
+	EXPECT_EQ(-1, region_differs(self->src, 0, self->dst, 0, 64));
+	clock_run_until(self->net, back - 1);
+	EXPECT_EQ(-1, cq_tcq_status(self->a));
+	EXPECT_EQ(-1, cq_mrq_status(self->a));
+	clock_run_until(self->net, back);
+	EXPECT_EQ(TOFU_ST_OK, cq_tcq_status(self->a));
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->a));
+}
+
+TEST_F(timed, a_direct_descriptor_saves_the_fetch)
+{
+	clock_post_direct(&self->put);
+	clock_run(self->net);
+	EXPECT_EQ(START + toy.doorbell_ns + toy.read_ns + flight(1, 64) +
+			  toy.write_ns,
+		  notice_time(self->net, 1));
+	EXPECT_EQ(-1, region_differs(self->src, 0, self->dst, 0, 64));
+}
+
+TEST_F(timed, a_direct_command_of_two_slots_is_taken_whole)
+{
+	struct transfer t = self->put;
+
+	t.cmd = TOFU_CMD_PUT_PIGGYBACK;
+	t.lcl = NULL;
+	t.length = 32;
+	for (unsigned int i = 0; i < 4; i++)
+		t.second[i] = 0x0101010101010101ULL * (i + 1);
+	clock_post_direct(&t);
+	clock_run(self->net);
+	EXPECT_EQ(START + toy.doorbell_ns + flight(1, 32) + toy.write_ns,
+		  notice_time(self->net, 1));
+	EXPECT_EQ(4, *region_byte(self->dst, 31));
+}
+
+TEST_F(timed, piggyback_saves_the_read)
+{
+	struct transfer t = self->put;
+
+	t.cmd = TOFU_CMD_PUT_PIGGYBACK;
+	t.lcl = NULL;
+	t.length = 8;
+	clock_post(&t);
+	clock_run(self->net);
+	EXPECT_EQ(START + toy.doorbell_ns + toy.fetch_ns + flight(1, 8) +
+			  toy.write_ns,
+		  notice_time(self->net, 1));
+}
+
+TEST_F(timed, a_get_is_read_at_the_target)
+{
+	struct transfer t = self->put;
+	uint64_t read, end;
+
+	t.cmd = TOFU_CMD_GET;
+	clock_post(&t);
+	read = START + toy.doorbell_ns + toy.fetch_ns + flight(1, 0) +
+	       toy.reply_ns;
+	end = read + toy.read_ns + flight(1, 64) + toy.write_ns;
+	clock_run(self->net);
+	EXPECT_EQ(read, notice_time(self->net, 1));
+	EXPECT_EQ(end, notice_time(self->net, 0));
+	EXPECT_EQ(-1, region_differs(self->src, 0, self->dst, 0, 64));
+}
+
+TEST_F(timed, an_atomic_is_done_at_the_target)
+{
+	struct transfer t = self->put;
+	uint64_t done;
+
+	t.cmd = TOFU_CMD_ARMW;
+	t.lcl = NULL;
+	t.op = TOFU_ARMW_ADD;
+	t.armw_8 = true;
+	t.length = 8;
+	t.operand = 1;
+	clock_post(&t);
+	done = START + toy.doorbell_ns + toy.fetch_ns + flight(1, 0) +
+	       toy.atomic_ns;
+	clock_run(self->net);
+	EXPECT_EQ(done, notice_time(self->net, 1));
+	EXPECT_EQ(done + toy.reply_ns + flight(1, 0) + toy.write_ns,
+		  notice_time(self->net, 0));
+}
+
+TEST_F(timed, each_hop_takes_its_time)
+{
+	for (uint32_t node = 1; node <= 3; node++) {
+		struct cq *b = cq_create(self->net, node, 2, 7);
+		struct region *dst = region_create(b, 9, 100, 0, 12, 0);
+		struct transfer t = self->put;
+		const uint64_t start = clock_now(self->net);
+
+		t.rmt = dst;
+		clock_post(&t);
+		clock_run(self->net);
+		EXPECT_EQ(start + toy.doorbell_ns + toy.fetch_ns +
+				  toy.read_ns + flight(node, 64) +
+				  toy.write_ns,
+			  notice_time(self->net, node));
+		region_destroy(dst);
+		cq_destroy(b);
+	}
+}
+
+TEST_F(timed, stamps_say_where_the_time_went)
+{
+	uint64_t wire;
+
+	clock_post(&self->put);
+	clock_run(self->net);
+	wire = START + toy.doorbell_ns + toy.fetch_ns + toy.read_ns +
+	       toy.send_ns;
+	EXPECT_EQ(START, cq_reg(self->a, TOFU_CQ_STAMP(TOFU_CQ_TX_DOORBELL)));
+	EXPECT_EQ(START + toy.doorbell_ns,
+		  cq_reg(self->a, TOFU_CQ_STAMP(TOFU_CQ_TX_ENGINE)));
+	EXPECT_EQ(wire, cq_reg(self->a, TOFU_CQ_STAMP(TOFU_CQ_TX_WIRE)));
+	EXPECT_EQ(wire, cq_reg(self->b, TOFU_CQ_STAMP(TOFU_CQ_RX_WIRE)));
+	EXPECT_EQ(wire + flight(1, 64) - toy.send_ns - toy.receive_ns,
+		  cq_reg(self->b, TOFU_CQ_STAMP(TOFU_CQ_RX_ENGINE)));
+	EXPECT_EQ(notice_time(self->net, 1),
+		  cq_reg(self->b, TOFU_CQ_STAMP(TOFU_CQ_RX_NOTICE)));
+}
+
+/* ---- When memory is read ---- */
+
+TEST_F(timed, payload_is_read_when_the_engine_reads_it)
+{
+	const uint64_t read = START + toy.doorbell_ns + toy.fetch_ns;
+
+	clock_post(&self->put);
+	clock_run_until(self->net, read - 1);
+	*region_byte(self->src, 0) = 0x11;
+	clock_run_until(self->net, read);
+	*region_byte(self->src, 1) = 0x22;
+	clock_run(self->net);
+	EXPECT_EQ(0x11, *region_byte(self->dst, 0));
+	EXPECT_NE(0x22, *region_byte(self->dst, 1));
+}
+
+TEST_F(timed, packets_are_read_one_after_the_other)
+{
+	/* The third packet is read two packet times after the first. */
+	const uint64_t third = START + toy.doorbell_ns + toy.fetch_ns + 2000;
+
+	self->put.length = 5000;
+	clock_post(&self->put);
+	clock_run_until(self->net, third - 1);
+	*region_byte(self->src, 1999) ^= 0xff; /* of the second: too late */
+	*region_byte(self->src, 2000) ^= 0xff;
+	clock_run_until(self->net, third);
+	*region_byte(self->src, 2999) ^= 0xff; /* too late */
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->a));
+	EXPECT_EQ(1999, region_differs(self->src, 0, self->dst, 0, 5000));
+	EXPECT_EQ(-1, region_differs(self->src, 2000, self->dst, 2000, 999));
+	EXPECT_EQ(0, region_differs(self->src, 2999, self->dst, 2999, 1));
+	EXPECT_EQ(-1, region_differs(self->src, 3000, self->dst, 3000, 2000));
+}
+
+TEST_F(timed, a_command_is_not_seen_before_its_own_doorbell_has_come)
+{
+	struct transfer second = self->put;
+
+	second.lcl_offset = 100;
+	second.rmt_offset = 100;
+	second.edata = 2;
+	clock_post(&self->put);
+	clock_run_until(self->net, START + toy.doorbell_ns - 1);
+	clock_post(&second);
+	clock_run_until(self->net, START + toy.doorbell_ns);
+	EXPECT_EQ(1, cq_reg(self->a, TOFU_CQ_TOQ_HEAD));
+	clock_run_until(self->net, START + 2 * toy.doorbell_ns - 1);
+	EXPECT_EQ(2, cq_reg(self->a, TOFU_CQ_TOQ_HEAD));
+}
+
+/* ---- Rates ---- */
+
+/* How long @length bytes take from the first byte read to the last notice. */
+static uint64_t stream(struct net *net, struct transfer t, uint64_t length)
+{
+	const uint64_t start = clock_now(net);
+
+	t.length = length;
+	clock_post(&t);
+	clock_run(net);
+	return notice_time(net, (uint32_t)t.rmt->cq->node->number) - start;
+}
+
+TEST_F(timed, a_link_carries_headers_too)
+{
+	const uint64_t one = stream(self->net, self->put, 1000);
+	const uint64_t many = stream(self->net, self->put, 31000);
+
+	EXPECT_EQ(30 * (toy.mtu + toy.overhead), many - one);
+}
+
+TEST_F(timed, an_engine_can_be_slower_than_its_link)
+{
+	struct icc_machine slow = toy;
+	struct net *net;
+	struct transfer t = self->put;
+
+	slow.tni_mbs = 500;
+	net = clock_create("2", &slow);
+	t.cq = cq_create(net, 0, 0, 0);
+	t.lcl = region_create(t.cq, 1, LENGTH, 0, 12, 0);
+	t.rmt = region_create(cq_create(net, 1, 0, 0), 1, LENGTH, 0, 12, 0);
+	EXPECT_EQ(30 * 2000, stream(net, t, 31000) - stream(net, t, 1000));
+	cq_destroy(t.rmt->cq);
+	cq_destroy(t.cq);
+	region_destroy(t.lcl);
+	region_destroy(t.rmt);
+	clock_destroy(net);
+}
+
+TEST_F(timed, no_more_packets_than_credits_wait_for_a_link)
+{
+	struct icc_machine fast = toy;
+	struct net *net;
+	struct transfer t = self->put;
+	uint64_t read;
+
+	/* The engine could send far more than the link takes. */
+	fast.tni_mbs = 100000;
+	fast.tni_both_mbs = 200000;
+	fast.host_mbs = 400000;
+	net = clock_create("2", &fast);
+	t.cq = cq_create(net, 0, 0, 0);
+	t.lcl = region_create(t.cq, 1, LENGTH, 0, 12, 0);
+	t.rmt = region_create(cq_create(net, 1, 0, 0), 1, LENGTH, 0, 12, 0);
+	t.length = 20000;
+	clock_post(&t);
+	read = clock_now(net) + fast.doorbell_ns + fast.fetch_ns;
+	clock_run_until(net, read + fast.read_ns + fast.send_ns +
+				     fast.mtu + fast.overhead +
+				     icc_machine_flight_ns(&fast) - 1);
+	EXPECT_EQ(fast.credits * fast.mtu,
+		  cq_reg(t.cq, TOFU_CQ_COUNTER(TOFU_CQ_TX_BYTES)));
+	clock_run(net);
+	EXPECT_EQ(20000, cq_reg(t.cq, TOFU_CQ_COUNTER(TOFU_CQ_TX_BYTES)));
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(t.cq));
+	cq_destroy(t.rmt->cq);
+	cq_destroy(t.cq);
+	region_destroy(t.lcl);
+	region_destroy(t.rmt);
+	clock_destroy(net);
+}
+
+TEST_F(timed, cqs_of_an_engine_take_turns)
+{
+	struct cq *c = cq_create(self->net, 0, 0, 4);
+	struct transfer small = self->put;
+	struct transfer large = self->put;
+
+	small.cq = c;
+	small.lcl = region_create(c, 1, 100, 0, 12, 0);
+	large.length = LENGTH;
+	clock_post(&large);
+	clock_post(&small);
+	clock_run_until(self->net, START + toy.doorbell_ns + toy.fetch_ns +
+					   toy.read_ns + 5000);
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(c));
+	EXPECT_EQ(-1, cq_mrq_status(self->a));
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->a));
+	region_destroy(small.lcl);
+	cq_destroy(c);
+}
+
+TEST_F(timed, more_commands_than_the_window_all_end_in_order)
+{
+	struct transfer t = self->put;
+
+	t.flags = TOFU_TOQ_F_TCQ_NOTICE;
+	for (unsigned int i = 0; i < 200; i++)
+		transfer_push(&t);
+	clock_ring(self->a);
+	clock_run(self->net);
+	for (unsigned int i = 0; i < 200; i++) {
+		uint64_t entry;
+
+		ASSERT_TRUE(cq_tcq(self->a, &entry));
+		EXPECT_EQ(i, TOFU_GET(entry, TOFU_TCQ_INDEX));
+	}
+}
+
+/* ---- Errors ---- */
+
+TEST_F(timed, a_put_into_no_memory_ends_once_with_an_error)
+{
+	region_steering(self->dst)->ctrl = 0;
+	self->put.length = 5000;
+	clock_post(&self->put);
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_RMT_STADD, cq_mrq_status(self->a));
+	EXPECT_EQ(-1, cq_mrq_status(self->a));
+	EXPECT_EQ(-1, cq_mrq_status(self->b));
+	EXPECT_EQ(TOFU_ST_OK, cq_tcq_status(self->a));
+}
+
+TEST_F(timed, a_target_that_goes_in_the_middle_raises_no_notice)
+{
+	self->put.length = 5000;
+	clock_post(&self->put);
+	clock_run_until(self->net, START + toy.doorbell_ns + toy.fetch_ns +
+					   toy.read_ns + flight(1, 1000) +
+					   toy.write_ns + 500);
+	region_steering(self->dst)->ctrl = 0;
+	clock_run_until(self->net, clock_now(self->net) + 1500);
+	region_steering(self->dst)->ctrl =
+		TOFU_SET(TOFU_STEERING_ENABLE, 1) |
+		TOFU_SET(TOFU_STEERING_MBID, self->dst->stag);
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_RMT_STADD, cq_mrq_status(self->a));
+	EXPECT_EQ(-1, cq_mrq_status(self->b));
+	/* The next one is another one. */
+	clock_post(&self->put);
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->a));
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->b));
+}
+
+TEST_F(timed, a_source_that_goes_in_the_middle_ends_the_put)
+{
+	self->put.length = 5000;
+	clock_post(&self->put);
+	clock_run_until(self->net, START + toy.doorbell_ns + toy.fetch_ns +
+					   1500);
+	region_steering(self->src)->ctrl = 0;
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_LCL_STADD, cq_mrq_status(self->a));
+	EXPECT_EQ(-1, cq_mrq_status(self->b));
+	EXPECT_EQ(TOFU_ST_OK, cq_tcq_status(self->a));
+}
+
+TEST_F(timed, a_get_from_no_memory_ends_once_with_an_error)
+{
+	self->put.cmd = TOFU_CMD_GET;
+	self->put.length = 5000;
+	region_steering(self->dst)->ctrl = 0;
+	clock_post(&self->put);
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_RMT_STADD, cq_mrq_status(self->a));
+	EXPECT_EQ(-1, cq_mrq_status(self->a));
+}
+
+TEST_F(timed, a_long_get_comes_in_packets)
+{
+	self->put.cmd = TOFU_CMD_GET;
+	self->put.length = LENGTH;
+	clock_post(&self->put);
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->a));
+	EXPECT_EQ(-1, cq_mrq_status(self->a));
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->b));
+	EXPECT_EQ(-1, region_differs(self->src, 0, self->dst, 0, LENGTH));
+}
+
+TEST_F(timed, empty_transfers_work)
+{
+	self->put.length = 0;
+	clock_post(&self->put);
+	self->put.cmd = TOFU_CMD_GET;
+	clock_post(&self->put);
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->a));
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->a));
+}
+
+/* ---- Ends in the middle ---- */
+
+TEST_F(timed, a_disabled_cq_is_flushed_and_can_be_used_again)
+{
+	self->put.length = LENGTH;
+	clock_post(&self->put);
+	clock_post(&self->put);
+	clock_run_until(self->net, START + toy.doorbell_ns + toy.fetch_ns +
+					   5000);
+	cq_disable(self->a);
+	cq_reg_set(self->a, TOFU_CQ_FLUSH, 1);
+	EXPECT_EQ(1, cq_reg(self->a, TOFU_CQ_FLUSH));
+	clock_run(self->net);
+	EXPECT_EQ(0, cq_reg(self->a, TOFU_CQ_FLUSH));
+	EXPECT_EQ(-1, cq_mrq_status(self->b));
+
+	cq_settings(self->a);
+	cq_enable(self->a);
+	EXPECT_EQ(TOFU_CQ_STATUS_ENABLED, cq_reg(self->a, TOFU_CQ_STATUS));
+	clock_post(&self->put);
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->a));
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->b));
+}
+
+TEST_F(timed, a_dead_peer_ends_what_is_under_way)
+{
+	self->put.length = LENGTH;
+	clock_post(&self->put);
+	clock_run_until(self->net, START + toy.doorbell_ns + toy.fetch_ns +
+					   5000);
+	net_down(self->net, 1);
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_PEER, cq_mrq_status(self->a));
+	EXPECT_EQ(-1, cq_mrq_status(self->a));
+	EXPECT_EQ(TOFU_ST_OK, cq_tcq_status(self->a));
+	clock_post(&self->put);
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_PEER, cq_mrq_status(self->a));
+}
+
+TEST_F(timed, a_reset_forgets_everything)
+{
+	self->put.length = LENGTH;
+	clock_post(&self->put);
+	clock_run_until(self->net, START + toy.doorbell_ns + toy.fetch_ns +
+					   5000);
+	icc_reg_write(self->a->node->icc, TOFU_REG_CTRL, TOFU_CTRL_RESET, 8);
+	EXPECT_EQ(TOFU_CTRL_RESET,
+		  icc_reg_read(self->a->node->icc, TOFU_REG_CTRL, 8));
+	clock_run(self->net);
+	EXPECT_EQ(0, icc_reg_read(self->a->node->icc, TOFU_REG_CTRL, 8));
+	cq_settings(self->a);
+	cq_enable(self->a);
+	clock_post(&self->put);
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->a));
+}
+
+/* ---- Sameness ---- */
+
+static uint64_t busy_machine(unsigned int seed)
+{
+	struct net *net = clock_create("2x3", &toy);
+	struct cq *cq[6];
+	struct region *region[6];
+	uint64_t hash;
+
+	for (uint32_t i = 0; i < 6; i++) {
+		cq[i] = cq_create(net, i, i % 4, i);
+		region[i] = region_create(cq[i], 1, LENGTH, 0, 12, 0);
+		region_fill(region[i], i);
+	}
+	for (unsigned int i = 0; i < 300; i++) {
+		struct transfer t = { .flags = ALL_NOTICES };
+		unsigned int to;
+
+		seed = seed * 1103515245 + 12345;
+		to = seed >> 16 & 0x7fff;
+		t.cq = cq[to % 6];
+		t.lcl = region[to % 6];
+		t.rmt = region[to / 6 % 6];
+		t.cmd = to & 0x4000 ? TOFU_CMD_PUT : TOFU_CMD_GET;
+		t.length = to * 7 % 9000;
+		clock_post(&t);
+		clock_run_until(net, clock_now(net) + to % 3000);
+	}
+	clock_run(net);
+	hash = clock_hash(net);
+	for (uint32_t i = 0; i < 6; i++) {
+		for (unsigned int n = 0; n < 10; n++)
+			cq_mrq_status(cq[i]);
+		region_destroy(region[i]);
+		cq_destroy(cq[i]);
+	}
+	clock_destroy(net);
+	return hash;
+}
+
+TEST(the_same_run_has_the_same_trace)
+{
+	EXPECT_EQ(busy_machine(1), busy_machine(1));
+	EXPECT_NE(busy_machine(1), busy_machine(2));
+}
+
+/* ---- Others' packets ---- */
+
+TEST_F(timed, forged_packets_harm_nobody)
+{
+	struct tofu_packet pkt = { .src = 1, .src_tni = 255, .src_cq = 255, .dst_tni = 255, .dst_cq = 255, .total = UINT32_MAX, .length = UINT32_MAX, .tid = UINT64_MAX };
+	uint8_t payload[TOFU_PKT_MTU_MAX] = { 0 };
+
+	for (unsigned int type = 0; type < 256; type++) {
+		for (unsigned int flags = 0; flags < 16; flags++) {
+			pkt.type = (uint8_t)type;
+			pkt.flags = (uint8_t)flags;
+			pkt.payload = flags & 1 ? sizeof(payload) : 0;
+			pkt.armw_size = 8;
+			EXPECT_EQ(0, icc_receive(self->a->node->icc, &pkt,
+						 payload));
+		}
+	}
+	clock_run(self->net);
+	clock_post(&self->put);
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->a));
+}
+
+TEST_HARNESS_MAIN
