@@ -308,6 +308,7 @@ int tofu_fabric_attach(const char *path, int node, char **why,
 	err = join(new, node, why);
 	if (err)
 		goto err_private;
+	new->payload_max = TOFU_PKT_INLINE_MAX;
 	new->epoch = tofu_load_acquire(&tofu_fabric_header(new)->epoch);
 	*fabric = new;
 	return 0;

@@ -118,6 +118,9 @@ struct tofu_own_rings {
  * @own:    rings from this node to itself, which nobody else can write
  * @open:   where tofu_fabric_tx_begin() gave a record, else NULL
  * @open_node, @open_class, @open_payload, @open_pad: that record
+ * @timed:  virtual time: what is in the rings is taken by tofu_ring_take()
+ * @entry:  with it: what the next record is to say
+ * @payload_max: of a packet
  * @known:  connected peers
  * @todo:   peers whose rings may hold something
  * @fenced: peers that the fence waits for
@@ -141,6 +144,9 @@ struct tofu_fabric {
 	enum tofu_class open_class;
 	uint32_t open_payload;
 	uint32_t open_pad;
+	bool timed;
+	uint16_t entry;
+	uint32_t payload_max;
 	uint64_t known[TOFU_FABRIC_WORDS];
 	uint64_t todo[TOFU_FABRIC_WORDS];
 	uint64_t fenced[TOFU_FABRIC_WORDS];
@@ -201,6 +207,26 @@ void tofu_peer_watch(struct tofu_fabric *fabric, bool ack);
 
 /* tofu_ring_connect - begin the rings to and from a peer */
 void tofu_ring_connect(struct tofu_fabric *fabric, uint32_t node);
+
+/**
+ * tofu_ring_poll - with virtual time, instead of tofu_fabric_poll()
+ *
+ * Takes no packet. Meets peers that want to be met, and tells @handler of those
+ * that are gone: before they are forgotten, so that it can still take what they
+ * had sent.
+ */
+void tofu_ring_poll(struct tofu_fabric *fabric,
+		    const struct tofu_fabric_handler *handler, void *ctx);
+
+/**
+ * tofu_ring_take - the packet that entry number @entry of a log is about
+ *
+ * Return: whether it was there and @handler has got it. If not, the peer is
+ * broken.
+ */
+bool tofu_ring_take(struct tofu_fabric *fabric, uint32_t node,
+		    enum tofu_class class_, uint16_t entry,
+		    const struct tofu_fabric_handler *handler, void *ctx);
 
 /* ---- memory.c ---- */
 

@@ -2,8 +2,9 @@
 /*
  * The shared file of the shm transport. One page of header, a page for every
  * node, then for every ordered pair of nodes and class the control lines of a
- * ring, then the rings' data. The file is sparse: only what is used takes
- * memory.
+ * ring, then the rings' data; then, for virtual time, a clock for every node,
+ * how far each has read the others' logs, and the logs. The file is sparse:
+ * only what is used takes memory.
  *
  * Every process of the machine can write all of it, so nobody takes anything
  * from it without a check. A producer and a consumer keep their own position
@@ -18,10 +19,11 @@
 #include "fabric/packet.h"
 
 #define TOFU_SHM_MAGIC 0x4d48535f55464f54ULL /* "TOFU_SHM" in memory order */
-#define TOFU_SHM_VERSION 1
+#define TOFU_SHM_VERSION 2
 #define TOFU_SHM_PAGE 4096
 #define TOFU_SHM_RING 65536 /* bytes of data of a ring */
 #define TOFU_SHM_ALIGN 64   /* of a record */
+#define TOFU_SHM_LOG 4096   /* entries of a node's log */
 #define TOFU_FABRIC_RAM_MAX 32
 
 /**
@@ -140,6 +142,8 @@ TOFU_ASSERT_OFFSET(struct tofu_shm_ring, head, 64);
  * @dst_gen: of the receiver that it was meant for
  * @pad:     1: fills up to the ring's end, the rest of the record does not
  *           exist; else 0
+ * @entry:   with virtual time: low bits of the number of the entry in the
+ *           sender's log that is about this packet; else 0
  * @packet:  header; the payload follows
  *
  * A record does not wrap around the ring's end.
@@ -148,7 +152,8 @@ struct tofu_shm_record {
 	uint32_t bytes;
 	uint32_t src_gen;
 	uint32_t dst_gen;
-	uint32_t pad;
+	uint16_t pad;
+	uint16_t entry;
 	struct tofu_packet packet;
 };
 TOFU_ASSERT_SIZE(struct tofu_shm_record, 112);
@@ -158,12 +163,80 @@ TOFU_ASSERT_OFFSET(struct tofu_shm_record, packet, 16);
 	(((uint64_t)(bytes) + TOFU_SHM_ALIGN - 1) & ~(TOFU_SHM_ALIGN - 1ULL))
 #define TOFU_SHM_RECORD(payload) \
 	TOFU_SHM_ROUND(sizeof(struct tofu_shm_record) + (payload))
-#define TOFU_SHM_RECORD_MAX TOFU_SHM_RECORD(TOFU_PKT_INLINE_MAX)
+#define TOFU_SHM_RECORD_MAX TOFU_SHM_RECORD(TOFU_PKT_MTU_MAX)
 
 TOFU_ASSERT(TOFU_SHM_RING % TOFU_SHM_ALIGN == 0 &&
 		    !(TOFU_SHM_RING & (TOFU_SHM_RING - 1)),
 	    "positions are masked");
 TOFU_ASSERT(TOFU_SHM_RING >= 4 * TOFU_SHM_RECORD_MAX, "a ring holds several");
+
+/* ---- Virtual time; what the words mean: fabric/clock.h ---- */
+
+#define TOFU_SHM_CLOCK_READY 1ULL  /* the node has come */
+#define TOFU_SHM_CLOCK_JOINED 2ULL /* and has seen that all have */
+#define TOFU_SHM_CLOCK_STATE_SHIFT 0
+#define TOFU_SHM_CLOCK_STATE_BITS 2
+#define TOFU_SHM_CLOCK_GEN_SHIFT 2
+#define TOFU_SHM_CLOCK_GEN_BITS 32
+
+/**
+ * struct tofu_shm_clock - the clock of a node
+ * @promise: no packet of the node enters the network before that, as far as
+ *           those are concerned that it knows of; ns of common time
+ * @counted: it knows of all packets before that; never goes back
+ * @tail:    entries of its log, free-running
+ * @start:   @tail when this life of the node began
+ * @state:   TOFU_SHM_CLOCK_*; about the life of that generation only
+ * @now:     common time; for people
+ * @waits_for: number, plus one, of the node that it waits for; 0: it runs.
+ *           For people
+ * @asleep:  its generation while it sleeps, and a futex: whoever makes it 0
+ *           wakes it
+ * @wait_for: the node that it sleeps for
+ * @wait_time: and what its promise must reach to be of use
+ *
+ * All is written by the node but @asleep.
+ */
+struct tofu_shm_clock {
+	uint64_t promise;
+	uint64_t counted;
+	uint64_t tail;
+	uint64_t start;
+	uint64_t state;
+	uint64_t now;
+	uint32_t waits_for;
+	uint8_t reserved0[12];
+	uint32_t asleep;
+	uint32_t wait_for;
+	uint64_t wait_time;
+	uint8_t reserved1[48];
+};
+TOFU_ASSERT_SIZE(struct tofu_shm_clock, 128);
+TOFU_ASSERT_OFFSET(struct tofu_shm_clock, asleep, 64);
+
+/**
+ * struct tofu_shm_entry - of a log: a packet of the log's node
+ * @time:    when it enters the first link
+ * @tid:     of the packet, as its @type, @path, @payload
+ * @dst:     node
+ * @tni, @cq: engine and queue that sent it
+ *
+ * The packet itself stands in the ring to @dst.
+ */
+struct tofu_shm_entry {
+	uint64_t time;
+	uint64_t tid;
+	uint32_t dst;
+	uint32_t payload;
+	uint8_t type;
+	uint8_t path;
+	uint8_t tni;
+	uint8_t cq;
+	uint8_t reserved[4];
+};
+TOFU_ASSERT_SIZE(struct tofu_shm_entry, 32);
+TOFU_ASSERT(!(TOFU_SHM_LOG & (TOFU_SHM_LOG - 1)) && TOFU_SHM_LOG <= 1 << 14,
+	    "positions are masked, and told apart by 16 bits");
 
 /* ---- Where things are in the file ---- */
 
@@ -194,11 +267,34 @@ static inline uint64_t tofu_shm_data_offset(uint32_t nodes, uint64_t index)
 	return data + index * TOFU_SHM_RING;
 }
 
+static inline uint64_t tofu_shm_clock_offset(uint32_t nodes, uint32_t node)
+{
+	return tofu_shm_data_offset(nodes,
+				    (uint64_t)nodes * nodes * TOFU_CLASSES) +
+	       node * sizeof(struct tofu_shm_clock);
+}
+
+/* tofu_shm_read_offset - what @reader has read of the others' logs, a word each
+ */
+static inline uint64_t tofu_shm_read_offset(uint32_t nodes, uint32_t reader)
+{
+	return tofu_shm_clock_offset(nodes, nodes) +
+	       reader * TOFU_SHM_ROUND(nodes * sizeof(uint64_t));
+}
+
+static inline uint64_t tofu_shm_log_offset(uint32_t nodes, uint32_t node)
+{
+	uint64_t end = tofu_shm_read_offset(nodes, nodes);
+	uint64_t logs = (end + TOFU_SHM_PAGE - 1) & ~(TOFU_SHM_PAGE - 1ULL);
+
+	return logs + (uint64_t)node * TOFU_SHM_LOG *
+			      sizeof(struct tofu_shm_entry);
+}
+
 /* tofu_shm_size - bytes of the file of a machine */
 static inline uint64_t tofu_shm_size(uint32_t nodes)
 {
-	return tofu_shm_data_offset(nodes,
-				    (uint64_t)nodes * nodes * TOFU_CLASSES);
+	return tofu_shm_log_offset(nodes, nodes);
 }
 
 static inline uint32_t tofu_shm_gen(uint64_t life)

@@ -4,7 +4,7 @@
  * the fabric; who makes progress; and how the node's thread goes to sleep.
  */
 #define _GNU_SOURCE
-#include "fabric/node.h"
+#include "fabric/node-internal.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,31 +29,6 @@
 
 /* Bytes that an ordered pull holds back when it cannot look at the source. */
 #define BOUNCE 4096
-
-/**
- * struct tofu_node
- * @lock:   serialises @fabric and @icc
- * @door:   held by the one that waits for @lock next
- * @again:  somebody found the lock taken: whoever gives it back makes progress
- * @assists: count of kicks by polls that found nothing
- * @assists_seen: that count when the node's thread last went to sleep
- * @idle_since: when the first of the kicks in a row that found nothing came;
- *          0: the last one found something
- * @assist: whether polls shall kick
- */
-struct tofu_node {
-	struct tofu_fabric *fabric;
-	struct icc *icc;
-	const struct tofu_node_ops *ops;
-	void *home;
-	pthread_mutex_t lock;
-	pthread_mutex_t door;
-	bool again;
-	unsigned int assists;
-	unsigned int assists_seen;
-	uint64_t idle_since;
-	bool assist;
-};
 
 /* ---- The node's memory ---- */
 
@@ -354,6 +329,15 @@ static void misuse(void *host, const char *format, ...)
 	va_end(args);
 }
 
+void tofu_node_misuse(struct tofu_node *node, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	node->ops->misuse(node->home, format, args);
+	va_end(args);
+}
+
 static int pull_peer(struct tofu_node *node, struct pull *pull, uint64_t dst,
 		     size_t len, chunk_fn fn)
 {
@@ -445,6 +429,57 @@ static const struct icc_host_ops host_ops = {
 	.misuse = misuse,
 };
 
+/* ---- The same with virtual time ---- */
+
+static struct tofu_packet *virtual_tx_begin(void *host, uint32_t node,
+					    enum tofu_class class_,
+					    size_t payload, int *err)
+{
+	return tofu_virtual_tx_begin(host, node, class_, payload, err);
+}
+
+static void virtual_tx_commit(void *host)
+{
+	tofu_virtual_tx_commit(host);
+}
+
+static bool virtual_tx_room(void *host, uint32_t node, enum tofu_class class_)
+{
+	(void)host;
+	(void)node;
+	(void)class_;
+	return true;
+}
+
+static uint64_t virtual_now(void *host)
+{
+	return tofu_virtual_now(host);
+}
+
+static void virtual_trace(void *host, const struct icc_trace *trace)
+{
+	tofu_virtual_trace(host, trace);
+}
+
+static const struct icc_host_ops virtual_ops = {
+	.read = host_read,
+	.write = host_write,
+	.write_ordered = host_write_ordered,
+	.store64 = host_store64,
+	.armw = host_armw,
+	.pull = host_pull,
+	.pull_ordered = host_pull_ordered,
+	.tx_begin = virtual_tx_begin,
+	.tx_commit = virtual_tx_commit,
+	.tx_room = virtual_tx_room,
+	.fence_begin = host_fence_begin,
+	.fence_done = host_fence_done,
+	.irq = host_irq,
+	.misuse = misuse,
+	.now = virtual_now,
+	.trace = virtual_trace,
+};
+
 static int packet(void *ctx, const struct tofu_packet *pkt, const void *payload)
 {
 	return icc_receive(((struct tofu_node *)ctx)->icc, pkt, payload);
@@ -474,14 +509,18 @@ static int create_icc(struct tofu_node *node,
 		.pages = params->pages,
 		.ram_pages = params->ram_pages,
 		.inline_max = params->inline_max,
-		.ops = &host_ops,
+		.machine = params->machine,
+		.ops = params->machine ? &virtual_ops : &host_ops,
 		.host = node,
 	};
 
 	node->icc = icc_create(&icc);
 	if (!node->icc)
 		return -errno;
-	icc_need_kick(node->icc, awake_mask(node) | TOFU_NEED_KICK_TAIL);
+	/* With a machine stores are seen as they come. */
+	icc_need_kick(node->icc, params->machine ? 0 :
+						   awake_mask(node) |
+							   TOFU_NEED_KICK_TAIL);
 	return 0;
 }
 
@@ -502,14 +541,20 @@ int tofu_node_create(const struct tofu_node_params *params, char **why,
 				 &new->fabric);
 	if (err)
 		goto err_free;
-	err = create_icc(new, params);
+	if (params->machine)
+		err = tofu_virtual_create(new, params);
 	if (err)
 		goto err_fabric;
+	err = create_icc(new, params);
+	if (err)
+		goto err_virtual;
 	pthread_mutex_init(&new->lock, NULL);
 	pthread_mutex_init(&new->door, NULL);
 	*node = new;
 	return 0;
 
+err_virtual:
+	tofu_virtual_destroy(new);
 err_fabric:
 	tofu_fabric_detach(new->fabric);
 	free(new);
@@ -526,6 +571,7 @@ err_free:
 void tofu_node_destroy(struct tofu_node *node)
 {
 	icc_destroy(node->icc);
+	tofu_virtual_destroy(node);
 	tofu_fabric_detach(node->fabric);
 	pthread_mutex_destroy(&node->lock);
 	pthread_mutex_destroy(&node->door);

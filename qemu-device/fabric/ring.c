@@ -178,7 +178,7 @@ struct tofu_packet *tofu_fabric_tx_begin(struct tofu_fabric *fabric,
 	bool room;
 
 	fabric->open = NULL;
-	if (payload > TOFU_PKT_INLINE_MAX) {
+	if (payload > fabric->payload_max) {
 		*err = -EMSGSIZE;
 		return NULL;
 	}
@@ -235,6 +235,7 @@ void tofu_fabric_tx_commit(struct tofu_fabric *fabric)
 	record->src_gen = (uint32_t)tx->conn;
 	record->dst_gen = (uint32_t)(tx->conn >> 32);
 	record->pad = 0;
+	record->entry = fabric->entry;
 	record->packet.src = fabric->self;
 	record->packet.payload = fabric->open_payload;
 	tx->tail += bytes;
@@ -243,7 +244,9 @@ void tofu_fabric_tx_commit(struct tofu_fabric *fabric)
 		peer->refs = tx->tail;
 	/* A consumer that sees the tail sees the record. */
 	tofu_store_release(&tx->ring->tail, tx->tail);
-	notify(fabric, fabric->open_node);
+	/* With virtual time the log says it. */
+	if (!fabric->timed)
+		notify(fabric, fabric->open_node);
 }
 
 bool tofu_fabric_tx_room(struct tofu_fabric *fabric, uint32_t node,
@@ -252,7 +255,8 @@ bool tofu_fabric_tx_room(struct tofu_fabric *fabric, uint32_t node,
 	struct tofu_peer *peer = peer_to_send(fabric, node);
 
 	return !peer ||
-	       has_room(fabric, node, &peer->tx[class_], TOFU_SHM_RECORD_MAX) ||
+	       has_room(fabric, node, &peer->tx[class_],
+			TOFU_SHM_RECORD(fabric->payload_max)) ||
 	       peer->broken;
 }
 
@@ -299,11 +303,16 @@ bool tofu_fabric_fence_done(struct tofu_fabric *fabric)
 
 /* ---- Receiving ---- */
 
-/* What one look at a ring knows. */
+/*
+ * What one look at a ring knows; with virtual time, which packet is wanted,
+ * and whether it was there.
+ */
 struct look {
 	struct tofu_fabric *fabric;
 	const struct tofu_fabric_handler *handler;
 	void *ctx;
+	uint16_t entry;
+	bool *found;
 };
 
 enum taken {
@@ -358,14 +367,32 @@ static void copy_once(void *private, const void *shared, size_t len)
 	COMPILER_BARRIER();
 }
 
-static bool packet_valid(const struct tofu_packet *pkt, uint32_t node,
+static bool packet_valid(const struct tofu_fabric *fabric,
+			 const struct tofu_packet *pkt, uint32_t node,
 			 enum tofu_class class_, uint32_t bytes)
 {
 	enum tofu_class of_type =
 		pkt->type >= TOFU_PKT_DONE ? TOFU_RESPONSE : TOFU_REQUEST;
 
-	return pkt->src == node && pkt->payload <= TOFU_PKT_INLINE_MAX &&
+	return pkt->src == node && pkt->payload <= fabric->payload_max &&
 	       TOFU_SHM_RECORD(pkt->payload) == bytes && of_type == class_;
+}
+
+/*
+ * Whether a record is a packet that is taken now. With virtual time there may
+ * be some before it that this node has not seen in the log: it was not there
+ * then.
+ */
+static bool wanted(const struct look *look,
+		   const struct tofu_shm_record *record,
+		   const struct tofu_rx *rx)
+{
+	if (record->pad ||
+	    TOFU_SHM_CONN(record->src_gen, record->dst_gen) != rx->conn)
+		return false;
+	if (look->found)
+		*look->found = record->entry == look->entry;
+	return !look->found || *look->found;
 }
 
 /* Take the record at the head; @avail bytes are there. */
@@ -385,13 +412,13 @@ static enum taken take_record(const struct look *look, uint32_t node,
 	if (!record.bytes || record.bytes % TOFU_SHM_ALIGN ||
 	    record.bytes > avail)
 		return MALFORMED;
-	if (!record.pad &&
-	    TOFU_SHM_CONN(record.src_gen, record.dst_gen) == rx->conn) {
+	if (wanted(look, &record, rx)) {
 		if (record.bytes < sizeof(record))
 			return MALFORMED;
 		copy_once(&record.packet, shared + prefix,
 			  sizeof(record.packet));
-		if (!packet_valid(&record.packet, node, class_, record.bytes))
+		if (!packet_valid(look->fabric, &record.packet, node, class_,
+				  record.bytes))
 			return MALFORMED;
 		/* A response is always taken. */
 		if (look->handler->packet(look->ctx, &record.packet,
@@ -526,7 +553,9 @@ static void collect_pending(struct tofu_fabric *fabric, uint32_t word)
 bool tofu_fabric_poll(struct tofu_fabric *fabric,
 		      const struct tofu_fabric_handler *handler, void *ctx)
 {
-	const struct look look = { fabric, handler, ctx };
+	const struct look look = { .fabric = fabric,
+				   .handler = handler,
+				   .ctx = ctx };
 	bool work = false;
 
 	if (peers_changed(fabric))
@@ -540,4 +569,73 @@ bool tofu_fabric_poll(struct tofu_fabric *fabric,
 					  w * 64 + __builtin_ctzll(todo));
 	}
 	return work;
+}
+
+/* ---- Virtual time ---- */
+
+/* Join the connections that @node has begun. */
+static void meet(struct tofu_fabric *fabric, uint32_t node)
+{
+	struct tofu_peer *peer = tofu_peer_get(fabric, node);
+
+	if (!peer || peer->lost || peer->broken)
+		return;
+	for (int class_ = 0; class_ < TOFU_CLASSES; class_++)
+		rx_tail(fabric, node, &peer->rx[class_]);
+}
+
+static void tell_lost(struct tofu_fabric *fabric,
+		      const struct tofu_fabric_handler *handler, void *ctx)
+{
+	fabric->stale = false;
+	for (uint32_t n = 0; n < fabric->nodes; n++) {
+		if (!fabric->peers[n].life || tofu_peer_usable(fabric, n))
+			continue;
+		fabric->peers[n].lost = true;
+		handler->peer_down(ctx, n);
+		tofu_peer_forget(fabric, n);
+		tofu_bit_set(fabric->todo, n);
+	}
+}
+
+void tofu_ring_poll(struct tofu_fabric *fabric,
+		    const struct tofu_fabric_handler *handler, void *ctx)
+{
+	if (peers_changed(fabric))
+		tell_lost(fabric, handler, ctx);
+	for (uint32_t w = 0; w * 64 < fabric->nodes; w++) {
+		uint64_t todo;
+
+		collect_pending(fabric, w);
+		todo = fabric->todo[w];
+		fabric->todo[w] = 0;
+		for (; todo; todo &= todo - 1)
+			meet(fabric, w * 64 + __builtin_ctzll(todo));
+	}
+}
+
+bool tofu_ring_take(struct tofu_fabric *fabric, uint32_t node,
+		    enum tofu_class class_, uint16_t entry,
+		    const struct tofu_fabric_handler *handler, void *ctx)
+{
+	struct tofu_peer *peer = &fabric->peers[node];
+	bool found = false;
+	const struct look look = { .fabric = fabric,
+				   .handler = handler,
+				   .ctx = ctx,
+				   .entry = entry,
+				   .found = &found };
+	enum taken result = TAKEN;
+	uint64_t tail;
+
+	if (!peer->life || peer->broken)
+		return false;
+	tail = rx_tail(fabric, node, &peer->rx[class_]);
+	while (result == TAKEN && !found && peer->rx[class_].head != tail)
+		result = take_record(&look, node, class_,
+				     tail - peer->rx[class_].head);
+	if (result == TAKEN && found)
+		return true;
+	tofu_peer_break(fabric, node);
+	return false;
 }
