@@ -203,7 +203,8 @@ struct tofu_ioctl_op {
 
 #define TOFU_IOCTL_GROWN(cmd, type, min_size, run) \
 	{ cmd, sizeof(type), min_size, run }
-#define TOFU_IOCTL(cmd, type, run) TOFU_IOCTL_GROWN(cmd, type, sizeof(type), run)
+#define TOFU_IOCTL(cmd, type, run) \
+	TOFU_IOCTL_GROWN(cmd, type, sizeof(type), run)
 
 /* ---- tofu-dev.c: character device, ioctl ---- */
 

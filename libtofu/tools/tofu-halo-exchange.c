@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <tofu/mark.h>
 #include <utofu.h>
 
 #include "common/error.h"
@@ -339,10 +340,13 @@ static int exchange(struct halo *halo, unsigned int set, char **why)
 	int err;
 
 	for (unsigned int step = 0; step < halo->plan.steps; step++) {
+		tofu_mark(TOFU_MARK_NAME("post"));
 		err = step_post(halo, step, set, why);
 		/* A step of the segmented form begins when the last has ended. */
-		if (!err && halo->plan.segments > 1)
+		if (!err && halo->plan.segments > 1) {
+			tofu_mark(TOFU_MARK_NAME("wait"));
 			err = wait_for(halo, set, false, why);
+		}
 		if (err)
 			return err;
 	}
@@ -352,7 +356,9 @@ static int exchange(struct halo *halo, unsigned int set, char **why)
 		if (err)
 			return err;
 	}
+	tofu_mark(TOFU_MARK_NAME("wait"));
 	err = wait_for(halo, set, true, why);
+	tofu_mark(TOFU_MARK_END);
 	if (!err)
 		memset(halo->arrived[set], 0, sizeof(halo->arrived[set]));
 	return err;
@@ -482,7 +488,9 @@ int halo_run(struct halo *halo, const struct halo_pattern *pattern, char **why,
 		unsigned int set = i % SETS;
 		uint64_t began;
 
+		tofu_mark(TOFU_MARK_NAME("pack"));
 		fill(halo, i);
+		tofu_mark(TOFU_MARK_NAME("sync"));
 		if (!settings->free)
 			err = tofu_boot_barrier(halo->boot, why);
 		if (err)
@@ -493,8 +501,10 @@ int halo_run(struct halo *halo, const struct halo_pattern *pattern, char **why,
 			time[i - settings->warmup] = tofu_now() - began;
 		if (err || !settings->verify)
 			continue;
+		tofu_mark(TOFU_MARK_NAME("check"));
 		sum.wrong += verify_payload(halo, set, i);
 		sum.wrong += verify_guards(halo, set, i);
+		tofu_mark(TOFU_MARK_END);
 		sum.verified += counted ? pattern->bytes : 0;
 	}
 	if (!err) {

@@ -16,6 +16,7 @@
 #include "common/json.h"
 #include "common/shape.h"
 #include "common/table.h"
+#include "common/virtual.h"
 #include "tofu-halo.h"
 
 enum { EXIT_WRONG = 1, EXIT_USAGE = 2 };
@@ -521,6 +522,7 @@ int main(int argc, char **argv)
 	setlinebuf(stderr);
 	err = tofu_machine_find(&machine, &why);
 	if (!err) {
+		tofu_virtual_find();
 		machine_check(&options, &machine);
 		err = tofu_boot_join(&machine, options.settings.timeout, &why,
 				     &boot);

@@ -186,6 +186,31 @@ static bool value_read(const struct controller *c, const char *folder,
 	return good;
 }
 
+/**
+ * struct virtual - what the driver says of virtual time
+ * @machine: whose times are kept
+ * @time:    ns
+ */
+struct virtual {
+	char machine[TEXT];
+	uint64_t time;
+};
+
+static bool virtual_read(const struct controller *c, struct virtual *virtual)
+{
+	char path[PATH_MAX + TEXT];
+	FILE *in;
+	bool good;
+
+	snprintf(path, sizeof(path), "%s/machine", c->sysfs);
+	in = fopen(path, "re");
+	if (!in)
+		return false;
+	good = fscanf(in, "%63s", virtual->machine) == 1;
+	fclose(in);
+	return good && value_read(c, ".", "time", &virtual->time);
+}
+
 /* ---- Showing ---- */
 
 static const char *const port_names[TOFU_PORTS] = {
@@ -193,7 +218,7 @@ static const char *const port_names[TOFU_PORTS] = {
 };
 
 static const char *const port_counters[TOFU_PORT_COUNTERS] = {
-	"tx_packets", "tx_bytes", "rx_packets", "rx_bytes",
+	"tx_packets", "tx_bytes", "rx_packets", "rx_bytes", "tx_wait_ns",
 };
 
 static const char *const cq_counters[TOFU_CQ_COUNTERS] = {
@@ -350,6 +375,31 @@ static void queues_json(struct tofu_json *json,
 	tofu_json_number(json, "stags_per_cq", info->stags);
 }
 
+static void virtual_show(const struct controller *c)
+{
+	struct virtual virtual;
+
+	if (!virtual_read(c, &virtual))
+		return;
+	item("times of", "%s", virtual.machine);
+	item("time", "%" PRIu64 ".%09" PRIu64 " s", virtual.time / 1000000000,
+	     virtual.time % 1000000000);
+}
+
+/* Without virtual time both are null, so that nobody has to guess. */
+static void virtual_json(struct tofu_json *json, const struct controller *c)
+{
+	struct virtual virtual;
+
+	if (virtual_read(c, &virtual)) {
+		tofu_json_string(json, "times_of", virtual.machine);
+		tofu_json_number(json, "time_ns", virtual.time);
+	} else {
+		tofu_json_null(json, "times_of");
+		tofu_json_null(json, "time_ns");
+	}
+}
+
 /* As the driver has answered, checked: it is what all else is made from. */
 static bool machine_of(const struct tofu_ioc_info *info,
 		       struct tofu_machine *machine)
@@ -391,6 +441,7 @@ static void controller_json(struct output *out, const struct controller *c)
 		tofu_json_string(json, "name", c->name);
 		place_json(json, &machine);
 		queues_json(json, &c->info);
+		virtual_json(json, c);
 		group_show(out, c, &port_group);
 		group_show(out, c, &cq_group);
 	} else if (c->why) {
@@ -422,6 +473,7 @@ static void controller_text(struct output *out, const struct controller *c)
 	if (c->usable && machine_of(&c->info, &machine)) {
 		place_show(&machine);
 		queues_show(&c->info);
+		virtual_show(c);
 		if (out->counters) {
 			group_show(out, c, &port_group);
 			group_show(out, c, &cq_group);

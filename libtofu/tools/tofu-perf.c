@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * tofu-perf: latency, bandwidth and message rate of put, get and atomics
- * between node 0 and another one.
+ * between two nodes or more, and where the time of a put goes.
  */
 #include <err.h>
 #include <getopt.h>
@@ -15,56 +15,102 @@
 #include "common/json.h"
 #include "common/shape.h"
 #include "common/table.h"
+#include "common/virtual.h"
 #include "tofu-perf.h"
 
 enum { EXIT_USAGE = 2 };
 
 #define PUT_MAX 0xffffff
 #define WINDOW_MAX 1024
-#define ITERATIONS 1000
-#define ITERATIONS_MIN 16
-#define BYTES_MAX (256ULL << 20) /* a measurement, by default */
+
+/**
+ * struct defaults - how much is measured unless the user says so
+ * @iterations, @iterations_min: of latency
+ * @commands: of bandwidth, and at least twice the window
+ * @bytes: that a measurement moves, by which both are bounded
+ * @window: commands outstanding
+ */
+struct defaults {
+	uint64_t iterations;
+	uint64_t iterations_min;
+	uint64_t commands;
+	uint64_t bytes;
+	unsigned int window;
+};
+
+static const struct defaults defaults_usual = {
+	.iterations = 1000,
+	.iterations_min = 16,
+	.commands = 1000,
+	.bytes = 256ULL << 20,
+	.window = 16,
+};
+
+/* There each one takes as long as the other, and a second takes long. */
+static const struct defaults defaults_virtual = {
+	.iterations = 20,
+	.iterations_min = 4,
+	.commands = 1000,
+	.bytes = 16ULL << 20,
+	.window = 8,
+};
 
 static const char usage[] =
 	"usage: tofu-perf [OPTION]...\n"
-	"Measure transfers between node 0 and another node of a Tofu machine.\n"
+	"Measure transfers between nodes of a Tofu machine.\n"
 	"\n"
 	"      --op put|get|armw|all\n"
 	"                        what to measure (default all)\n"
 	"      --size LIST       bytes, such as 8 or 8:4M for 8, 16 ... 4M (default\n"
 	"                        8:4M); of armw those that are 4 or 8, or else 8\n"
-	"      --window N        commands outstanding when bandwidth is measured\n"
-	"                        (default 16)\n"
+	"      --window N        commands outstanding on each TNI when bandwidth is\n"
+	"                        measured (default 16; in virtual time 8)\n"
 	"      --iterations N    commands that are measured (default 1000, fewer of\n"
-	"                        large ones)\n"
+	"                        large ones; in virtual time 20, and for bandwidth\n"
+	"                        1000)\n"
 	"      --warmup N        commands before them (default a tenth of that)\n"
-	"      --peer NODE       the other node (default 1, or 0 if there is but one)\n"
+	"      --from NODE       the node that measures and prints (default 0)\n"
+	"      --to NODE, --peer NODE\n"
+	"                        the other node (default the next one)\n"
 	"      --tni N           TNI that both use (default 0)\n"
+	"      --tnis K          of bandwidth: K TNIs in turn, from that one on\n"
+	"      --peers N         of bandwidth: N nodes in turn, the other node and the\n"
+	"                        next ones by distance\n"
+	"      --phases, --no-phases\n"
+	"                        where the time of a put goes; only in virtual time,\n"
+	"                        and there the default\n"
 	"      --memcpy          also the speed of memcpy() on node 0, and the ratio\n"
 	"      --timeout SECONDS give up when nothing happens for so long (default 60)\n"
 	"      --json            print results as JSON\n"
 	"      --help            print this and exit\n"
 	"\n"
 	"Run it on every node: scripts/tofu-cluster run tofu-perf, or without VMs\n"
-	"tofu-run -n 2 tofu-perf. Node 0 prints; nodes without a part wait.\n"
+	"tofu-run -n 2 tofu-perf. Nodes without a part wait.\n"
 	"Latency: of put one way, half of a ping-pong in which both sides poll for the\n"
 	"last bytes; of get and armw from the post to the notice. MB is 10^6 bytes.\n";
 
 /**
  * struct options - what the user wants
  * @op:       which operations
+ * @from, @peers: of the bandwidth, see struct perf_place
  * @peer:     -1 when not given
  * @iterations, @warmup: -1 when not given
+ * @window:   0 when not given
+ * @phases:   -1 when not given
  */
 struct options {
 	bool op[PERF_OPS];
 	struct tofu_sizes sizes;
+	uint32_t from;
 	int64_t peer;
+	uint32_t peers;
 	unsigned int tni;
+	unsigned int tnis;
 	int64_t iterations;
 	int64_t warmup;
 	unsigned int window;
 	unsigned int timeout;
+	int phases;
 	bool memcpy;
 	bool json;
 };
@@ -90,8 +136,13 @@ enum {
 	OPT_WINDOW,
 	OPT_ITERATIONS,
 	OPT_WARMUP,
+	OPT_FROM,
 	OPT_PEER,
+	OPT_PEERS,
 	OPT_TNI,
+	OPT_TNIS,
+	OPT_PHASES,
+	OPT_NO_PHASES,
 	OPT_MEMCPY,
 	OPT_TIMEOUT,
 	OPT_JSON,
@@ -104,8 +155,14 @@ static const struct option long_options[] = {
 	{ "window", required_argument, NULL, OPT_WINDOW },
 	{ "iterations", required_argument, NULL, OPT_ITERATIONS },
 	{ "warmup", required_argument, NULL, OPT_WARMUP },
+	{ "from", required_argument, NULL, OPT_FROM },
+	{ "to", required_argument, NULL, OPT_PEER },
 	{ "peer", required_argument, NULL, OPT_PEER },
+	{ "peers", required_argument, NULL, OPT_PEERS },
 	{ "tni", required_argument, NULL, OPT_TNI },
+	{ "tnis", required_argument, NULL, OPT_TNIS },
+	{ "phases", no_argument, NULL, OPT_PHASES },
+	{ "no-phases", no_argument, NULL, OPT_NO_PHASES },
 	{ "memcpy", no_argument, NULL, OPT_MEMCPY },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "json", no_argument, NULL, OPT_JSON },
@@ -138,12 +195,26 @@ static void option_take(struct options *options, int option)
 	case OPT_WARMUP:
 		options->warmup = (int64_t)number("--warmup", 0, 10000000);
 		break;
+	case OPT_FROM:
+		options->from = (uint32_t)number("--from", 0, UINT32_MAX);
+		break;
 	case OPT_PEER:
-		options->peer = (int64_t)number("--peer", 0, UINT32_MAX);
+		options->peer = (int64_t)number("--to", 0, UINT32_MAX);
+		break;
+	case OPT_PEERS:
+		options->peers = (uint32_t)number("--peers", 1, UINT32_MAX);
 		break;
 	case OPT_TNI:
 		options->tni = (unsigned int)number("--tni", 0,
 						    TOFU_TNIS_MAX - 1);
+		break;
+	case OPT_TNIS:
+		options->tnis = (unsigned int)number("--tnis", 1,
+						     TOFU_TNIS_MAX);
+		break;
+	case OPT_PHASES:
+	case OPT_NO_PHASES:
+		options->phases = option == OPT_PHASES;
 		break;
 	case OPT_MEMCPY:
 		options->memcpy = true;
@@ -170,7 +241,9 @@ static struct options options_parse(int argc, char **argv)
 		.peer = -1,
 		.iterations = -1,
 		.warmup = -1,
-		.window = 16,
+		.peers = 1,
+		.tnis = 1,
+		.phases = -1,
 		.timeout = 60,
 	};
 	int option;
@@ -183,32 +256,76 @@ static struct options options_parse(int argc, char **argv)
 	return options;
 }
 
-static void peer_finish(struct options *options,
+static const struct defaults *defaults(void)
+{
+	return tofu_virtual() ? &defaults_virtual : &defaults_usual;
+}
+
+static void place_check(const struct options *options,
 			const struct tofu_machine *machine)
 {
-	if (options->peer < 0)
-		options->peer = machine->nodes > 1;
-	if (options->peer >= machine->nodes)
-		errx(EXIT_USAGE, "--peer: the machine has nodes 0 to %u",
+	if (options->from >= machine->nodes)
+		errx(EXIT_USAGE, "--from: the machine has nodes 0 to %u",
 		     machine->nodes - 1);
+	if (options->peer >= machine->nodes)
+		errx(EXIT_USAGE, "--to: the machine has nodes 0 to %u",
+		     machine->nodes - 1);
+	if (options->peers > 1 && options->peer == options->from)
+		errx(EXIT_USAGE, "--peers: the other node is to be another");
+	if (options->peers > 1 && options->peers >= machine->nodes)
+		errx(EXIT_USAGE, "--peers: there are %u other nodes",
+		     machine->nodes - 1);
+	if (options->phases > 0 && !tofu_virtual())
+		errx(EXIT_USAGE, "--phases: there is no virtual time here");
+}
+
+/* What depends on the machine. */
+static void options_finish(struct options *options,
+			   const struct tofu_machine *machine)
+{
+	if (options->peer < 0)
+		options->peer = (options->from + 1) % machine->nodes;
+	place_check(options, machine);
+	if (!options->window)
+		options->window = defaults()->window;
+	if (options->phases < 0)
+		options->phases = tofu_virtual();
+	/* Of a put to oneself both ends are the same queue. */
+	if (!options->op[PERF_PUT] || options->peer == options->from)
+		options->phases = 0;
+}
+
+/* So many as @bytes allow, @min at least. */
+static uint64_t bounded(uint64_t count, uint64_t min, uint64_t bytes)
+{
+	uint64_t fit = defaults()->bytes / bytes;
+
+	if (fit > count)
+		return count;
+	return fit < min ? min : fit;
 }
 
 static struct perf_settings settings_of(const struct options *options,
 					uint64_t bytes)
 {
+	const struct defaults *usual = defaults();
 	struct perf_settings settings = {
-		.peer = (uint32_t)options->peer,
 		.window = options->window,
-		.iterations = ITERATIONS,
 		.timeout = options->timeout,
 	};
 
-	if (options->iterations >= 0)
+	if (options->iterations >= 0) {
 		settings.iterations = (uint64_t)options->iterations;
-	else if (bytes * ITERATIONS > BYTES_MAX)
-		settings.iterations = BYTES_MAX / bytes < ITERATIONS_MIN ?
-					      ITERATIONS_MIN :
-					      BYTES_MAX / bytes;
+		settings.commands = settings.iterations;
+	} else {
+		settings.iterations = bounded(usual->iterations,
+					      usual->iterations_min, bytes);
+		settings.commands = bounded(usual->commands,
+					    usual->iterations_min, bytes);
+		if (settings.commands < 2ULL * options->window * options->tnis)
+			settings.commands = 2ULL * options->window *
+					    options->tnis;
+	}
 	settings.warmup = options->warmup >= 0 ? (uint64_t)options->warmup :
 						 settings.iterations / 10;
 	return settings;
@@ -227,8 +344,8 @@ static const struct tofu_column columns[] = {
 #define COLUMNS_MEMCPY 2 /* the last ones */
 
 /**
- * struct report - what node 0 prints
- * @on: this is node 0
+ * struct report - what the node that measures prints
+ * @on: this is it
  */
 struct report {
 	bool on;
@@ -236,6 +353,19 @@ struct report {
 	struct tofu_table table;
 	struct tofu_json json;
 };
+
+static void head_print(const struct options *options,
+		       const struct tofu_machine *machine, const char *shape)
+{
+	printf("Node %u and node %" PRId64 " of %u (%s), TNI %u, %u outstanding for bandwidth",
+	       options->from, options->peer, machine->nodes, shape,
+	       options->tni, options->window);
+	if (options->tnis > 1 || options->peers > 1)
+		printf(" on each of %u TNI%s to %u node%s", options->tnis,
+		       options->tnis > 1 ? "s" : "", options->peers,
+		       options->peers > 1 ? "s" : "");
+	printf("%s\n", tofu_virtual() ? ", virtual time" : "");
+}
 
 static void report_begin(struct report *report,
 			 const struct tofu_machine *machine)
@@ -248,9 +378,7 @@ static void report_begin(struct report *report,
 	if (!report->on)
 		return;
 	if (!options->json) {
-		printf("Node 0 and node %" PRId64 " of %u (%s), TNI %u, %u outstanding for bandwidth\n",
-		       options->peer, machine->nodes, shape, options->tni,
-		       options->window);
+		head_print(options, machine, shape);
 		report->table = (struct tofu_table){
 			.out = stdout,
 			.column = columns,
@@ -265,28 +393,50 @@ static void report_begin(struct report *report,
 	tofu_json_string(json, "tool", "tofu-perf");
 	tofu_json_string(json, "shape", shape);
 	tofu_json_number(json, "nodes", machine->nodes);
+	tofu_json_bool(json, "virtual_time", tofu_virtual());
+	tofu_json_number(json, "from", options->from);
 	tofu_json_number(json, "peer", (uint64_t)options->peer);
+	tofu_json_number(json, "peers", options->peers);
 	tofu_json_number(json, "tni", options->tni);
+	tofu_json_number(json, "tnis", options->tnis);
 	tofu_json_number(json, "window", options->window);
 	tofu_json_open(json, "results", '[');
 }
 
+/* Times as they were taken, and what a latency is of them. */
+static void times_json(struct tofu_json *json, const struct perf_result *result)
+{
+	const struct tofu_stats *times = &result->times;
+	double us = 1e3 * result->ways;
+
+	tofu_json_open(json, "latency_us", '{');
+	tofu_json_real(json, "min", (double)times->min / us);
+	tofu_json_real(json, "median", (double)times->median / us);
+	tofu_json_real(json, "p99", (double)times->p99 / us);
+	tofu_json_real(json, "max", (double)times->max / us);
+	tofu_json_close(json, '}');
+	tofu_json_number(json, "ways", result->ways);
+	tofu_json_open(json, "round_trip_ns", '{');
+	tofu_json_number(json, "min", times->min);
+	tofu_json_number(json, "median", times->median);
+	tofu_json_number(json, "p99", times->p99);
+	tofu_json_number(json, "max", times->max);
+	tofu_json_close(json, '}');
+}
+
 static void report_json(struct report *report, enum perf_op op, uint64_t bytes,
-			uint64_t iterations, const struct perf_result *result,
-			double copy)
+			const struct perf_settings *settings,
+			const struct perf_result *result, double copy)
 {
 	struct tofu_json *json = &report->json;
 
 	tofu_json_open(json, NULL, '{');
 	tofu_json_string(json, "op", op_names[op]);
 	tofu_json_number(json, "bytes", bytes);
-	tofu_json_number(json, "iterations", iterations);
-	tofu_json_open(json, "latency_us", '{');
-	tofu_json_real(json, "min", (double)result->latency.min / 1e3);
-	tofu_json_real(json, "median", (double)result->latency.median / 1e3);
-	tofu_json_real(json, "p99", (double)result->latency.p99 / 1e3);
-	tofu_json_real(json, "max", (double)result->latency.max / 1e3);
-	tofu_json_close(json, '}');
+	tofu_json_number(json, "iterations", settings->iterations);
+	times_json(json, result);
+	tofu_json_number(json, "commands", settings->commands);
+	tofu_json_number(json, "commands_ns", result->elapsed);
 	tofu_json_real(json, "mb_per_s", result->bandwidth / 1e6);
 	tofu_json_real(json, "commands_per_s", result->rate);
 	if (report->options->memcpy)
@@ -298,19 +448,79 @@ static void report_table(struct report *report, enum perf_op op, uint64_t bytes,
 			 const struct perf_result *result, double copy)
 {
 	struct tofu_table *table = &report->table;
+	const struct tofu_stats *times = &result->times;
+	double us = 1e3 * result->ways;
 
 	tofu_table_cell(table, "%s", op_names[op]);
 	tofu_table_cell(table, "%" PRIu64, bytes);
-	tofu_table_cell(table, "%.2f", (double)result->latency.min / 1e3);
-	tofu_table_cell(table, "%.2f", (double)result->latency.median / 1e3);
-	tofu_table_cell(table, "%.2f", (double)result->latency.p99 / 1e3);
-	tofu_table_cell(table, "%.2f", (double)result->latency.max / 1e3);
+	tofu_table_cell(table, "%.2f", (double)times->min / us);
+	tofu_table_cell(table, "%.2f", (double)times->median / us);
+	tofu_table_cell(table, "%.2f", (double)times->p99 / us);
+	tofu_table_cell(table, "%.2f", (double)times->max / us);
 	tofu_table_cell(table, "%.1f", result->bandwidth / 1e6);
 	tofu_table_cell(table, "%.0f", result->rate);
 	if (report->options->memcpy) {
 		tofu_table_cell(table, "%.1f", copy / 1e6);
 		tofu_table_cell(table, "%.2f", result->bandwidth / copy);
 	}
+}
+
+/* ---- Phases ---- */
+
+static const char *const phase_names[PERF_PHASES] = {
+	[PERF_LIBRARY] = "library", [PERF_DOORBELL] = "doorbell",
+	[PERF_ENGINE] = "engine",   [PERF_WIRE] = "wire",
+	[PERF_RECEIVE] = "receive", [PERF_NOTICE] = "notice",
+};
+
+static const struct tofu_column phase_columns[] = {
+	{ "op", -4 },	   { "bytes", 8 },	 { "library/ns", 0 },
+	{ "doorbell/ns", 0 }, { "engine/ns", 9 }, { "wire/ns", 9 },
+	{ "receive/ns", 0 },  { "notice/ns", 9 }, { "total/ns", 9 },
+	{ "return/ns", 9 },
+};
+
+static void phases_begin(struct report *report)
+{
+	if (!report->on)
+		return;
+	if (report->options->json) {
+		tofu_json_close(&report->json, ']');
+		tofu_json_open(&report->json, "phases", '[');
+		return;
+	}
+	printf("\nFrom the call of a put to the return of the poll that finds its notice\n");
+	report->table = (struct tofu_table){
+		.out = stdout,
+		.column = phase_columns,
+		.columns = sizeof(phase_columns) / sizeof(phase_columns[0]),
+	};
+	tofu_table_head(&report->table);
+}
+
+static void phases_json(struct tofu_json *json, uint64_t bytes,
+			const struct perf_phases *phases)
+{
+	tofu_json_open(json, NULL, '{');
+	tofu_json_string(json, "op", op_names[PERF_PUT]);
+	tofu_json_number(json, "bytes", bytes);
+	for (int i = 0; i < PERF_PHASES; i++)
+		tofu_json_number(json, phase_names[i],
+				 (uint64_t)phases->ns[i]);
+	tofu_json_number(json, "total", (uint64_t)phases->total);
+	tofu_json_number(json, "return", (uint64_t)phases->back);
+	tofu_json_close(json, '}');
+}
+
+static void phases_table(struct tofu_table *table, uint64_t bytes,
+			 const struct perf_phases *phases)
+{
+	tofu_table_cell(table, "%s", op_names[PERF_PUT]);
+	tofu_table_cell(table, "%" PRIu64, bytes);
+	for (int i = 0; i < PERF_PHASES; i++)
+		tofu_table_cell(table, "%" PRId64, phases->ns[i]);
+	tofu_table_cell(table, "%" PRId64, phases->total);
+	tofu_table_cell(table, "%" PRId64, phases->back);
 }
 
 static void report_end(struct report *report)
@@ -337,8 +547,7 @@ static int size_run(struct perf *perf, struct report *report, enum perf_op op,
 	if (options->memcpy)
 		copy = perf_memcpy(bytes, settings.iterations);
 	if (options->json)
-		report_json(report, op, bytes, settings.iterations, &result,
-			    copy);
+		report_json(report, op, bytes, &settings, &result, copy);
 	else
 		report_table(report, op, bytes, &result, copy);
 	return 0;
@@ -363,22 +572,54 @@ static struct tofu_sizes op_sizes(const struct options *options,
 	return sizes;
 }
 
+static int phases_run(struct perf *perf, struct report *report, char **why)
+{
+	const struct options *options = report->options;
+	int err = 0;
+
+	phases_begin(report);
+	for (size_t i = 0; !err && i < options->sizes.count; i++) {
+		uint64_t bytes = options->sizes.size[i];
+		struct perf_settings settings = settings_of(options, bytes);
+		struct perf_phases phases;
+
+		err = perf_phases(perf, &settings, bytes, why, &phases);
+		if (err || !report->on)
+			continue;
+		if (options->json)
+			phases_json(&report->json, bytes, &phases);
+		else
+			phases_table(&report->table, bytes, &phases);
+	}
+	return err;
+}
+
+static struct perf_place place_of(const struct options *options)
+{
+	struct perf_place place = {
+		.from = options->from,
+		.to = (uint32_t)options->peer,
+		.peers = options->peers,
+		.tni = options->tni,
+		.tnis = options->tnis,
+	};
+
+	for (size_t i = 0; i < options->sizes.count; i++)
+		if (options->sizes.size[i] > place.bytes)
+			place.bytes = options->sizes.size[i];
+	return place;
+}
+
 static int all_run(const struct options *options,
 		   const struct tofu_machine *machine, struct tofu_boot *boot,
 		   char **why)
 {
-	struct report report = { .on = machine->node == 0,
+	struct report report = { .on = machine->node == options->from,
 				 .options = options };
+	const struct perf_place place = place_of(options);
 	struct perf *perf;
-	size_t largest = 0;
-	int err;
+	int err = perf_open(machine, boot, &place, why, &perf);
 
-	for (size_t i = 0; i < options->sizes.count; i++) {
-		if (options->sizes.size[i] > largest)
-			largest = options->sizes.size[i];
-	}
-	err = perf_open(machine, boot, options->tni, (uint32_t)options->peer,
-			largest, why, &perf);
 	if (err)
 		return err;
 	report_begin(&report, machine);
@@ -390,6 +631,8 @@ static int all_run(const struct options *options,
 		for (size_t i = 0; !err && i < sizes.count; i++)
 			err = size_run(perf, &report, op, sizes.size[i], why);
 	}
+	if (!err && options->phases)
+		err = phases_run(perf, &report, why);
 	if (!err)
 		report_end(&report);
 	perf_close(perf);
@@ -408,7 +651,8 @@ int main(int argc, char **argv)
 	setlinebuf(stderr);
 	err = tofu_machine_find(&machine, &why);
 	if (!err) {
-		peer_finish(&options, &machine);
+		tofu_virtual_find();
+		options_finish(&options, &machine);
 		err = tofu_boot_join(&machine, options.timeout, &why, &boot);
 	}
 	if (!err)

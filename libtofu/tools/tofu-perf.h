@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of tofu-perf. */
+/* The parts of tofu-perf, as its main program sees them. */
 #ifndef TOFU_PERF_H
 #define TOFU_PERF_H
 
@@ -15,54 +15,106 @@
 enum perf_op { PERF_PUT, PERF_GET, PERF_ARMW, PERF_OPS };
 
 /**
+ * struct perf_place - who talks to whom
+ * @from:  node that measures
+ * @to:    node that it talks to
+ * @peers: nodes that bandwidth is measured with, @to the first of them, the
+ *         others those next to @from
+ * @tni:   first TNI
+ * @tnis:  how many, from @tni on: command number i of a bandwidth goes by the
+ *         one of number i mod @tnis, to peer number i mod @peers
+ * @bytes: largest size to come
+ */
+struct perf_place {
+	uint32_t from;
+	uint32_t to;
+	uint32_t peers;
+	unsigned int tni;
+	unsigned int tnis;
+	size_t bytes;
+};
+
+/**
  * struct perf_settings - how is measured
- * @peer:       node that node 0 talks to
- * @window:     commands outstanding when bandwidth is measured
- * @iterations: that are counted
+ * @window:     commands outstanding on each TNI when bandwidth is measured
+ * @iterations: that are counted, of latency and phases
+ * @commands:   that are counted, of bandwidth
  * @warmup:     before them
  * @timeout:    seconds that a wait may take
  */
 struct perf_settings {
-	uint32_t peer;
 	unsigned int window;
 	uint64_t iterations;
+	uint64_t commands;
 	uint64_t warmup;
 	unsigned int timeout;
 };
 
 /**
- * struct perf_result - of one operation and size, on node 0
- * @latency:   nanoseconds: of put one way, half of a round trip between two
- *             polling programs; of get and armw until the answer is there
- * @bandwidth: bytes a second, @window commands outstanding
+ * struct perf_result - of one operation and size, where it was measured
+ * @times:     nanoseconds: of put a round trip between two polling programs;
+ *             of get and armw until the answer is there
+ * @ways:      of which a latency is one: 2 or 1
+ * @elapsed:   nanoseconds from the first post to the last report, with
+ *             perf_settings.window commands outstanding
+ * @bandwidth: bytes a second in that time
  * @rate:      commands a second, likewise
  */
 struct perf_result {
-	struct tofu_stats latency;
+	struct tofu_stats times;
+	unsigned int ways;
+	uint64_t elapsed;
 	double bandwidth;
 	double rate;
+};
+
+/**
+ * enum perf_phase - where the time of a put goes, from the call to the notice
+ * @PERF_LIBRARY:  from the call to the store that is the doorbell
+ * @PERF_DOORBELL: until the engine begins with it
+ * @PERF_ENGINE:   until its last packet enters the first link
+ * @PERF_WIRE:     until that comes out of the last link
+ * @PERF_RECEIVE:  until the notice can be seen
+ * @PERF_NOTICE:   until the poll that finds it returns
+ */
+enum perf_phase {
+	PERF_LIBRARY,
+	PERF_DOORBELL,
+	PERF_ENGINE,
+	PERF_WIRE,
+	PERF_RECEIVE,
+	PERF_NOTICE,
+	PERF_PHASES,
+};
+
+/**
+ * struct perf_phases - of one put
+ * @ns:     of each phase
+ * @total:  their sum
+ * @back:   from the doorbell to the return of the call, beside all this
+ */
+struct perf_phases {
+	int64_t ns[PERF_PHASES];
+	int64_t total;
+	int64_t back;
 };
 
 struct perf;
 
 /**
- * perf_open - queue and buffers of this node, and learn the peer's
- * @tni:   that both sides use
- * @peer:  node that node 0 talks to
- * @bytes: largest size to come
+ * perf_open - queues and buffers of this node, and learn the peers'
  * @why:   as of tofu_boot_join()
  *
  * All nodes call it. Return: 0 or a negative errno.
  */
 int perf_open(const struct tofu_machine *machine, struct tofu_boot *boot,
-	      unsigned int tni, uint32_t peer, size_t bytes, char **why,
-	      struct perf **perf);
+	      const struct perf_place *place, char **why, struct perf **perf);
 void perf_close(struct perf *perf);
 
 /**
  * perf_run - measure one operation at one size
  * @bytes:  for PERF_ARMW 4 or 8
- * @result: set on node 0, on success
+ * @result: set on the node that measures, on success
  *
  * All nodes call it; those that have no part wait. Return: 0 or a negative
  * errno.
@@ -70,6 +122,16 @@ void perf_close(struct perf *perf);
 int perf_run(struct perf *perf, const struct perf_settings *settings,
 	     enum perf_op op, size_t bytes, char **why,
 	     struct perf_result *result);
+
+/**
+ * perf_phases - where the time of a put goes; only with virtual time
+ * @result: set on the node that measures, on success: of the put whose total
+ *          is the median
+ *
+ * As perf_run().
+ */
+int perf_phases(struct perf *perf, const struct perf_settings *settings,
+		size_t bytes, char **why, struct perf_phases *result);
 
 /**
  * perf_memcpy - bytes a second of memcpy() between buffers of this process

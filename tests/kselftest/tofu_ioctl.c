@@ -168,7 +168,7 @@ TEST_F(tofu, callers_of_the_first_version_get_no_more)
 	close(dev);
 }
 
-/* Virtual time goes on, and with it the processor's counter; or there is none. */
+/* Virtual time goes on, and with it the counter; or there is none. */
 TEST_F(tofu, time_goes_on_or_is_zero)
 {
 	struct tofu_ioc_info info = { .size = sizeof(info) };

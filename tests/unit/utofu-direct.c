@@ -17,10 +17,7 @@
 #define TCQ TOFU_TOQ_F_TCQ_NOTICE
 #define LCL TOFU_TOQ_F_LCL_NOTICE
 
-/**
- * struct device - the other side of the rings
- * @tcq, @mrq: entries written
- */
+/* The other side of the rings; @tcq and @mrq are entries written. */
 static struct device {
 	struct tofu_port_dev port;
 	struct tofu_port_cq cq;
@@ -184,7 +181,8 @@ TEST_F(direct, not_where_it_saves_nothing)
 TEST_F(direct, two_slots_also_at_the_end_of_the_ring)
 {
 	for (uint64_t i = 0; i < ENTRIES / 2 + 2; i++) {
-		unsigned int slots = i ? 2 : 1; /* hence odd ones from then on */
+		/* At odd ones from the second on. */
+		unsigned int slots = i ? 2 : 1;
 		uint64_t index = self->posted;
 
 		device.page.toq_head = index;
@@ -192,7 +190,8 @@ TEST_F(direct, two_slots_also_at_the_end_of_the_ring)
 		ASSERT_TRUE(was_direct(self));
 		for (unsigned int n = 0; n < slots; n++)
 			ASSERT_EQ(memcmp(device.page.direct + 32 * n,
-					 &device.toq_ring[(index + n) % ENTRIES],
+					 &device.toq_ring[(index + n) %
+							  ENTRIES],
 					 32), 0);
 		report(index);
 		ASSERT_TRUE(report_read(self));

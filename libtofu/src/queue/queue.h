@@ -210,9 +210,9 @@ static inline void tofu_queue_unlock(struct tofu_queue *queue)
  * @cbdata:  of each command
  *
  * Return: 1 where tofu_queue_start() is to be called, 0 where the last command
- * has TOFU_COMMAND_DELAY or the engine needs no kick; -EBUSY where there is no room now (then everything
- * queued has been started, delayed or not: else room would never come); -EIO
- * where the queue has stopped.
+ * has TOFU_COMMAND_DELAY or the engine needs no kick; -EBUSY where there is no
+ * room now (then everything queued has been started, delayed or not: else room
+ * would never come); -EIO where the queue has stopped.
  */
 int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 			   const void *command, size_t slots, void *cbdata);

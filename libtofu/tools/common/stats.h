@@ -3,6 +3,7 @@
 #ifndef TOFU_TOOLS_STATS_H
 #define TOFU_TOOLS_STATS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,17 @@ struct tofu_stats {
 
 /* tofu_now - nanoseconds of a clock that only goes forward */
 uint64_t tofu_now(void);
+
+/**
+ * tofu_now_cycles - make the processor's cycle counter the clock of tofu_now()
+ * @offset: to be added to it
+ *
+ * For a processor that counts nanoseconds: reading it takes a few of them,
+ * the system's clock many.
+ *
+ * Return: false where this program cannot read it.
+ */
+bool tofu_now_cycles(int64_t offset);
 
 /* tofu_stats_of - percentiles by nearest rank; sorts @value in place */
 struct tofu_stats tofu_stats_of(uint64_t *value, size_t count);

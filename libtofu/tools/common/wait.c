@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "stats.h"
+#include "virtual.h"
 #include "wait.h"
 
 #define POLLS_BEFORE_CLOCK 256
@@ -41,7 +42,8 @@ bool tofu_wait_more(struct tofu_wait *wait)
 		nanosleep(&nap, NULL);
 		/* The next poll is followed by a look at the clock again. */
 		wait->polls |= POLLS_BEFORE_CLOCK - 1;
-	} else if (wait->polls >= POLLS_BEFORE_YIELD) {
+	} else if (wait->polls >= POLLS_BEFORE_YIELD && !tofu_virtual()) {
+		/* In virtual time the processor is nobody else's. */
 		sched_yield();
 	}
 	return true;

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Virtual time, as a tool sees it: the clock that all nodes share, and the
+ * stamps of a command queue on it.
+ */
+#ifndef TOFU_TOOLS_VIRTUAL_H
+#define TOFU_TOOLS_VIRTUAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tofu/regs.h>
+
+/**
+ * tofu_virtual_find - let tofu_now() show the time that all nodes share
+ *
+ * To be called once, after tofu_machine_find().
+ *
+ * Return: false where there is no virtual time; tofu_now() stays what it was.
+ */
+bool tofu_virtual_find(void);
+
+/* tofu_virtual - what that has returned; false before */
+bool tofu_virtual(void);
+
+/**
+ * struct tofu_stamps - the stamps of a queue, as the driver's files
+ * @fd: by enum tofu_cq_stamp; -1 where it is not open
+ */
+struct tofu_stamps {
+	int fd[TOFU_CQ_STAMPS];
+};
+
+/**
+ * tofu_stamps_open - of one queue of the first controller
+ * @why: on failure a sentence for the user, to be freed, or NULL
+ *
+ * Return: 0 or a negative errno; closed with tofu_stamps_close() in any case.
+ */
+int tofu_stamps_open(struct tofu_stamps *stamps, unsigned int tni,
+		     unsigned int cq, char **why);
+void tofu_stamps_close(struct tofu_stamps *stamps);
+
+/* tofu_stamp - its value now, or 0 where it cannot be read */
+uint64_t tofu_stamp(const struct tofu_stamps *stamps, enum tofu_cq_stamp stamp);
+
+#endif /* TOFU_TOOLS_VIRTUAL_H */
