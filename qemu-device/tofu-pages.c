@@ -42,6 +42,28 @@ static void tofu_kick(TofuPCIState *s, hwaddr offset, bool poll,
     }
 }
 
+/* The CQ of a page in one of the halves; false: there is none. */
+static bool tofu_page_cq(const TofuPCIState *s, hwaddr addr, unsigned int *tni,
+                         unsigned int *cq)
+{
+    unsigned int page = addr / TOFU_PAGE_SIZE;
+
+    *tni = page / TOFU_PAGE_CQS;
+    *cq = page % TOFU_PAGE_CQS;
+    return *tni < s->tnis && *cq < TOFU_CQS_PER_TNI;
+}
+
+static void tofu_mark(TofuPCIState *s, hwaddr addr, uint64_t value)
+{
+    unsigned int tni, cq;
+
+    if (tofu_page_cq(s, addr, &tni, &cq)) {
+        tofu_node_lock(s->node);
+        tofu_node_mark(s->node, tni, cq, value);
+        tofu_node_unlock(s->node);
+    }
+}
+
 static uint64_t tofu_kicks_read(void *opaque, hwaddr addr, unsigned int size)
 {
     return 0;
@@ -50,13 +72,15 @@ static uint64_t tofu_kicks_read(void *opaque, hwaddr addr, unsigned int size)
 static MemTxResult tofu_kicks_write(void *opaque, hwaddr addr, uint64_t value,
                                     unsigned int size, MemTxAttrs attrs)
 {
-    switch (addr & (TOFU_PAGE_SIZE - 1)) {
-    case TOFU_KICK_TAIL:
-        tofu_kick(opaque, addr, false, attrs);
-        break;
-    case TOFU_KICK_POLL:
-        tofu_kick(opaque, addr, true, attrs);
-        break;
+    TofuPCIState *s = opaque;
+    unsigned int offset = addr & (TOFU_PAGE_SIZE - 1);
+
+    if (s->machine) {
+        if (offset == TOFU_KICK_MARK) {
+            tofu_mark(s, addr, value);
+        }
+    } else if (offset == TOFU_KICK_TAIL || offset == TOFU_KICK_POLL) {
+        tofu_kick(s, addr, offset == TOFU_KICK_POLL, attrs);
     }
     return MEMTX_OK;
 }
@@ -68,6 +92,25 @@ static const MemoryRegionOps tofu_kicks_ops = {
     .valid = { .min_access_size = 1, .max_access_size = 8 },
     .impl = { .min_access_size = 1, .max_access_size = 8 },
 };
+
+/*
+ * In virtual time the store itself is the event, whatever part of the word it
+ * is. A device's is none: it may come from the node itself, as a message.
+ */
+static void tofu_store(TofuPCIState *s, hwaddr addr, MemTxAttrs attrs)
+{
+    hwaddr offset = QEMU_ALIGN_DOWN(addr, sizeof(uint64_t));
+    const uint64_t *word = (void *)((char *)s->pages.memory + offset);
+    unsigned int tni, cq;
+
+    if (!tofu_kick_by_cpu(attrs) || !tofu_page_cq(s, addr, &tni, &cq)) {
+        return;
+    }
+    tofu_node_lock(s->node);
+    tofu_node_store(s->node, tni, cq, le64_to_cpu(qatomic_read(word)));
+    tofu_node_unlock(s->node);
+    tofu_time_update(&s->time);
+}
 
 /*
  * CQ pages that trap: the same memory, and a store to fetch_start is a
@@ -113,7 +156,11 @@ static MemTxResult tofu_cqs_write(void *opaque, hwaddr addr, uint64_t value,
     }
     if (offset >= offsetof(struct tofu_cq_page, fetch_start) &&
         offset < offsetof(struct tofu_cq_page, mrq_full_pointer)) {
-        tofu_kick(s, addr, false, attrs);
+        if (s->machine) {
+            tofu_store(s, addr, attrs);
+        } else {
+            tofu_kick(s, addr, false, attrs);
+        }
     }
     return MEMTX_OK;
 }

@@ -67,11 +67,17 @@ void tofu_home_misuse(void *home, const char *format, va_list args)
                   tofu_pci_node(s), what);
 }
 
+static uint64_t tofu_home_now(void *home)
+{
+    return tofu_time_now();
+}
+
 static const struct tofu_node_ops tofu_home_ops = {
     .map = tofu_home_map,
     .written = tofu_home_written,
     .irq = tofu_home_irq,
     .misuse = tofu_home_misuse,
+    .now = tofu_home_now,
 };
 
 static void tofu_irq_bh(void *opaque)
@@ -89,6 +95,24 @@ static void tofu_irq_bh(void *opaque)
     }
 }
 
+/*
+ * In virtual time a processor sees an interrupt at the time of its cause. The
+ * guard is what a bottom half has: a message may go to the device's registers.
+ */
+static void tofu_irq_deliver(void *opaque)
+{
+    TofuPCIState *s = opaque;
+    MemReentrancyGuard *guard = &DEVICE(s)->mem_reentrancy_guard;
+    bool engaged = guard->engaged_in_io;
+
+    if (bitmap_empty(s->irq_pending, TOFU_VECTORS(s->tnis))) {
+        return;
+    }
+    guard->engaged_in_io = true;
+    tofu_irq_bh(s);
+    guard->engaged_in_io = engaged;
+}
+
 /* ---- TOFU_BAR_REGS ---- */
 
 static uint64_t tofu_regs_read(void *opaque, hwaddr addr, unsigned int size)
@@ -103,6 +127,13 @@ static uint64_t tofu_regs_read(void *opaque, hwaddr addr, unsigned int size)
     return value;
 }
 
+/* Software that resets the controller is about to use it. */
+static bool tofu_regs_joins(hwaddr addr, uint64_t value, unsigned int size)
+{
+    return addr == TOFU_REG_CTRL && size == sizeof(uint64_t) &&
+           (value & TOFU_CTRL_RESET);
+}
+
 /* A write may begin something (a flush, a CQ with a full ring): look at once. */
 static void tofu_regs_write(void *opaque, hwaddr addr, uint64_t value,
                             unsigned int size)
@@ -113,9 +144,14 @@ static void tofu_regs_write(void *opaque, hwaddr addr, uint64_t value,
     trace_tofu_reg_write(tofu_pci_node(s), addr, size, value);
     tofu_node_lock(s->node);
     icc_reg_write(tofu_node_icc(s->node), addr, value, size);
-    worked = tofu_node_progress(s->node);
+    worked = !s->machine && tofu_node_progress(s->node);
     tofu_node_unlock(s->node);
-    if (worked) {
+    if (s->machine) {
+        if (tofu_regs_joins(addr, value, size)) {
+            tofu_time_join(&s->time);
+        }
+        tofu_time_update(&s->time);
+    } else if (worked) {
         tofu_fabric_wake(tofu_node_fabric(s->node));
     }
 }
@@ -138,6 +174,38 @@ static const MemoryRegionOps tofu_regs_ops = {
 };
 
 /* ---- Properties ---- */
+
+static char *tofu_pci_machine_names(void)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+    const struct icc_machine *machine;
+    size_t i;
+
+    for (i = 0; (machine = icc_machine_at(i)); i++) {
+        g_string_append_printf(names, "%s%s", i ? ", " : "", machine->name);
+    }
+    return g_strdup(names->str);
+}
+
+/* What virtual time has no use for is refused where someone asked for it. */
+static bool tofu_pci_check_machine(TofuPCIState *s, Error **errp)
+{
+    g_autofree char *names = tofu_pci_machine_names();
+
+    s->machine = icc_machine_find(s->machine_name);
+    if (!s->machine) {
+        error_setg(errp, "property 'machine' is '%s': give one of %s",
+                   s->machine_name, names);
+        return false;
+    }
+    if (s->io.thread || s->assist == ON_OFF_AUTO_ON) {
+        error_setg(errp, "property 'machine': in virtual time the engine needs "
+                   "neither 'iothread' nor 'assist'");
+        return false;
+    }
+    s->trap = true;
+    return tofu_time_check(errp);
+}
 
 static bool tofu_pci_check_properties(TofuPCIState *s, Error **errp)
 {
@@ -164,13 +232,17 @@ static bool tofu_pci_check_properties(TofuPCIState *s, Error **errp)
                    "of a fabric, or leave 'node' out", s->node_number);
         return false;
     }
-    return true;
+    if (s->trace_file && !s->machine_name) {
+        error_setg(errp, "property 'trace' needs the property 'machine'");
+        return false;
+    }
+    return !s->machine_name || tofu_pci_check_machine(s, errp);
 }
 
 static bool tofu_pci_assist(const TofuPCIState *s)
 {
     return s->assist == ON_OFF_AUTO_ON ||
-           (s->assist == ON_OFF_AUTO_AUTO && tcg_enabled());
+           (s->assist == ON_OFF_AUTO_AUTO && tcg_enabled() && !s->machine);
 }
 
 /* ---- Life ---- */
@@ -185,6 +257,8 @@ static bool tofu_pci_create_node(TofuPCIState *s, Error **errp)
         .ram_pages = !s->trap,
         .inline_max = s->inline_max,
         .assist = tofu_pci_assist(s),
+        .machine = s->machine,
+        .trace = s->trace_file,
         .ops = &tofu_home_ops,
         .home = s,
     };
@@ -201,9 +275,11 @@ static bool tofu_pci_create_node(TofuPCIState *s, Error **errp)
     return true;
 }
 
-static bool tofu_pci_several_nodes(const TofuPCIState *s)
+/* In virtual time all data travels in packets. */
+static bool tofu_pci_shares_memory(const TofuPCIState *s)
 {
-    return tofu_shape_nodes(tofu_fabric_shape(tofu_node_fabric(s->node))) > 1;
+    return !s->machine &&
+           tofu_shape_nodes(tofu_fabric_shape(tofu_node_fabric(s->node))) > 1;
 }
 
 static bool tofu_pci_block_migration(TofuPCIState *s, Error **errp)
@@ -271,6 +347,30 @@ static bool tofu_pci_init_express(PCIDevice *pci, Error **errp)
     return true;
 }
 
+/* Who runs the engine, and who raises interrupts. */
+static bool tofu_pci_start(TofuPCIState *s, Error **errp)
+{
+    if (s->machine) {
+        tofu_time_init(&s->time, s->node, tofu_irq_deliver, s);
+        return true;
+    }
+    if (!tofu_io_start(&s->io, s->node, tofu_pci_assist(s), errp)) {
+        return false;
+    }
+    s->irq_bh = qemu_bh_new_guarded(tofu_irq_bh, s,
+                                    &DEVICE(s)->mem_reentrancy_guard);
+    return true;
+}
+
+static void tofu_pci_stop(TofuPCIState *s)
+{
+    if (s->machine) {
+        tofu_time_cleanup(&s->time);
+    } else {
+        tofu_io_stop(&s->io);
+    }
+}
+
 static void tofu_pci_realize(PCIDevice *pci, Error **errp)
 {
     TofuPCIState *s = TOFU_PCI(pci);
@@ -282,7 +382,7 @@ static void tofu_pci_realize(PCIDevice *pci, Error **errp)
     if (!tofu_pci_create_node(s, errp)) {
         return;
     }
-    if (tofu_pci_several_nodes(s) && !tofu_ram_check_shared(errp)) {
+    if (tofu_pci_shares_memory(s) && !tofu_ram_check_shared(errp)) {
         return;
     }
     if (!tofu_pci_init_express(pci, errp)) {
@@ -295,13 +395,11 @@ static void tofu_pci_realize(PCIDevice *pci, Error **errp)
     if (!tofu_pci_block_migration(s, errp)) {
         goto err_msix;
     }
-    if (!tofu_io_start(&s->io, s->node, tofu_pci_assist(s), errp)) {
+    if (!tofu_pci_start(s, errp)) {
         goto err_migration;
     }
-    s->irq_bh = qemu_bh_new_guarded(tofu_irq_bh, s,
-                                    &DEVICE(s)->mem_reentrancy_guard);
     tofu_ram_init(&s->ram, pci_get_address_space(pci), s->node,
-                  tofu_pci_several_nodes(s));
+                  tofu_pci_shares_memory(s));
     trace_tofu_attach(tofu_pci_node(s),
                       tofu_shape_nodes(tofu_fabric_shape(
                           tofu_node_fabric(s->node))),
@@ -326,13 +424,15 @@ static void tofu_pci_exit(PCIDevice *pci)
     TofuPCIState *s = TOFU_PCI(pci);
     QEMUBH *bh = s->irq_bh;
 
-    tofu_io_stop(&s->io);
+    tofu_pci_stop(s);
     tofu_ram_cleanup(&s->ram);
 
     tofu_node_lock(s->node);
     s->irq_bh = NULL;
     tofu_node_unlock(s->node);
-    qemu_bh_delete(bh);
+    if (bh) {
+        qemu_bh_delete(bh);
+    }
 
     tofu_pci_unblock_migration(s);
     msix_uninit_exclusive_bar(pci);
@@ -395,6 +495,9 @@ static void tofu_pci_reset(DeviceState *dev)
     icc_reset(tofu_node_icc(s->node));
     bitmap_zero(s->irq_pending, TOFU_VECTORS(TOFU_TNIS_MAX));
     tofu_node_unlock(s->node);
+    if (s->machine) {
+        return;
+    }
     tofu_pci_drain(s);
     tofu_fabric_wake(tofu_node_fabric(s->node));
 }
@@ -422,6 +525,8 @@ static Property tofu_pci_properties[] = {
                        TOFU_PKT_INLINE_MAX),
     DEFINE_PROP_BOOL("trap", TofuPCIState, trap, false),
     DEFINE_PROP_ON_OFF_AUTO("assist", TofuPCIState, assist, ON_OFF_AUTO_AUTO),
+    DEFINE_PROP_STRING("machine", TofuPCIState, machine_name),
+    DEFINE_PROP_STRING("trace", TofuPCIState, trace_file),
     DEFINE_PROP_LINK("iothread", TofuPCIState, io.thread, TYPE_IOTHREAD,
                      IOThread *),
     DEFINE_PROP_END_OF_LIST(),
@@ -441,6 +546,10 @@ static void tofu_pci_describe_properties(ObjectClass *klass)
         "CQ pages are registers instead of memory");
     object_class_property_set_description(klass, "assist",
         "guests that poll run the engine; auto: with TCG");
+    object_class_property_set_description(klass, "machine",
+        "in virtual time: whose times everything takes");
+    object_class_property_set_description(klass, "trace",
+        "with machine: a file that says what happened when");
     object_class_property_set_description(klass, "iothread",
         "whose thread runs the engine; without it, one of its own");
 }

@@ -5,7 +5,7 @@
  * The controller itself is icc/, what it talks through is fabric/; this is
  * their home in QEMU. Locks: the BQL is taken before the node's lock and
  * never under it. The node's callbacks run under the node's lock, on any
- * thread, with or without the BQL.
+ * thread, with or without the BQL; in virtual time always with it.
  */
 #ifndef HW_TOFU_TOFU_PCI_H
 #define HW_TOFU_TOFU_PCI_H
@@ -15,6 +15,7 @@
 #include "fabric/node.h"
 #include "tofu-io.h"
 #include "tofu-mem.h"
+#include "tofu-time.h"
 
 #define TYPE_TOFU_PCI "tofu-pci"
 OBJECT_DECLARE_SIMPLE_TYPE(TofuPCIState, TOFU_PCI)
@@ -35,10 +36,15 @@ typedef struct TofuPages {
 
 /*
  * TofuPCIState:
- * @fabric, @node_number, @tnis, @inline_max, @trap, @assist: properties
+ * @fabric, @node_number, @tnis, @inline_max, @trap, @assist, @machine_name,
+ * @trace_file: properties
+ * @machine: of that name; NULL: no virtual time
  * @node: from realize to the object's end: a processor may still be in an
  *        access to a BAR when the device is unplugged
- * @irq_bh: raises what is in @irq_pending; changed under the node's lock
+ * @io: runs the engine; without @machine only
+ * @irq_bh: raises what is in @irq_pending; changed under the node's lock;
+ *          without @machine only
+ * @time: likewise, with @machine only
  */
 struct TofuPCIState {
     PCIDevice parent_obj;
@@ -49,12 +55,16 @@ struct TofuPCIState {
     uint32_t inline_max;
     bool trap;
     OnOffAuto assist;
+    char *machine_name;
+    char *trace_file;
 
+    const struct icc_machine *machine;
     MemoryRegion regs;
     TofuPages pages;
     struct tofu_node *node;
     TofuRam ram;
     TofuIO io;
+    TofuTime time;
     QEMUBH *irq_bh;
     DECLARE_BITMAP(irq_pending, TOFU_VECTORS(TOFU_TNIS_MAX));
     Error *migration_blocker;

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tofu interconnect controller: virtual time
+ */
+#include "qemu/osdep.h"
+#include "qemu/config-file.h"
+#include "qemu/main-loop.h"
+#include "qemu/option.h"
+#include "qapi/error.h"
+#include "hw/boards.h"
+#include "hw/core/cpu.h"
+#include "sysemu/cpu-timers.h"
+#include "sysemu/cpus.h"
+#include "sysemu/replay.h"
+#include "tofu-time.h"
+#include "trace.h"
+
+/* So many waits keep the BQL, which others need seldom. */
+#define TOFU_TIME_TURNS_LOCKED 16
+/* After so many waits, most of them of a millisecond, work is let through. */
+#define TOFU_TIME_TURNS_PATIENT 2000
+/* How long to wait for a processor to leave the gate. */
+#define TOFU_TIME_LEAVE_US 100
+
+uint64_t tofu_time_now(void)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+}
+
+static uint32_t tofu_time_node(const TofuTime *time)
+{
+    return tofu_fabric_node(tofu_node_fabric(time->node));
+}
+
+static bool tofu_time_due(TofuTime *time)
+{
+    return timer_expire_time_ns(&time->gate) <= tofu_time_now();
+}
+
+/*
+ * Moving the gate of a halted machine makes its clock jump: to the gate, or to
+ * an earlier timer.
+ */
+static void tofu_time_arm(TofuTime *time, uint64_t when)
+{
+    if (when > INT64_MAX) {
+        timer_del(&time->gate);
+    } else if (timer_expire_time_ns(&time->gate) != when) {
+        timer_mod_ns(&time->gate, when);
+    }
+}
+
+static bool tofu_time_halted(void)
+{
+    return first_cpu->halted && !cpu_has_work(first_cpu);
+}
+
+/* When the processor may next do something by itself. */
+static uint64_t tofu_time_busy_from(uint64_t now)
+{
+    QEMUTimerList *list;
+    int64_t left;
+
+    if (!tofu_time_halted()) {
+        return now;
+    }
+    list = qemu_clock_get_main_loop_timerlist(QEMU_CLOCK_VIRTUAL);
+    left = timerlist_deadline_ns(list);
+    return left < 0 ? UINT64_MAX : now + left;
+}
+
+/* One look at the node; returns when to look again. */
+static uint64_t tofu_time_look(TofuTime *time, uint64_t now)
+{
+    uint64_t next = now;
+
+    tofu_node_lock(time->node);
+    if (time->joining && tofu_node_join(time->node) == 0) {
+        trace_tofu_time_joined(tofu_time_node(time), now);
+        time->joining = false;
+    }
+    if (!time->joining) {
+        next = tofu_node_run(time->node, tofu_time_busy_from(now));
+    }
+    tofu_node_unlock(time->node);
+    time->deliver(time->owner);
+    return next;
+}
+
+/*
+ * Whether the processor has to leave a closed gate; it will be back. It may
+ * take an interrupt meanwhile that is not the one that it would see first. So
+ * those who halt it are served at once, and others, of whom the host decides
+ * when they come, only where a person would begin to wonder.
+ */
+static bool tofu_time_leave(const TofuTime *time, unsigned int turn)
+{
+    return time->closed || qatomic_read(&current_cpu->stop) ||
+           (turn > TOFU_TIME_TURNS_PATIENT &&
+            !cpu_work_list_empty(current_cpu));
+}
+
+static void tofu_time_wait(TofuTime *time, unsigned int turn)
+{
+    if (turn < TOFU_TIME_TURNS_LOCKED) {
+        tofu_node_wait(time->node, turn);
+        return;
+    }
+    qemu_mutex_unlock_iothread();
+    tofu_node_wait(time->node, turn);
+    qemu_mutex_lock_iothread();
+}
+
+/* Stand at the gate until it opens. */
+static void tofu_time_stand(TofuTime *time)
+{
+    uint64_t now = tofu_time_now();
+    uint64_t next = tofu_time_look(time, now);
+    unsigned int turn = 0;
+
+    while (next <= now && !tofu_time_leave(time, turn)) {
+        tofu_time_wait(time, turn++);
+        if (time->closed) {
+            return;
+        }
+        next = tofu_time_look(time, now);
+    }
+    trace_tofu_time_stop(tofu_time_node(time), now, next, turn);
+    tofu_time_arm(time, next);
+}
+
+/*
+ * A halted processor goes on from gate to gate in here, until it has something
+ * to do: leaving it to the main loop to let time jump takes two switches of
+ * threads for each.
+ */
+static void tofu_time_stop(TofuTime *time)
+{
+    time->stopping = true;
+    do {
+        tofu_time_stand(time);
+    } while (tofu_time_halted() && tofu_time_due(time) &&
+             !tofu_time_leave(time, 0));
+    time->stopping = false;
+}
+
+static void tofu_time_wake(CPUState *cpu, run_on_cpu_data data)
+{
+}
+
+/*
+ * Called whenever timers of the virtual clock are due, for one: by a processor
+ * that is about to run, and by the main loop when it has let the clock of a
+ * halted one jump. Work of any kind makes a halted processor come here too.
+ */
+static void tofu_time_notify(void *opaque, QEMUClockType type)
+{
+    TofuTime *time = opaque;
+
+    if (time->stopping || time->closed || !tofu_time_due(time)) {
+        return;
+    }
+    if (!qemu_in_vcpu_thread()) {
+        async_run_on_cpu(first_cpu, tofu_time_wake, RUN_ON_CPU_NULL);
+    } else if (!current_cpu->running && qemu_mutex_iothread_locked()) {
+        tofu_time_stop(time);
+    }
+}
+
+void tofu_time_update(TofuTime *time)
+{
+    uint64_t before = timer_expire_time_ns(&time->gate);
+    uint64_t next;
+
+    if (time->closed || time->stopping) {
+        return;
+    }
+    next = tofu_time_look(time, tofu_time_now());
+    tofu_time_arm(time, next);
+    /* The processor has been given time up to the gate's old place. */
+    if (next < before && current_cpu) {
+        qemu_cpu_kick(current_cpu);
+    }
+}
+
+void tofu_time_join(TofuTime *time)
+{
+    if (!tofu_node_joined(time->node)) {
+        time->joining = true;
+    }
+}
+
+/* An opened gate is never run, so that its callback is never called. */
+static void tofu_time_nop(void *opaque)
+{
+}
+
+void tofu_time_init(TofuTime *time, struct tofu_node *node,
+                    void (*deliver)(void *owner), void *owner)
+{
+    time->node = node;
+    time->deliver = deliver;
+    time->owner = owner;
+    time->closed = false;
+    time->lists.tl[QEMU_CLOCK_VIRTUAL] = timerlist_new(QEMU_CLOCK_VIRTUAL,
+                                                       tofu_time_notify, time);
+    timer_init_full(&time->gate, &time->lists, QEMU_CLOCK_VIRTUAL, SCALE_NS, 0,
+                    tofu_time_nop, NULL);
+}
+
+void tofu_time_cleanup(TofuTime *time)
+{
+    time->closed = true;
+    while (time->stopping) {
+        qemu_mutex_unlock_iothread();
+        g_usleep(TOFU_TIME_LEAVE_US);
+        qemu_mutex_lock_iothread();
+    }
+    timer_del(&time->gate);
+    timer_deinit(&time->gate);
+    timerlist_free(time->lists.tl[QEMU_CLOCK_VIRTUAL]);
+}
+
+/* QEMU keeps this to itself but for the options that it was given. */
+static bool tofu_time_sleeps(void)
+{
+    return qemu_opt_get_bool(qemu_opts_find(qemu_find_opts("icount"), NULL),
+                             "sleep", true);
+}
+
+bool tofu_time_check(Error **errp)
+{
+    if (icount_enabled() != 1 || icount_to_ns(1) != 1 || tofu_time_sleeps() ||
+        replay_mode != REPLAY_MODE_NONE) {
+        error_setg(errp, "property 'machine': virtual time counts "
+                   "instructions: start QEMU with -accel tcg "
+                   "-icount shift=0,sleep=off");
+        return false;
+    }
+    if (current_machine->smp.max_cpus != 1) {
+        error_setg(errp, "property 'machine': virtual time is that of one "
+                   "processor: start QEMU with -smp 1");
+        return false;
+    }
+    return true;
+}
