@@ -61,6 +61,9 @@ void tofu_virtual_tx_commit(struct tofu_node *node);
 uint64_t tofu_virtual_now(const struct tofu_node *node);
 void tofu_virtual_trace(struct tofu_node *node, const struct icc_trace *trace);
 
+/* tofu_virtual_wake - the processor gets an interrupt now */
+void tofu_virtual_wake(struct tofu_node *node);
+
 /* ---- trace.c ---- */
 
 /**

@@ -451,6 +451,13 @@ static bool virtual_tx_room(void *host, uint32_t node, enum tofu_class class_)
 	return true;
 }
 
+/* Who was asleep will see it, and can do something: from now on. */
+static void virtual_irq(void *host, unsigned int vector)
+{
+	tofu_virtual_wake(host);
+	host_irq(host, vector);
+}
+
 static uint64_t virtual_now(void *host)
 {
 	return tofu_virtual_now(host);
@@ -474,7 +481,7 @@ static const struct icc_host_ops virtual_ops = {
 	.tx_room = virtual_tx_room,
 	.fence_begin = host_fence_begin,
 	.fence_done = host_fence_done,
-	.irq = host_irq,
+	.irq = virtual_irq,
 	.misuse = misuse,
 	.now = virtual_now,
 	.trace = virtual_trace,

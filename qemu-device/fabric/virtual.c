@@ -115,6 +115,13 @@ static void advance(struct tofu_virtual *v, uint64_t now)
 		tofu_parcel_advance(v, until);
 }
 
+void tofu_virtual_wake(struct tofu_node *node)
+{
+	struct tofu_virtual *v = node->virtual;
+
+	v->busy = min64(v->busy, tofu_virtual_now(node));
+}
+
 /* ---- Stops ---- */
 
 /* The next thing that is due, at @now; false where there is none. */
