@@ -328,7 +328,7 @@ nfds_t job_poll_fill(struct pollfd *fds)
 }
 
 /* Forward one buffer of output; returns whether there may be more. */
-static int job_forward(int port, struct job *job, int stream)
+static int job_forward(struct port *port, struct job *job, int stream)
 {
 	static char buffer[OUTPUT_READ];
 	ssize_t got = read(job->out[stream], buffer, sizeof(buffer));
@@ -344,7 +344,7 @@ static int job_forward(int port, struct job *job, int stream)
 	return 0;
 }
 
-static void job_handle(int port, struct job *job, const struct pollfd *ready)
+static void job_handle(struct port *port, struct job *job, const struct pollfd *ready)
 {
 	if (ready->events == POLLOUT) {
 		if (job->kept_length && job->in == ready->fd)
@@ -356,7 +356,7 @@ static void job_handle(int port, struct job *job, const struct pollfd *ready)
 			job_forward(port, job, stream);
 }
 
-void job_poll_handle(int port, const struct pollfd *fds, nfds_t count)
+void job_poll_handle(struct port *port, const struct pollfd *fds, nfds_t count)
 {
 	for (nfds_t n = 0; n < count; n++)
 		for (int i = 0; fds[n].revents && i < JOB_MAX; i++)
@@ -364,7 +364,7 @@ void job_poll_handle(int port, const struct pollfd *fds, nfds_t count)
 				job_handle(port, &jobs[i], &fds[n]);
 }
 
-static void job_finish(int port, struct job *job, int wait_status)
+static void job_finish(struct port *port, struct job *job, int wait_status)
 {
 	uint32_t status = (uint32_t)wait_status;
 
@@ -383,7 +383,7 @@ static void job_finish(int port, struct job *job, int wait_status)
 	job->pid = 0;
 }
 
-void job_reap(int port)
+void job_reap(struct port *port)
 {
 	int status;
 	pid_t pid;

@@ -14,6 +14,8 @@
 #define JOB_INPUT_MAX (4u << 20)
 #define JOB_POLL_MAX (JOB_MAX * (JOB_FDS + 1))
 
+struct port;
+
 /*
  * The programs that run for the host.  Each has a session of its own, so that
  * a signal reaches what it has started.  One thread owns all of this.
@@ -56,7 +58,7 @@ void job_signal(uint16_t id, int signo);
 nfds_t job_poll_fill(struct pollfd *fds);
 
 /** job_poll_handle - forward what the listed descriptors have to say */
-void job_poll_handle(int port, const struct pollfd *fds, nfds_t count);
+void job_poll_handle(struct port *port, const struct pollfd *fds, nfds_t count);
 
 /**
  * job_reap - collect ended processes and report ended jobs
@@ -64,6 +66,6 @@ void job_poll_handle(int port, const struct pollfd *fds, nfds_t count);
  *
  * The agent is process 1: orphans are collected as well.
  */
-void job_reap(int port);
+void job_reap(struct port *port);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Frames over the virtio-serial port. */
+/* Frames over the virtio-serial port, where there is no mailbox. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mailbox.h"
 #include "port.h"
 
 #define PORTS "/sys/class/virtio-ports"
@@ -52,15 +53,19 @@ static int port_try_open(void)
 	return fd;
 }
 
-int port_open(void)
+int port_open(struct port *port)
 {
-	int fd = -ENOENT;
+	int fd = mailbox_open(port);
 
+	if (fd != -ENODEV)
+		return fd;
 	/* The host announces ports after the driver is bound: it takes a moment. */
 	for (int i = 0; i < ATTEMPTS; i++) {
 		fd = port_try_open();
-		if (fd >= 0)
-			return fd;
+		if (fd >= 0) {
+			*port = (struct port){ .fd = fd };
+			return 0;
+		}
 		usleep(ATTEMPT_USEC);
 	}
 	return fd;
@@ -85,15 +90,18 @@ static int read_all(int fd, void *buffer, size_t length)
 	return 0;
 }
 
-int port_receive(int port, struct tofu_agent_frame *frame, void *payload)
+int port_receive(struct port *port, struct tofu_agent_frame *frame, void *payload)
 {
-	int err = read_all(port, frame, sizeof(*frame));
+	int err;
 
+	if (port_is_mailbox(port))
+		return mailbox_receive(port, frame, payload);
+	err = read_all(port->fd, frame, sizeof(*frame));
 	if (err)
 		return err;
 	if (frame->length > TOFU_AGENT_PAYLOAD_MAX)
 		return -EPROTO;
-	return read_all(port, payload, frame->length);
+	return read_all(port->fd, payload, frame->length);
 }
 
 static int write_all(int fd, const void *buffer, size_t length)
@@ -113,10 +121,13 @@ static int write_all(int fd, const void *buffer, size_t length)
 	return 0;
 }
 
-int port_send(int port, uint16_t type, uint16_t job, const void *payload, size_t length)
+int port_send(struct port *port, uint16_t type, uint16_t job, const void *payload, size_t length)
 {
 	struct tofu_agent_frame frame = { .length = (uint32_t)length, .type = type, .job = job };
-	int err = write_all(port, &frame, sizeof(frame));
+	int err;
 
-	return err ? err : write_all(port, payload, length);
+	if (port_is_mailbox(port))
+		return mailbox_send(port, &frame, payload);
+	err = write_all(port->fd, &frame, sizeof(frame));
+	return err ? err : write_all(port->fd, payload, length);
 }

@@ -8,12 +8,37 @@
 #include "protocol.h"
 
 /**
- * port_open - open the agent's virtio-serial port
+ * struct port - the way to the host
+ * @fd: a virtio-serial port, or -1: a mailbox (uapi/tofu/mailbox.h), which a
+ *	guest in virtual time has
+ * @regs: registers of the mailbox
+ * @windows: its windows
+ */
+struct port {
+	int fd;
+	volatile uint64_t *regs;
+	uint8_t *windows;
+};
+
+/**
+ * port_open - open the guest's mailbox, or else the agent's virtio-serial port
+ * @port: written on success
  *
- * Waits a few seconds for the port to appear.  Returns a file descriptor or a
+ * Waits a few seconds for the virtio-serial port to appear.  Returns 0 or a
  * negative errno.
  */
-int port_open(void);
+int port_open(struct port *port);
+
+/**
+ * port_is_mailbox - whether a wait for the host stops the guest's clock
+ * @port: the port
+ *
+ * And that of the whole machine, once it is in common time.
+ */
+static inline int port_is_mailbox(const struct port *port)
+{
+	return port->fd < 0;
+}
 
 /**
  * port_receive - read one frame
@@ -23,7 +48,7 @@ int port_open(void);
  *
  * Returns 0 or a negative errno; -EPROTO for a frame that is too long.
  */
-int port_receive(int port, struct tofu_agent_frame *frame, void *payload);
+int port_receive(struct port *port, struct tofu_agent_frame *frame, void *payload);
 
 /**
  * port_send - write one frame, waiting for room
@@ -35,6 +60,6 @@ int port_receive(int port, struct tofu_agent_frame *frame, void *payload);
  *
  * Returns 0 or a negative errno.
  */
-int port_send(int port, uint16_t type, uint16_t job, const void *payload, size_t length);
+int port_send(struct port *port, uint16_t type, uint16_t job, const void *payload, size_t length);
 
 #endif

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the cluster's supervisor and the agent in a guest say to each other
- * over a virtio-serial port.  scripts/tofucluster/agent.py is the other side.
+ * over a virtio-serial port, or in virtual time through a mailbox.
+ * scripts/tofucluster/agent.py is the other side.
  *
  * A frame is a header and a payload.  The supervisor chooses job numbers; one
  * that has ended may be used again.  Numbers are little-endian.
+ *
+ * In virtual time a guest hears the host only before its clock counts: files,
+ * then EXEC or REST.  With either it loads the interconnect's driver, by which
+ * it comes into the machine's common time, says STARTED, and reads no more.
  */
 #ifndef TOFU_AGENT_PROTOCOL_H
 #define TOFU_AGENT_PROTOCOL_H
 
 #include <stdint.h>
 
-#define TOFU_AGENT_VERSION 1
+#define TOFU_AGENT_VERSION 2
 #define TOFU_AGENT_PORT_NAME "tofu.agent"
 #define TOFU_AGENT_PAYLOAD_MAX (256u << 10)
 
@@ -37,6 +42,7 @@ struct tofu_agent_frame {
  * @TOFU_AGENT_FILE_DATA: bytes of the file
  * @TOFU_AGENT_FILE_CLOSE: the file is complete; answered by FILE_DONE
  * @TOFU_AGENT_PING: answered by PONG with the same payload
+ * @TOFU_AGENT_REST: virtual time: no program comes
  * @TOFU_AGENT_HELLO: the agent is up; payload u32 version, then text: what
  *	went wrong while the guest booted, empty when nothing did
  * @TOFU_AGENT_STDOUT: output of the program
@@ -44,6 +50,8 @@ struct tofu_agent_frame {
  * @TOFU_AGENT_EXIT: the program has ended; payload u32, a wait(2) status
  * @TOFU_AGENT_FILE_DONE: payload u32 errno of the transfer, 0 for success
  * @TOFU_AGENT_PONG: answer to PING
+ * @TOFU_AGENT_STARTED: virtual time: EXEC or REST is under way; payload as that
+ *	of HELLO: with a text, the program was not started
  */
 enum tofu_agent_type {
 	TOFU_AGENT_EXEC = 1,
@@ -54,12 +62,14 @@ enum tofu_agent_type {
 	TOFU_AGENT_FILE_DATA = 6,
 	TOFU_AGENT_FILE_CLOSE = 7,
 	TOFU_AGENT_PING = 8,
+	TOFU_AGENT_REST = 9,
 	TOFU_AGENT_HELLO = 64,
 	TOFU_AGENT_STDOUT = 65,
 	TOFU_AGENT_STDERR = 66,
 	TOFU_AGENT_EXIT = 67,
 	TOFU_AGENT_FILE_DONE = 68,
 	TOFU_AGENT_PONG = 69,
+	TOFU_AGENT_STARTED = 70,
 };
 
 /**

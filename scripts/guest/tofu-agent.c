@@ -14,10 +14,17 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "job.h"
 #include "port.h"
+
+/* Of virtual time; far longer than a packet is under way. */
+#define SETTLE_USEC 1000
+
+static const char *trouble_file;
+static _Alignas(8) uint8_t received[TOFU_AGENT_PAYLOAD_MAX];
 
 /* A file on its way in, one at a time: the host waits for each. */
 static struct {
@@ -79,7 +86,7 @@ static void file_data(const uint8_t *payload, size_t length)
 	}
 }
 
-static void file_close(int port, uint16_t job)
+static void file_close(struct port *port, uint16_t job)
 {
 	uint32_t err;
 
@@ -97,7 +104,7 @@ static void file_close(int port, uint16_t job)
 	port_send(port, TOFU_AGENT_FILE_DONE, job, &err, sizeof(err));
 }
 
-static void exec_start(int port, uint16_t job, const void *payload, size_t length)
+static void exec_start(struct port *port, uint16_t job, const void *payload, size_t length)
 {
 	uint32_t status = 126u << 8;
 	char text[128];
@@ -110,7 +117,7 @@ static void exec_start(int port, uint16_t job, const void *payload, size_t lengt
 	port_send(port, TOFU_AGENT_EXIT, job, &status, sizeof(status));
 }
 
-static void frame_handle(int port, const struct tofu_agent_frame *frame, const void *payload)
+static void frame_handle(struct port *port, const struct tofu_agent_frame *frame, const void *payload)
 {
 	uint16_t size[2];
 	uint32_t signo;
@@ -151,21 +158,25 @@ static void frame_handle(int port, const struct tofu_agent_frame *frame, const v
 	}
 }
 
-static int hello_send(int port, const char *trouble_file)
+/* HELLO or STARTED, with what has gone wrong; returns its length or a negative errno. */
+static int report_send(struct port *port, uint16_t type)
 {
 	struct {
 		uint32_t version;
 		char trouble[8192];
-	} hello = { .version = TOFU_AGENT_VERSION };
-	ssize_t got = 0;
+	} report = { .version = TOFU_AGENT_VERSION };
 	int fd = trouble_file ? open(trouble_file, O_RDONLY | O_CLOEXEC) : -1;
+	ssize_t got = 0;
+	int err;
 
 	if (fd >= 0) {
-		got = read(fd, hello.trouble, sizeof(hello.trouble));
+		got = read(fd, report.trouble, sizeof(report.trouble));
 		close(fd);
 	}
-	return port_send(port, TOFU_AGENT_HELLO, 0, &hello,
-			 sizeof(hello.version) + (got > 0 ? (size_t)got : 0));
+	if (got < 0)
+		got = 0;
+	err = port_send(port, type, 0, &report, sizeof(report.version) + (size_t)got);
+	return err ? err : (int)got;
 }
 
 static int child_signal_fd(void)
@@ -179,18 +190,46 @@ static int child_signal_fd(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static int serve(int port, int children)
+/* Load the interconnect's driver. */
+static void driver_load(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		sigset_t none;
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		execl("/etc/load-modules", "load-modules", "/etc/modules.tofu", (char *)NULL);
+		_exit(127);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+/* One signal may stand for several children. */
+static void children_ended(struct port *port, int children)
+{
+	struct signalfd_siginfo info;
+
+	/* What the programs have left in the network shall arrive before the host ends the run. */
+	if (port_is_mailbox(port))
+		usleep(SETTLE_USEC);
+	while (read(children, &info, sizeof(info)) > 0)
+		;
+	job_reap(port);
+}
+
+static int serve(struct port *port, int children)
 {
 	static struct pollfd fds[2 + JOB_POLL_MAX];
-	static _Alignas(8) uint8_t payload[TOFU_AGENT_PAYLOAD_MAX];
-	struct tofu_agent_frame frame;
 
 	for (;;) {
-		struct signalfd_siginfo info;
+		struct tofu_agent_frame frame;
 		nfds_t count;
 		int err;
 
-		fds[0] = (struct pollfd){ .fd = port, .events = POLLIN };
+		fds[0] = (struct pollfd){ .fd = port->fd, .events = POLLIN };
 		fds[1] = (struct pollfd){ .fd = children, .events = POLLIN };
 		count = job_poll_fill(fds + 2);
 		if (poll(fds, 2 + count, -1) < 0) {
@@ -199,35 +238,69 @@ static int serve(int port, int children)
 			return -errno;
 		}
 		job_poll_handle(port, fds + 2, count);
-		if (fds[1].revents) {
-			/* One signal may stand for several children. */
-			while (read(children, &info, sizeof(info)) > 0)
-				;
-			job_reap(port);
-		}
+		if (fds[1].revents)
+			children_ended(port, children);
 		if (!fds[0].revents)
 			continue;
-		err = port_receive(port, &frame, payload);
+		err = port_receive(port, &frame, received);
 		if (err)
 			return err;
-		frame_handle(port, &frame, payload);
+		frame_handle(port, &frame, received);
 	}
+}
+
+/* Virtual time: take files until there is a program, and start that. */
+static int take_program(struct port *port)
+{
+	struct tofu_agent_frame frame;
+	int trouble;
+
+	for (;;) {
+		int err = port_receive(port, &frame, received);
+
+		if (err)
+			return err;
+		if (frame.type == TOFU_AGENT_EXEC || frame.type == TOFU_AGENT_REST)
+			break;
+		frame_handle(port, &frame, received);
+	}
+	driver_load();
+	trouble = report_send(port, TOFU_AGENT_STARTED);
+	if (!trouble && frame.type == TOFU_AGENT_EXEC) {
+		frame_handle(port, &frame, received);
+		/* Nothing is read any more. */
+		job_input(frame.job, NULL, 0);
+	}
+	return trouble < 0 ? trouble : 0;
+}
+
+static int begin(struct port *port)
+{
+	int err;
+
+	if (!port_is_mailbox(port))
+		driver_load();
+	err = report_send(port, TOFU_AGENT_HELLO);
+	if (err < 0)
+		return err;
+	return port_is_mailbox(port) ? take_program(port) : 0;
 }
 
 int main(int argc, char **argv)
 {
 	int children = child_signal_fd();
-	int port = port_open();
-	int err;
+	struct port port;
+	int err = port_open(&port);
 
-	if (port < 0 || children < 0) {
-		fprintf(stderr, "tofu-agent: no port '%s': %s\n", TOFU_AGENT_PORT_NAME,
-			strerror(port < 0 ? -port : errno));
+	trouble_file = argc > 1 ? argv[1] : NULL;
+	if (err || children < 0) {
+		fprintf(stderr, "tofu-agent: no way to the host: %s\n",
+			strerror(err ? -err : errno));
 		return 1;
 	}
-	err = hello_send(port, argc > 1 ? argv[1] : NULL);
+	err = begin(&port);
 	if (!err)
-		err = serve(port, children);
+		err = serve(&port, children);
 	fprintf(stderr, "tofu-agent: %s\n", strerror(-err));
 	return 1;
 }

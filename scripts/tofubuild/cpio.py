@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes an initramfs (cpio, newc), the same bytes for the same content."""
+"""Writes an initramfs (cpio, newc), the same bytes for the same content; lists one."""
 
 import os
 import pathlib
@@ -59,4 +59,20 @@ def _record(inode, path, mode, data, device):
 
 
 def _pad(data):
-    return data + b"\0" * (-len(data) % 4)
+    return data.ljust(_padded(len(data)), b"\0")
+
+
+def modes(data):
+    """Modes by path of what is in an archive."""
+    found, at = {}, 0
+    while data[at:at + 6] == b"070701":
+        fields = [int(data[at + 6 + 8 * n:at + 14 + 8 * n], 16) for n in range(13)]
+        mode, size, name_size = fields[1], fields[6], fields[11]
+        name = data[at + 110:at + 110 + name_size - 1].decode(errors="replace")
+        found[name] = mode
+        at += _padded(110 + name_size) + _padded(size)
+    return found
+
+
+def _padded(size):
+    return size + -size % 4

@@ -3,12 +3,12 @@
 
 import struct
 
-VERSION = 1
+VERSION = 2
 PORT_NAME = "tofu.agent"
 PAYLOAD_MAX = 256 << 10
 
-EXEC, STDIN, RESIZE, SIGNAL, FILE_OPEN, FILE_DATA, FILE_CLOSE, PING = range(1, 9)
-HELLO, STDOUT, STDERR, EXIT, FILE_DONE, PONG = range(64, 70)
+EXEC, STDIN, RESIZE, SIGNAL, FILE_OPEN, FILE_DATA, FILE_CLOSE, PING, REST = range(1, 10)
+HELLO, STDOUT, STDERR, EXIT, FILE_DONE, PONG, STARTED = range(64, 71)
 
 _FRAME = struct.Struct("<IHH")
 _EXEC = struct.Struct("<IHHII")
@@ -36,8 +36,8 @@ def number(payload):
 
 
 def hello(payload):
-    """Version and trouble of a HELLO."""
-    return struct.unpack_from("<I", payload)[0], payload[4:].decode(errors="replace")
+    """Version and trouble of a HELLO or STARTED."""
+    return struct.unpack_from("<I", payload)[0], payload[4:].decode(errors="replace").strip()
 
 
 def resize_payload(rows, columns):

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from . import host, shape, wire
+from . import host, machine, shape, wire
 from .errors import ClusterError
 
 # How long after a Ctrl-C the supervisor may take to end everything.
@@ -34,21 +34,44 @@ def _words(option, text):
         raise ClusterError(f"{option}: {error}") from None
 
 
+def _check_time(args):
+    """Refuse what does not go together; the machine, of virtual time, and the TNIs."""
+    if args.time == "functional":
+        for option, value in (("--machine", args.machine), ("--trace", args.trace)):
+            if value:
+                raise ClusterError(f"{option} wants --time virtual")
+        return None, args.tnis or 4
+    if args.accel == "kvm":
+        raise ClusterError("--time virtual counts instructions, which KVM cannot: "
+                           "leave --accel away")
+    name = args.machine or "fugaku"
+    return name, args.tnis or machine.MACHINES[name]
+
+
+def _choose_accel(args, qemu, image):
+    """The accelerator, and the rate of the counter where the guest is told it."""
+    if args.time == "virtual":
+        return "tcg", machine.VIRTUAL_TSC_KHZ
+    accel = host.accel(qemu, image, args.accel)
+    return accel, host.tsc_khz() if accel == "tcg" else None
+
+
 def configuration(args):
     """All that the supervisor has to know, found out before it starts."""
     wire.address(args.name)
+    machine_name, tnis = _check_time(args)
     axes = shape.choose(args.shape, args.nodes)
     host.require_memory(shape.count(axes))
     fabric_tool = host.fabric_tool()
     qemu = args.qemu or host.qemu()
     image = host.guest(args.guest_arg)
-    accel = host.accel(qemu, image, args.accel)
+    accel, tsc_khz = _choose_accel(args, qemu, image)
     folder = log_dir(args)
     return {
         "name": args.name, "axes": axes, "accel": accel, "memory": args.memory,
-        "tnis": args.tnis, "qemu": str(qemu), "image": str(image),
-        "fabric_tool": fabric_tool,
-        "tsc_khz": host.tsc_khz() if accel == "tcg" else None,
+        "time": args.time, "machine": machine_name, "trace": args.trace,
+        "tnis": tnis, "qemu": str(qemu), "image": str(image),
+        "fabric_tool": fabric_tool, "tsc_khz": tsc_khz,
         "kernel_args": _words("--kernel-args", args.kernel_args),
         "qemu_args": _words("--qemu-args", args.qemu_args),
         "node_args": args.node_arg, "boot_timeout": args.boot_timeout,
@@ -87,8 +110,7 @@ def _report(message, config):
     elif event == "ready":
         say(f"  node {message['node']}: agent ready after {message['seconds']:.1f} s")
     elif event == "failed":
-        console = "".join(f"\n    | {line}" for line in message["console"])
-        raise ClusterError(f"{message['error']}{console}\n(logs: {config['log_dir']})")
+        raise ClusterError(f"{message['error']}\n(logs: {config['log_dir']})")
     return event == "up"
 
 
@@ -127,8 +149,9 @@ def up(args):
         _abandon(connection)
         raise
     connection.close()
+    kind = f"{config['machine']} in virtual time" if config["machine"] else config["accel"]
     say(f"cluster '{args.name}': {shape.count(config['axes'])} nodes as "
-        f"{shape.text(config['axes'])}, {config['accel']}, "
+        f"{shape.text(config['axes'])}, {kind}, "
         f"up after {time.monotonic() - began:.1f} s")
     return 0
 

@@ -108,11 +108,12 @@ def probe(binary, accel):
 
 def probe_boot(binary, image):
     """Whether the guest's kernel boots under KVM until its agent speaks."""
-    config = {"name": "probe", "accel": "kvm", "memory": 256, "tsc_khz": None, "kernel_args": [],
-              "qemu_args": [], "fabric_fd": None, "qemu": binary, "image": image}
-    console, port = socket.socketpair(), socket.socketpair()
-    with console[0], console[1], port[0], port[1]:
-        fds = console[1].fileno(), port[1].fileno()
+    config = {"name": "probe", "time": "functional", "accel": "kvm", "memory": 256,
+              "tsc_khz": None, "kernel_args": [], "qemu_args": [], "fabric_fd": None,
+              "qemu": binary, "image": image}
+    port = socket.socketpair()
+    with open(os.devnull, "wb") as console, port[0], port[1]:
+        fds = console.fileno(), port[1].fileno()
         with subprocess.Popen(machine.command(config, 0, *fds), pass_fds=fds,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as child:

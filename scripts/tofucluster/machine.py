@@ -5,23 +5,35 @@ import pathlib
 
 from . import agent
 
+# Machines that can be given in virtual time, and the TNIs that they have: the
+# names in qemu-device/icc/machine.c.
+MACHINES = {"k": 4, "fx10": 4, "fx100": 4, "fugaku": 6}
+VIRTUAL_TSC_KHZ = 1000000
+
 
 def kernel_arguments(config, node):
     words = ["console=ttyS0", "quiet", "panic=-1", f"cluster_node={node}"]
     if config["accel"] == "tcg" and config["tsc_khz"]:
-        # The guest's counter is the host's. Left to calibrate it, guests of a
-        # busy host at times hung while booting. The likely cause: microvm's
-        # only other clock is a PIT, which such a host serves late.
+        # The guest's counter is the host's, or in virtual time one of 1 GHz.
+        # Left to calibrate it, guests of a busy host at times hung while
+        # booting. The likely cause: microvm's only other clock is a PIT, which
+        # such a host serves late.
         words += [f"tsc_early_khz={config['tsc_khz']}", "tsc=reliable", "no_timer_check"]
+    if config["time"] == "virtual":
+        # Nothing of chance: addresses decide about caches and translations.
+        words += ["nokaslr", "norandmaps", "random.trust_cpu=off"]
     return " ".join([*words, *config["kernel_args"]])
 
 
-def command(config, node, console_fd, agent_fd):
-    """The words of the command; the descriptors are inherited."""
-    qemu, image = pathlib.Path(config["qemu"]), pathlib.Path(config["image"])
+def _quoted(path):
+    """A path in a list of QEMU's properties."""
+    return str(path).replace(",", ",,")
+
+
+def _functional(config, agent_fd):
+    """Words of a node whose clock is the host's."""
     memory = f"{config['memory']}M"
-    words = [
-        qemu, "-name", f"{config['name']}-node{node}",
+    return [
         "-M", "microvm,pcie=on,acpi=on,pit=on,pic=on,rtc=on,x-option-roms=off,"
               "memory-backend=ram",
         "-accel", config["accel"],
@@ -31,19 +43,56 @@ def command(config, node, console_fd, agent_fd):
         "-smp", "1,maxcpus=2",
         "-m", memory,
         "-object", f"memory-backend-memfd,id=ram,size={memory},share=on,seal=on",
-        "-display", "none", "-nodefaults", "-no-user-config", "-no-reboot",
-        "-bios", qemu.parent / "qboot.rom",
-        "-kernel", image / "vmlinux", "-initrd", image / "initramfs",
-        "-append", kernel_arguments(config, node),
-        "-chardev", f"socket,id=console,fd={console_fd}", "-serial", "chardev:console",
         "-chardev", f"socket,id=agent,fd={agent_fd}",
         "-device", "virtio-serial-pci,romfile=",
         "-device", f"virtserialport,chardev=agent,name={agent.PORT_NAME}",
         "-device", "virtio-rng-pci,romfile=",
     ]
+
+
+def _virtual(config, agent_fd):
+    """Words of a node whose clock counts instructions.
+
+    It has no device that hears of the host at the host's times. Its controller
+    works in the thread of its only CPU: plain read-modify-writes are good, and
+    nobody else maps its memory.
+    """
+    return [
+        "-M", "microvm,pcie=on,acpi=on,pit=on,pic=on,rtc=on,x-option-roms=off",
+        "-accel", "tcg", "-icount", "shift=0,sleep=off",
+        "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1",
+        "-cpu", "max,-rdrand,-rdseed", "-smp", "1", "-m", f"{config['memory']}M",
+        "-device", f"tofu-mailbox,fd={agent_fd}",
+    ]
+
+
+def _tofu(config, node, trace):
+    words = ["tofu-pci", f"fabric=/dev/fd/{config['fabric_fd']}", f"node={node}",
+             f"tnis={config['tnis']}"]
+    if config["time"] == "virtual":
+        words.append(f"machine={config['machine']}")
+    if trace:
+        words.append(f"trace={_quoted(trace)}")
+    return ",".join([*words, *config["node_args"]])
+
+
+def command(config, node, console_fd, agent_fd, trace=None):
+    """The words of the command; the descriptors are inherited."""
+    qemu, image = pathlib.Path(config["qemu"]), pathlib.Path(config["image"])
+    kind = _virtual if config["time"] == "virtual" else _functional
+    words = [
+        qemu, "-name", f"{config['name']}-node{node}",
+        *kind(config, agent_fd),
+        "-display", "none", "-nodefaults", "-no-user-config", "-no-reboot",
+        "-bios", qemu.parent / "qboot.rom",
+        "-kernel", image / "vmlinux", "-initrd", image / "initramfs",
+        "-append", kernel_arguments(config, node),
+        # A file takes what is written: no guest has to wait for a reader.
+        "-chardev", f"file,id=console,path=/dev/fd/{console_fd}",
+        "-serial", "chardev:console",
+    ]
     # The probe for KVM is a guest without an interconnect.
     if config["fabric_fd"] is not None:
-        tofu = f"tofu-pci,fabric=/dev/fd/{config['fabric_fd']},node={node},tnis={config['tnis']}"
-        words += ["-device", ",".join([tofu, *config["node_args"]])]
+        words += ["-device", _tofu(config, node, trace)]
     extra = [word.replace("{node}", str(node)) for word in config["qemu_args"]]
     return [*map(str, words), *extra]

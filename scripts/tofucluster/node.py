@@ -2,7 +2,6 @@
 """One virtual machine: its QEMU, its console, its agent."""
 
 import asyncio
-import collections
 import contextlib
 import ctypes
 import os
@@ -17,6 +16,9 @@ from .errors import ClusterError
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
 CONSOLE_TAIL = 40
+TAIL_BYTES = 64 << 10
+# States of a node whose QEMU runs.
+ALIVE = ("booting", "ready", "starting", "running")
 # A command that takes no output for so long is given up.
 STALL_SECONDS = 60
 FILE_SECONDS = 60
@@ -28,6 +30,14 @@ def _die_with(parent):
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def _last_lines(path, count):
+    if not path.exists():
+        return []
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - TAIL_BYTES))
+        return [line.decode(errors="replace").rstrip() for line in file.readlines()[-count:]]
 
 
 class Job:
@@ -42,10 +52,12 @@ class Node:
     """A virtual machine that can be started, killed and started again.
 
     States: down, booting, ready, dead (QEMU ended by itself or was killed),
-    failed (it did not come up).
+    failed (it did not come up).  In virtual time, also: starting (it has been
+    told what to run, and comes into common time) and running.  `command` makes
+    the words and the descriptors of its QEMU, `watch` is told of changes.
     """
 
-    def __init__(self, number, command, pass_fds, log_dir):
+    def __init__(self, number, command, watch, log_dir):
         self.number = number
         self.state = "down"
         self.trouble = ""
@@ -53,18 +65,16 @@ class Node:
         self.began = 0.0
         self.boot_seconds = None
         self._command = command
-        self._pass_fds = pass_fds
+        self._watch = watch
         self._log_dir = log_dir
         self._process = None
-        self._tasks = []
+        self._reading = None
         self._writer = None
-        self._console_writer = None
         self._jobs = {}
         self._next_job = 1
         self._file_lock = asyncio.Lock()
         self._file_done = None
         self._ready = None
-        self._console = collections.deque(maxlen=CONSOLE_TAIL)
 
     async def start(self, timeout):
         """Boot, and wait for the agent; raises ClusterError when it does not come."""
@@ -80,45 +90,34 @@ class Node:
             self.trouble = f"no agent after {timeout:g} s (--boot-timeout)"
         if self.trouble:
             await self.kill()
-            # The console's last lines say why.
-            await asyncio.wait(self._tasks, timeout=END_SECONDS)
             self.state = "failed"
             raise ClusterError(f"node {self.number}: {self.trouble}")
         self.boot_seconds = time.monotonic() - self.began
         self.state = "ready"
 
+    def _path(self, suffix):
+        return self._log_dir / f"node{self.number}.{suffix}"
+
     async def _spawn(self):
-        console, console_guest = socket.socketpair()
         port, port_guest = socket.socketpair()
-        self._console.clear()
         parent = os.getpid()
-        with console_guest, port_guest, \
-                open(self._log_dir / f"node{self.number}.qemu.log", "wb") as errors:
-            fds = (console_guest.fileno(), port_guest.fileno())
-            command = self._command(self.number, *fds)
+        # Every boot is the same in all that the guest gets to see.
+        self._next_job = 1
+        with port_guest, open(self._path("console"), "wb") as console, \
+                open(self._path("qemu.log"), "wb") as errors:
+            own = (console.fileno(), port_guest.fileno())
+            command, fds = self._command(self.number, *own)
             try:
                 self._process = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL,
-                    stdout=errors, stderr=errors, pass_fds=(*fds, *self._pass_fds),
+                    stdout=errors, stderr=errors, pass_fds=(*own, *fds),
                     start_new_session=True, preexec_fn=lambda: _die_with(parent))
             except OSError as error:
                 self.state = "failed"
                 raise ClusterError(f"node {self.number}: {command[0]}: {error.strerror}") from None
         self.pid = self._process.pid
         reader, self._writer = await asyncio.open_connection(sock=port)
-        # A writer that nobody holds closes its connection.
-        lines, self._console_writer = await asyncio.open_connection(sock=console)
-        self._tasks = [asyncio.create_task(self._read_agent(reader)),
-                       asyncio.create_task(self._read_console(lines))]
-
-    async def _read_console(self, reader):
-        line = b""
-        with open(self._log_dir / f"node{self.number}.console", "wb", buffering=0) as log:
-            while data := await reader.read(1 << 16):
-                log.write(data)
-                *whole, line = (line + data)[-65536:].split(b"\n")
-                self._console.extend(w.decode(errors="replace").rstrip() for w in whole)
-        self._console_writer.close()
+        self._reading = asyncio.create_task(self._read_agent(reader))
 
     async def _read_agent(self, reader):
         try:
@@ -133,7 +132,7 @@ class Node:
             version, trouble = agent.hello(payload)
             if version != agent.VERSION:
                 trouble = f"the guest's agent speaks version {version}, not {agent.VERSION}"
-            self.trouble = trouble.strip()
+            self.trouble = trouble
             if not self._ready.done():
                 self._ready.set_result(None)
         elif kind in (agent.STDOUT, agent.STDERR) and job:
@@ -141,6 +140,9 @@ class Node:
         elif kind == agent.EXIT and job:
             del self._jobs[number]
             await self._deliver(job, kind, payload)
+        elif kind == agent.STARTED and self.state == "starting":
+            self.state, self.trouble = "running", agent.hello(payload)[1]
+            await self._watch(self)
         elif kind == agent.FILE_DONE and self._file_done and not self._file_done.done():
             self._file_done.set_result(agent.number(payload))
 
@@ -152,7 +154,7 @@ class Node:
     async def _lost(self):
         """The agent's port has closed: QEMU has ended, or is about to."""
         booting = self.state == "booting"
-        if self.state in ("booting", "ready"):
+        if self.state in ALIVE:
             self.state = "dead"
         status = await self._collect()
         if booting:
@@ -164,6 +166,7 @@ class Node:
         jobs, self._jobs = self._jobs, {}
         for job in jobs.values():
             await self._deliver(job, None, b"")
+        await self._watch(self)
 
     async def _collect(self):
         """QEMU's status at its end, which it is helped to if it lingers."""
@@ -185,17 +188,16 @@ class Node:
         """End QEMU at once, as a power failure would."""
         if not self._process:
             return
-        if self.state in ("booting", "ready"):
+        if self.state in ALIVE:
             self.state = "dead"
         self._process.kill()
-        await asyncio.wait(self._tasks, timeout=END_SECONDS)
+        await asyncio.wait([self._reading], timeout=END_SECONDS)
         await self._collect()
 
     def console_tail(self):
         """The last lines of the console and of QEMU's own messages."""
-        path = self._log_dir / f"node{self.number}.qemu.log"
-        messages = path.read_text(errors="replace").splitlines() if path.exists() else []
-        return [*messages[-10:], *self._console]
+        return [*_last_lines(self._path("qemu.log"), 10),
+                *_last_lines(self._path("console"), CONSOLE_TAIL)]
 
     def require_ready(self):
         if self.state != "ready":
@@ -215,6 +217,16 @@ class Node:
         self._send(agent.EXEC, job.number, agent.exec_payload(argv, env, cwd, size))
         await self._writer.drain()
         return job
+
+    def begin(self):
+        """Virtual time: what it was told so far is all that it will run."""
+        self.state = "starting"
+
+    async def rest(self):
+        """Virtual time: no program comes."""
+        self.begin()
+        self._send(agent.REST, 0)
+        await self._writer.drain()
 
     def runs(self, job):
         return self._jobs.get(job.number) is job

@@ -8,12 +8,16 @@ import pathlib
 import select
 import shutil
 import signal
+import stat
+import subprocess
 import sys
 import termios
 import time
 import tty
 
-from . import shape, wire
+from tofubuild import cpio
+
+from . import host, shape, watch, wire
 from .boot import environment_of, say
 from .errors import ClusterError
 
@@ -81,51 +85,87 @@ def _in_guest(connection, node, path):
     return status == 0
 
 
-def _place_program(args, nodes, program):
-    """Path of the program in the guests; a file of the host is taken there."""
-    source = pathlib.Path(program)
-    if "/" not in program or not source.is_file():
-        return program
+def _in_image(status, path):
+    """Whether the guests have it from the beginning."""
+    names = cpio.modes(pathlib.Path(status["image"], "initramfs").read_bytes())
+    mode = names.get(path.lstrip("/"), 0)
+    return stat.S_ISLNK(mode) or stat.S_ISREG(mode) and bool(mode & 0o111)
+
+
+def _have_program(args, status, node, path):
+    if status["time"] == "virtual":
+        return _in_image(status, path)
     connection = wire.Connection.open(args.name, timeout=UPLOAD_SECONDS)
     with contextlib.closing(connection):
-        if source.is_absolute() and _in_guest(connection, nodes[0], program):
-            return program
-        data = source.read_bytes()
-        # The content names the folder: a program under way is not replaced.
-        place = f"/tmp/run-{hashlib.sha256(data).hexdigest()[:12]}/{source.name}"
-        connection.request({"op": "upload", "nodes": nodes, "path": place, "mode": 0o755}, data)
-    return place
+        return _in_guest(connection, node, path)
+
+
+def _program_file(args, status, node, program):
+    """Path of the program in the guests, and its bytes if it is a file of the host."""
+    source = pathlib.Path(program)
+    if "/" not in program or not source.is_file():
+        return program, b""
+    if source.is_absolute() and _have_program(args, status, node, program):
+        return program, b""
+    data = source.read_bytes()
+    # The content names the folder: a program under way is not replaced.
+    return f"/tmp/run-{hashlib.sha256(data).hexdigest()[:12]}/{source.name}", data
 
 
 class Run:
-    """A program on several nodes, until it has ended on all of them."""
+    """A program on several nodes, until it has ended on all of them.
 
-    def __init__(self, connection, nodes, output, deadline):
+    In virtual time also until the nodes have been ended; `traces` is what they
+    left.  The time limit counts from when the program has been started.
+    """
+
+    def __init__(self, connection, nodes, output, seconds, virtual):
         self._connection = connection
         self._left = set(nodes)
         self._output = output
-        self._deadline = deadline
+        self._seconds = seconds
+        self._deadline = None
+        self._ending = False
+        self._until_ended = virtual
+        self.traces = []
         self.worst = 0
+        if not virtual:
+            self._started()
+
+    def _started(self):
+        self._deadline = time.monotonic() + self._seconds if self._seconds else None
 
     def _event(self, message, data):
         if message is None:
             raise ClusterError("the cluster has gone")
         if "error" in message:
             raise ClusterError(message["error"])
-        node = message["node"]
-        if message["event"] == "output":
-            self._output.write(node, message["stream"], data)
-            return
-        self._left.discard(node)
-        if message["event"] == "gone":
-            say(f"[{node}] the node has gone")
-            self.worst = max(self.worst, EXIT_GONE)
+        event = message["event"]
+        if event == "output":
+            self._output.write(message["node"], message["stream"], data)
+        elif event == "waiting":
+            say(f"run: waiting for {message['for']}")
+        elif event == "started":
+            self._started()
+        elif event == "ended":
+            self._left, self._until_ended = set(), False
+            self.traces = message["traces"]
         else:
+            self._program_ended(message)
+
+    def _program_ended(self, message):
+        node = message["node"]
+        self._left.discard(node)
+        if message["event"] == "exit":
             self.worst = max(self.worst, exit_code(message["status"]))
+            return
+        if not self._ending:
+            say(f"[{node}] the node has gone")
+        self.worst = max(self.worst, EXIT_GONE)
 
     def follow(self):
         """Until all have ended; raises TimeoutError after the deadline."""
-        while self._left:
+        while self._left or self._until_ended:
             wait = None if self._deadline is None else self._deadline - time.monotonic()
             if wait is not None and wait <= 0:
                 raise TimeoutError
@@ -133,12 +173,36 @@ class Run:
             self._event(*self._connection.receive())
 
     def end(self):
-        """Have the guests end what still runs, and take its last words."""
+        """Have what still runs ended, and take its last words."""
+        self._ending = True
         self._deadline = time.monotonic() + END_SECONDS
         self._connection.sock.settimeout(END_SECONDS)
         self._connection.send({"op": "end"})
         with contextlib.suppress(TimeoutError):
             self.follow()
+
+
+def _check_trace(args, status):
+    if not args.trace:
+        return
+    if status["time"] != "virtual":
+        raise ClusterError("run --trace: this cluster is not in virtual time (up --time virtual)")
+    if not args.trace.absolute().parent.is_dir():
+        raise ClusterError(f"{args.trace}: no such folder")
+
+
+def _merge_traces(traces, target):
+    """One trace of all nodes'; tofu-trace says what its hash is."""
+    done = subprocess.run([host.TOP / "scripts/tofu-trace", "merge", "-o", target, *traces],
+                          stdout=sys.stderr, check=False)
+    if done.returncode:
+        raise ClusterError(f"the trace could not be made; the nodes' are {' '.join(traces)}")
+
+
+def _say_who_waits(name):
+    """Of a run that does not end: where its nodes are."""
+    for line in watch.waiting(wire.Connection.open(name).request({"op": "status"})):
+        say(f"  {line}")
 
 
 def run(args):
@@ -148,19 +212,26 @@ def run(args):
     connection = wire.Connection.open(args.name, timeout=30)
     status = connection.request({"op": "status"})
     nodes = shape.parse_nodes(args.nodes, len(status["nodes"]))
-    program = _place_program(args, nodes, command[0])
+    virtual = status["time"] == "virtual"
+    _check_trace(args, status)
+    program, data = _program_file(args, status, nodes[0], command[0])
     output = Output(nodes, args.output_dir)
-    deadline = time.monotonic() + args.timeout if args.timeout else None
-    follow = Run(connection, nodes, output, deadline)
+    follow = Run(connection, nodes, output, args.timeout, virtual)
     connection.send({"op": "exec", "nodes": nodes, "argv": [program, *command[1:]],
-                     "env": environment_of(args.env), "cwd": args.cwd})
+                     "env": environment_of(args.env), "cwd": args.cwd,
+                     "file": {"path": program, "mode": 0o755} if data else None,
+                     "trace": bool(args.trace)}, data)
     # One input cannot be that of several programs: they find its end.
     connection.send({"op": "stdin"})
     try:
         follow.follow()
+        if args.trace:
+            _merge_traces(follow.traces, args.trace)
         return follow.worst
     except TimeoutError:
         say(f"run: not finished after {args.timeout:g} s")
+        if virtual:
+            _say_who_waits(args.name)
         follow.end()
         return EXIT_TIMEOUT
     except KeyboardInterrupt:
@@ -225,6 +296,9 @@ def _shell_loop(connection):
 
 def sh(args):
     connection = wire.Connection.open(args.name, timeout=None)
+    if connection.request({"op": "status"})["time"] == "virtual":
+        raise ClusterError("no shell in virtual time: a key is pressed at a time of the host's, "
+                           "and no run would be like another; use run")
     request = {"op": "exec", "nodes": [args.node], "argv": ["/bin/sh", "-l"], "cwd": "/root",
                "env": {"TERM": os.environ.get("TERM", "linux"),
                        "PS1": f"node{args.node}:\\w# "}}

@@ -12,11 +12,50 @@ from .errors import ClusterError
 POLL_SECONDS = 0.2
 
 
+def _doing(node):
+    """What a node in virtual time does."""
+    clock = node["clock"] or {"state": "apart", "waits_for": None}
+    if node["state"] == "ready":
+        return "waits for a program"
+    if node["state"] not in ("starting", "running"):
+        return node["state"]
+    if clock["waits_for"] is not None:
+        return f"waits for node {clock['waits_for']}"
+    if clock["state"] == "joined":
+        return "runs"
+    return "comes into common time"
+
+
+def _clock(node):
+    """A node's common time; none before it has come there."""
+    clock = node["clock"]
+    return f"{clock['time'] / 1e9:.9f} s" if clock and clock["state"] == "joined" else "-"
+
+
+def waiting(answer):
+    """A line for each node in virtual time: where it is and what it does."""
+    for node in answer["nodes"]:
+        yield f"node {node['node']:3}  {_clock(node):>16}  {_doing(node)}"
+
+
+def _print_virtual(answer):
+    print(f"cluster '{answer['name']}': {answer['shape']}, {answer['machine']} in virtual time, "
+          f"{answer['memory']} MiB a node, {answer['tnis']} TNIs, supervisor {answer['pid']}")
+    print("node  pid      coordinates              clock  what it does")
+    for node in answer["nodes"]:
+        place = ",".join(map(str, node["coordinates"]))
+        print(f"{node['node']:4}  {node['pid'] or '-':<7}  {place:12}  {_clock(node):>16}  "
+              f"{_doing(node)}")
+
+
 def status(args):
     connection = wire.Connection.open(args.name)
     answer = connection.request({"op": "status"})
     if args.json:
         print(json.dumps(answer, indent=2))
+        return 0
+    if answer["time"] == "virtual":
+        _print_virtual(answer)
         return 0
     print(f"cluster '{answer['name']}': {answer['shape']}, {answer['accel']}, "
           f"{answer['memory']} MiB a node, {answer['tnis']} TNIs, "

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TOFU_AGENT_MAILBOX_H
+#define TOFU_AGENT_MAILBOX_H
+
+#include "port.h"
+
+/* The kind of port that a guest in virtual time has; contracts as in port.h. */
+
+/** mailbox_open - map the mailbox; -ENODEV where there is none */
+int mailbox_open(struct port *port);
+int mailbox_receive(struct port *port, struct tofu_agent_frame *frame, void *payload);
+int mailbox_send(struct port *port, const struct tofu_agent_frame *frame, const void *payload);
+
+#endif

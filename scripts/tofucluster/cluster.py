@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""The nodes of a cluster, and what commands can ask of them."""
+
+import asyncio
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from . import agent, machine, shape
+from .errors import ClusterError
+from .node import Node
+
+KILL_SECONDS = 2
+
+
+class Cluster:
+    """Nodes whose clocks are the host's."""
+
+    def __init__(self, config):
+        self.config = config
+        self.axes = config["axes"]
+        self.log_dir = pathlib.Path(config["log_dir"])
+        self.down = asyncio.Event()
+        config["fabric_fd"] = self.fabric_create()
+        self.nodes = [Node(n, self.command, self.changed, self.log_dir)
+                      for n in range(shape.count(self.axes))]
+
+    def fabric_create(self):
+        """The memory that the nodes share: a file without a name."""
+        fd = os.memfd_create("tofu-fabric", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+        done = subprocess.run([self.config["fabric_tool"], "format", str(fd),
+                               "--shape", shape.text(self.axes)],
+                              pass_fds=[fd], capture_output=True, text=True, check=False)
+        if done.returncode:
+            os.close(fd)
+            raise ClusterError(done.stderr.strip())
+        return fd
+
+    def command(self, number, *fds):
+        """Words of a node's QEMU, and the descriptors that it gets beside `fds`."""
+        return machine.command(self.config, number, *fds), [self.config["fabric_fd"]]
+
+    async def changed(self, node):
+        """A node has come into common time, or it has gone."""
+
+    def node(self, number):
+        if not isinstance(number, int) or not 0 <= number < len(self.nodes):
+            raise ClusterError(f"no node {number}: this cluster has nodes 0 to "
+                               f"{len(self.nodes) - 1}")
+        return self.nodes[number]
+
+    def environment(self, number):
+        """What every program can find out about where it runs.
+
+        Without TOFU_PORT the library would emulate a controller of its own
+        where the driver's is missing.
+        """
+        return {"TOFU_NODE": str(number), "TOFU_NODES": str(len(self.nodes)),
+                "TOFU_SHAPE": shape.text(self.axes), "TOFU_PORT": "kernel"}
+
+    async def status(self):
+        now = time.monotonic()
+        nodes = [{
+            "node": n.number, "state": n.state, "pid": n.pid,
+            "coordinates": shape.coordinates(self.axes, n.number),
+            "uptime": round(now - n.began, 1) if n.pid else None,
+            "boot_seconds": n.boot_seconds and round(n.boot_seconds, 2),
+        } for n in self.nodes]
+        return {"name": self.config["name"], "pid": os.getpid(),
+                "shape": shape.text(self.axes), "time": self.config["time"],
+                "accel": self.config["accel"], "memory": self.config["memory"],
+                "tnis": self.config["tnis"], "image": self.config["image"],
+                "log_dir": str(self.log_dir), "nodes": nodes}
+
+    async def boot(self, tell):
+        """Boot all nodes, telling of each; raises ClusterError for one that does not come."""
+        async def one(node):
+            await tell({"event": "booting", "node": node.number})
+            await self.start(node)
+            await tell({"event": "ready", "node": node.number, "seconds": node.boot_seconds})
+
+        tasks = [asyncio.create_task(one(node)) for node in self.nodes]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def start(self, node):
+        """Boot a node; an error has the end of its console."""
+        try:
+            await node.start(self.config["boot_timeout"])
+        except ClusterError as error:
+            tail = node.console_tail() if node.state == "failed" else []
+            raise ClusterError("\n    | ".join([str(error), *tail])) from None
+
+    async def place(self, nodes, file, data):
+        """Write a file of the host in the guests; None: there is none."""
+        if file:
+            await asyncio.gather(*(n.upload(file["path"], file["mode"], data) for n in nodes))
+
+    async def execute(self, session, node, message):
+        """Start a session's program on a node."""
+        size = tuple(message["size_of_terminal"]) if "size_of_terminal" in message else None
+        env = {**self.environment(node.number), **message["env"]}
+        job = await node.execute(session.sink, message["argv"], env, message["cwd"], size)
+        session.jobs.append((node, job))
+
+    async def run(self, session, message, data):
+        """Start a program on several nodes: on all of them or on none."""
+        nodes = [self.node(n) for n in message["nodes"]]
+        for node in nodes:
+            node.require_ready()
+        await self.place(nodes, message.get("file"), data)
+        for node in nodes:
+            await self.execute(session, node, message)
+
+    async def end(self, session):
+        """Leave nothing of a session running: ask, wait a little, insist."""
+        session.tell(agent.SIGNAL, agent.signal_payload(signal.SIGTERM))
+        deadline = time.monotonic() + KILL_SECONDS
+        while session.runs():
+            if time.monotonic() > deadline:
+                session.tell(agent.SIGNAL, agent.signal_payload(signal.SIGKILL))
+                break
+            await asyncio.sleep(0.02)
+
+    async def close(self, session):
+        """The command behind a session has gone."""
+        await self.end(session)
+
+    async def kill_all(self):
+        await asyncio.gather(*(node.kill() for node in self.nodes))

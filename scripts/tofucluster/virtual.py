@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+"""A cluster in virtual time: runs that are the same to the nanosecond.
+
+What comes from the host comes at times of the host, so a guest hears of it only
+before its clock counts: it boots, waits in its mailbox, where its processor
+stands still, gets its program, and then comes into the machine's common time.
+It hears nothing any more. So a boot serves one run; when that has ended all
+nodes are ended, and boot again in the background.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+
+from . import machine
+from .cluster import Cluster
+from .errors import ClusterError
+
+# A command that has to wait for longer is told for what.
+NOTICE_SECONDS = 1
+
+
+@contextlib.asynccontextmanager
+async def _notice(session, what):
+    async def later():
+        await asyncio.sleep(NOTICE_SECONDS)
+        await session.reply({"event": "waiting", "for": what})
+
+    task = asyncio.create_task(later())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def _tell_nobody(_):
+    pass
+
+
+class VirtualCluster(Cluster):
+    """Nodes in virtual time; sessions take turns."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self._turn = asyncio.Lock()
+        self._booting = None  # a task, once there was a second boot
+        self._tracing = config["trace"]
+        self._session = None  # whose programs run
+        self._begun = False  # all nodes have come into common time
+
+    def _trace(self, node, suffix=""):
+        return self.log_dir / f"node{node}.trace{suffix}"
+
+    def command(self, number, *fds):
+        trace = self._trace(number, ".part") if self._tracing else None
+        return (machine.command(self.config, number, *fds, trace=trace),
+                [self.config["fabric_fd"]])
+
+    # ---- Boots ----
+
+    def _renew(self):
+        """Boot all nodes, which have ended, on a network where nothing was sent."""
+        os.close(self.config["fabric_fd"])
+        self.config["fabric_fd"] = self.fabric_create()
+        self._booting = asyncio.create_task(self.boot(_tell_nobody))
+
+    async def boot(self, tell):
+        try:
+            await super().boot(tell)
+        except ClusterError:
+            await self.kill_all()
+            raise
+
+    async def _booted(self):
+        """Wait for the boot that is under way; one that has failed is tried again."""
+        task = self._booting
+        if task and task.done() and task.exception():
+            self._renew()
+        if self._booting:
+            await asyncio.shield(self._booting)
+
+    async def start(self, node):
+        await super().start(node)
+        # One that comes when a program runs joins the others late.
+        if self._begun:
+            await node.rest()
+
+    # ---- Runs ----
+
+    async def run(self, session, message, data):
+        """Have a session's programs run when it is its turn."""
+        if session.task:
+            raise ClusterError("in virtual time a connection runs one program")
+        if "size_of_terminal" in message:
+            raise ClusterError("there are no terminals in virtual time")
+        session.task = asyncio.create_task(self._serve(session, message, data))
+
+    async def _serve(self, session, message, data):
+        with contextlib.suppress(ConnectionError):
+            async with _notice(session, "another run"):
+                await self._turn.acquire()
+            try:
+                await self._run(session, message, data)
+                # What is left of the run, its traces, is the session's.
+                await session.closed.wait()
+            finally:
+                self._turn.release()
+
+    async def _run(self, session, message, data):
+        try:
+            await self._begin(session, message, data)
+            await session.over.wait()
+        except ClusterError as error:
+            await session.reply({"error": str(error)})
+        finally:
+            traces = await self._finish()
+        await session.reply({"event": "ended", "traces": traces})
+
+    async def _begin(self, session, message, data):
+        nodes = [self.node(n) for n in message["nodes"]]
+        traced = bool(message.get("trace"))
+        async with _notice(session, "the nodes, which boot"):
+            await self._booted()
+            if traced and not self._tracing:
+                await self.kill_all()
+                self._tracing = True
+                self._renew()
+                await self._booted()
+        self._tracing = traced
+        for node in self.nodes:
+            node.require_ready()
+        session.left = {node.number for node in nodes}
+        # From here on the guests are not what they were.
+        self._session, self._begun = session, False
+        await self.place(nodes, message.get("file"), data)
+        for node in self.nodes:
+            if node in nodes:
+                await self.execute(session, node, message)
+                node.begin()
+            else:
+                await node.rest()
+        await session.reply({"event": "started"})
+
+    async def _finish(self):
+        """End the nodes when anything has run on them; the traces that they leave."""
+        if not self._session:
+            return []
+        self._session, self._begun = None, False
+        await self.kill_all()
+        traces = []
+        for node in self.nodes:
+            part, whole = self._trace(node.number, ".part"), self._trace(node.number)
+            if part.exists():
+                part.replace(whole)
+                traces.append(str(whole))
+        self._renew()
+        return traces
+
+    async def changed(self, node):
+        if not self._session:
+            return
+        if node.state == "running":
+            self._begun = self._begun or all(n.state == "running" for n in self.nodes)
+        trouble = ""
+        if not self._begun and node.state == "dead":
+            trouble = "it ended before all had come into common time"
+        elif not self._begun and node.trouble:
+            trouble = node.trouble
+        if trouble:
+            await self._session.reply({"error": f"node {node.number}: {trouble}"})
+            self._session.over.set()
+
+    async def end(self, session):
+        """End what a session runs or waits for; once."""
+        if session.task and not session.ending:
+            session.ending = True
+            if not session.over.is_set():
+                session.task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await session.task
+                with contextlib.suppress(ConnectionError):
+                    await session.reply({"event": "ended", "traces": []})
+
+    async def close(self, session):
+        session.closed.set()
+        await self.end(session)
+        if session.task:
+            await asyncio.wait([session.task])
+
+    # ---- Status ----
+
+    async def status(self):
+        answer = await super().status()
+        clocks = {clock["node"]: clock for clock in await self._clocks()}
+        for node in answer["nodes"]:
+            node["clock"] = clocks.get(node["node"])
+        return {**answer, "machine": self.config["machine"]}
+
+    async def _clocks(self):
+        """What the nodes say of their clocks in the memory that they share."""
+        fd = self.config["fabric_fd"]
+        process = await asyncio.create_subprocess_exec(
+            self.config["fabric_tool"], "clocks", f"/dev/fd/{fd}", "--json", pass_fds=[fd],
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE)
+        out, _ = await process.communicate()
+        return json.loads(out)["nodes"] if not process.returncode else []
