@@ -27,12 +27,14 @@
 static const char help[] =
 	"usage: tofu-fabric format PATH --shape SHAPE\n"
 	"       tofu-fabric show PATH [--json]\n"
+	"       tofu-fabric clocks PATH [--json]\n"
 	"\n"
 	"The shared file by which the nodes of one machine exchange packets.\n"
 	"\n"
 	"format  makes PATH, which must not exist; a number is an inherited\n"
 	"        descriptor of an empty file\n"
 	"show    lists the nodes: who they are, and what waits for them\n"
+	"clocks  lists the clocks of nodes in virtual time, and who waits for whom\n"
 	"\n"
 	"  -s, --shape SHAPE  nodes: 4, 2x2, 4x3x8 or six sizes 1x1x1x2x3x2\n"
 	"  -j, --json         print JSON\n"
@@ -249,7 +251,111 @@ static void show_table(const struct machine *machine)
 	}
 }
 
-static int show(const char *path, bool json)
+static void show(const struct machine *machine, bool json)
+{
+	if (json)
+		show_json(machine);
+	else
+		show_table(machine);
+}
+
+/* ---- clocks ---- */
+
+/**
+ * struct hand - of a node's clock
+ * @state: "apart", "ready" (it has come, others are missing), or "joined"
+ * @time:  of a node that has joined: common time, ns
+ * @waits_for: the node that it waits for, or -1
+ */
+struct hand {
+	const char *state;
+	uint64_t time;
+	int waits_for;
+};
+
+static struct hand read_hand(const struct machine *machine, uint32_t node)
+{
+	const struct tofu_shm_node *entry =
+		(const void *)(machine->base + tofu_shm_node_offset(node));
+	const struct tofu_shm_clock *clock =
+		(const void *)(machine->base +
+			       tofu_shm_clock_offset(machine->nodes, node));
+	struct hand hand = { .state = "apart", .waits_for = -1 };
+	uint64_t word = clock->state, state;
+	uint32_t waits_for = clock->waits_for;
+
+	state = TOFU_GET(word, TOFU_SHM_CLOCK_STATE);
+	/* The words may be those of an earlier life. */
+	if (!(entry->life & TOFU_SHM_LIFE_UP) || !state ||
+	    TOFU_GET(word, TOFU_SHM_CLOCK_GEN) != tofu_shm_gen(entry->life))
+		return hand;
+	hand.state = state == TOFU_SHM_CLOCK_JOINED ? "joined" : "ready";
+	hand.time = clock->now;
+	if (waits_for && waits_for <= machine->nodes)
+		hand.waits_for = (int)waits_for - 1;
+	return hand;
+}
+
+static void clocks_json(const struct machine *machine)
+{
+	struct tofu_json json = { .out = stdout };
+
+	tofu_json_open(&json, NULL, '{');
+	tofu_json_open(&json, "nodes", '[');
+	for (uint32_t n = 0; n < machine->nodes; n++) {
+		struct hand hand = read_hand(machine, n);
+
+		tofu_json_open(&json, NULL, '{');
+		tofu_json_number(&json, "node", n);
+		tofu_json_string(&json, "state", hand.state);
+		tofu_json_number(&json, "time", hand.time);
+		if (hand.waits_for >= 0)
+			tofu_json_number(&json, "waits_for",
+					 (uint64_t)hand.waits_for);
+		tofu_json_close(&json, '}');
+	}
+	tofu_json_close(&json, ']');
+	tofu_json_close(&json, '}');
+}
+
+static void clocks_table(const struct machine *machine)
+{
+	static const struct tofu_column columns[] = {
+		{ "node", 5 },
+		{ "state", -6 },
+		{ "ns", 16 },
+		{ "waits for", 9 },
+	};
+	struct tofu_table table = {
+		.out = stdout,
+		.column = columns,
+		.columns = sizeof(columns) / sizeof(columns[0]),
+	};
+
+	tofu_table_head(&table);
+	for (uint32_t n = 0; n < machine->nodes; n++) {
+		struct hand hand = read_hand(machine, n);
+
+		tofu_table_cell(&table, "%" PRIu32, n);
+		tofu_table_cell(&table, "%s", hand.state);
+		tofu_table_cell(&table, "%" PRIu64, hand.time);
+		if (hand.waits_for < 0)
+			tofu_table_cell(&table, "-");
+		else
+			tofu_table_cell(&table, "%d", hand.waits_for);
+	}
+}
+
+static void clocks(const struct machine *machine, bool json)
+{
+	if (json)
+		clocks_json(machine);
+	else
+		clocks_table(machine);
+}
+
+static int look_into(const char *path, bool json,
+		     void (*print)(const struct machine *machine, bool json))
 {
 	struct machine machine;
 	int err = map_machine(path, &machine);
@@ -260,10 +366,7 @@ static int show(const char *path, bool json)
 	}
 	if (err)
 		return failed(path, err);
-	if (json)
-		show_json(&machine);
-	else
-		show_table(&machine);
+	print(&machine, json);
 	munmap((void *)machine.base, tofu_shm_size(machine.nodes));
 	return EXIT_SUCCESS;
 }
@@ -300,6 +403,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[optind], "format"))
 		return format(argv[optind + 1], shape);
 	if (!strcmp(argv[optind], "show"))
-		return show(argv[optind + 1], json);
-	usage("format or show");
+		return look_into(argv[optind + 1], json, show);
+	if (!strcmp(argv[optind], "clocks"))
+		return look_into(argv[optind + 1], json, clocks);
+	usage("format, show or clocks");
 }

@@ -14,12 +14,12 @@ POLL_SECONDS = 0.2
 
 def _doing(node):
     """What a node in virtual time does."""
-    clock = node["clock"] or {"state": "apart", "waits_for": None}
+    clock = node["clock"] or {"state": "apart"}
     if node["state"] == "ready":
         return "waits for a program"
     if node["state"] not in ("starting", "running"):
         return node["state"]
-    if clock["waits_for"] is not None:
+    if "waits_for" in clock:
         return f"waits for node {clock['waits_for']}"
     if clock["state"] == "joined":
         return "runs"
