@@ -13,7 +13,7 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib demo check check-unit check-build \
-	check-qtest check-cluster check-programs tests bench lint docs install clean
+	check-qtest check-cluster check-programs tests bench repro lint docs install clean
 
 help: ## this text
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -74,6 +74,9 @@ lint: ## style of the sources
 bench: all ## speed, beside Soft-RoCE and memcpy in the same run
 	@scripts/setup bench
 	@tests/bench/run
+
+repro: all ## published figures, beside what the machine model gives
+	@scripts/repro
 
 docs: ## HTML of Documentation/
 	@scripts/setup docs

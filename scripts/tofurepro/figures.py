@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""The published figures, and how each of them is measured here."""
+
+import dataclasses
+
+FUGAKU_UNIT = "1x1x1x2x3x2"
+# Nodes of the unit that are so many hops from node 0: by C, by B and C, by all.
+AT_HOPS = {1: 1, 2: 3, 3: 9}
+WINDOW = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Perf:
+    """A call of tofu-perf."""
+    arguments: tuple
+
+    def words(self):
+        return ["tofu-perf", "--json", "--no-phases", *map(str, self.arguments)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A published figure and its counterpart.
+
+    `low` and `high` are what was published, a range or the same number twice;
+    `within` is how far from it the model may be, in per cent; `None` is shown
+    for information.  `value` makes the number out of the results of `calls`.
+    """
+    group: str
+    name: str
+    unit: str
+    low: float
+    high: float
+    within: float
+    calls: tuple
+    value: object
+    digits: int = 3
+
+
+def _latency(results):
+    return results[0]["results"][0]["latency_us"]["median"]
+
+
+def _gbs(results):
+    return results[0]["results"][0]["mb_per_s"] / 1000
+
+
+def _pingpong(results):
+    one = results[0]["results"][0]
+    return one["bytes"] / one["latency_us"]["median"] / 1000
+
+
+def _ratio(results):
+    return (results[1]["results"][0]["mb_per_s"] /
+            results[0]["results"][0]["mb_per_s"])
+
+
+def _put(size, *more):
+    return Perf(("--op", "put", "--size", size, "--window", WINDOW, *more))
+
+
+def _by_hops():
+    published = {
+        ("put", 1): (0.97, 0.99), ("put", 2): (1.04, 1.08), ("put", 3): (1.13, 1.13),
+        ("get", 1): (1.48, 1.51), ("get", 2): (1.64, 1.66), ("get", 3): (1.80, 1.80),
+        ("armw", 1): (1.32, 1.35), ("armw", 2): (1.48, 1.50), ("armw", 3): (1.63, 1.63),
+    }
+    names = {"put": "put of 8 B, one way", "get": "get of 8 B, round trip",
+             "armw": "ARMW of 8 B, round trip"}
+    for (op, hops), (low, high) in published.items():
+        call = Perf(("--op", op, "--size", 8, "--to", AT_HOPS[hops]))
+        yield Figure("Fugaku, by hops", f"{names[op]}, {hops} hop{'s' * (hops > 1)}", "µs",
+                     low, high, 5, (call,), _latency)
+
+
+def _by_size():
+    for size, low, high in ((1024, 3.49, 3.49), (4096, 6.18, 6.18), (16384, 6.30, 6.34),
+                            (65536, 6.30, 6.34), (1 << 20, 6.30, 6.34)):
+        yield Figure("Fugaku, puts with 8 in flight", f"{size} B", "GB/s", low, high, 5,
+                     (_put(size),), _gbs)
+    for size in (65536, 1 << 20):
+        fit = 1.23 + size / 6360
+        yield Figure("Fugaku, time of a put: 1.23 µs + B / 6.36 GB/s", f"{size} B", "µs",
+                     round(fit, 2), round(fit, 2), 5, (_put(size),), _latency, 2)
+
+
+def _by_engines():
+    base = _put(1 << 20)
+    for tnis in (2, 3, 4, 6):
+        yield Figure("Fugaku, one peer by several TNIs", f"{tnis} TNIs, to one", "×", 1.0, 1.0, 5,
+                     (base, _put(1 << 20, "--tnis", tnis)), _ratio, 2)
+    for tnis, published in ((1, 1.02), (2, 1.45), (3, 2.28), (4, 2.71), (6, 3.00)):
+        yield Figure("Fugaku, distinct peers", f"{tnis} TNI{'s' * (tnis > 1)}", "×",
+                     published, published, 10,
+                     (base, _put(1 << 20, "--tnis", tnis, "--peers", tnis)), _ratio, 2)
+
+
+def _k():
+    for size, low, high in ((8, None, None), (1 << 20, 4.75, 4.75), (4 << 20, 4.75, 4.75)):
+        if low:
+            yield Figure("K, ping-pong", f"{size} B", "GB/s", low, high, 5, (_put(size),),
+                         _pingpong)
+
+
+CLUSTERS = (
+    ("fugaku", FUGAKU_UNIT, (*_by_hops(), *_by_size(), *_by_engines())),
+    ("k", "2", tuple(_k())),
+)
