@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: MIT
+"""Trace files, as qemu-device/icc/trace.h has them: one for each node of a machine."""
+
+import array
+import collections
+import hashlib
+import heapq
+import mmap
+import os
+import struct
+
+from .errors import TraceError
+
+MAGIC = b"TOFTRACE"
+VERSION = 1
+HEADER = struct.Struct("<8sIIQQ32s")
+RECORD = struct.Struct("<QQQIIIBBBBII")
+# Records that are put in order at a time; of the others only their places are kept.
+CHUNK = 1 << 16
+HASH_BYTES = 1 << 24
+
+AXES = 6
+AXIS_BITS = 10
+AXIS_MAX = [256, 256, 256, 2, 3, 2]
+TNIS = 6
+CQS = 12
+
+DOORBELL, FETCH, SEND, LINK, RECEIVE, NOTICE, TCQ, MARK = range(1, 9)
+KINDS = ["", "doorbell", "fetch", "send", "link", "receive", "notice", "tcq", "mark"]
+PUT, GET, ARMW, DONE, DATA, VALUE = 1, 2, 3, 16, 17, 18
+TYPES = {PUT: "put", GET: "get", ARMW: "armw", DONE: "done", DATA: "data", VALUE: "value"}
+PORTS = ["X+", "X-", "Y+", "Y-", "Z+", "Z-", "A", "B+", "B-", "C"]
+NOTICES = ["local put", "remote put", "local get", "remote get", "local armw", "remote armw"]
+
+# The first three make the order in which records are read: it is total.
+Record = collections.namedtuple(
+    "Record", "time node index end id origin peer bytes kind type tni cq detail")
+
+
+def is_request(record):
+    return record.type < DONE
+
+
+def type_name(record):
+    return TYPES.get(record.type, f"type {record.type}")
+
+
+def notice_name(record):
+    return NOTICES[record.detail] if record.detail < len(NOTICES) else f"notice {record.detail}"
+
+
+def mark_name(word):
+    """The characters of a phase's name; empty where it ends."""
+    name = word.to_bytes(8, "little").split(b"\0")[0]
+    return "".join(chr(c) if 32 < c < 127 else "?" for c in name)
+
+
+class File:
+    """The trace of a node."""
+
+    def __init__(self, path):
+        self.path = path
+        try:
+            with open(path, "rb") as file:
+                self._read_header(file)
+        except OSError as error:
+            raise TraceError(f"{path}: {error.strerror}") from None
+
+    def _read_header(self, file):
+        head = file.read(HEADER.size)
+        if len(head) < HEADER.size or head[:8] != MAGIC:
+            raise TraceError(f"{self.path}: not a trace")
+        _, version, self.node, self.count, word, machine = HEADER.unpack(head)
+        if version != VERSION:
+            raise TraceError(f"{self.path}: version {version}, and this program knows {VERSION}")
+        self.machine = machine.split(b"\0")[0].decode("ascii", "replace")
+        self.axes = [word >> (i * AXIS_BITS) & ((1 << AXIS_BITS) - 1) for i in range(AXES)]
+        if word >> (AXES * AXIS_BITS) or \
+                not all(1 <= size <= most for size, most in zip(self.axes, AXIS_MAX)):
+            raise TraceError(f"{self.path}: shape {word:#x} is none")
+        if self.node >= self.nodes:
+            raise TraceError(f"{self.path}: node {self.node} of a machine of {self.nodes}")
+        # It may still grow; what the header has counted is there.
+        size = os.fstat(file.fileno()).st_size
+        if HEADER.size + self.count * RECORD.size > size:
+            raise TraceError(f"{self.path}: {self.count} records do not fit in {size} bytes: "
+                             "it has been cut")
+        self._map = mmap.mmap(file.fileno(), HEADER.size + self.count * RECORD.size,
+                              access=mmap.ACCESS_READ)
+
+    @property
+    def nodes(self):
+        nodes = 1
+        for size in self.axes:
+            nodes *= size
+        return nodes
+
+    def _bad(self, fields):
+        """What is wrong with a record, or None."""
+        time, end, _, origin, peer, _, kind, _, tni, cq, detail, _ = fields
+        if not DOORBELL <= kind <= MARK:
+            return f"kind {kind}"
+        if end < time:
+            return f"ends at {end}, before it begins at {time}"
+        if max(origin, peer) >= self.nodes:
+            return f"node {max(origin, peer)} of a machine of {self.nodes}"
+        if tni >= TNIS or cq >= CQS:
+            return f"TNI {tni} CQ {cq}"
+        if kind == LINK and detail >= len(PORTS):
+            return f"port {detail}"
+        return None
+
+    def _chunk(self, first, last):
+        """These records in the order of time."""
+        start, end = (HEADER.size + i * RECORD.size for i in (first, last))
+        times = []
+        for fields in RECORD.iter_unpack(self._map[start:end]):
+            bad = self._bad(fields)
+            if bad:
+                raise TraceError(f"{self.path}: record {first + len(times)}: {bad}")
+            times.append(fields[0])
+        order = array.array("I", sorted(range(len(times)), key=times.__getitem__))
+        del times
+        for i in order:
+            time, *rest = RECORD.unpack_from(self._map, start + i * RECORD.size)
+            yield Record(time, self.node, first + i, *rest[:-1])
+
+    def in_order(self):
+        """All records by time, those of the same time as they were written."""
+        return heapq.merge(*(self._chunk(first, min(first + CHUNK, self.count))
+                             for first in range(0, self.count, CHUNK)))
+
+    def hash_into(self, digest):
+        for at in range(HEADER.size, len(self._map), HASH_BYTES):
+            digest.update(self._map[at:at + HASH_BYTES])
+
+
+class Trace:
+    """The traces of several nodes of one machine."""
+
+    def __init__(self, paths):
+        self.files = sorted(map(File, paths), key=lambda file: file.node)
+        first = self.files[0]
+        for before, file in zip(self.files, self.files[1:]):
+            if file.node == before.node:
+                raise TraceError(f"{file.path}: node {file.node} is also in {before.path}")
+            if (file.axes, file.machine) != (first.axes, first.machine):
+                raise TraceError(f"{file.path}: another machine than in {first.path}")
+        self.axes, self.machine = first.axes, first.machine
+
+    @property
+    def shape(self):
+        """As people write it: without axes of one at the end, or all six."""
+        axes = self.axes if max(self.axes[3:]) > 1 else self.axes[:3]
+        while len(axes) < AXES and len(axes) > 1 and axes[-1] == 1:
+            axes = axes[:-1]
+        return "x".join(map(str, axes))
+
+    def coordinates(self, node):
+        """Those of the axes of `shape`."""
+        place = []
+        for size in reversed(self.axes):
+            place.insert(0, node % size)
+            node //= size
+        return place[:self.shape.count("x") + 1]
+
+    def name(self, node):
+        return f"node {node} ({','.join(map(str, self.coordinates(node)))})"
+
+    def hash(self):
+        """SHA-256 over the records of all nodes, in the order of nodes."""
+        digest = hashlib.sha256()
+        for file in self.files:
+            file.hash_into(digest)
+        return digest.hexdigest()
+
+    def records(self, first=0, last=None):
+        """Of all nodes by time: those of which a part is between two times."""
+        for record in heapq.merge(*(file.in_order() for file in self.files)):
+            if last is not None and record.time > last:
+                return
+            if record.end >= first:
+                yield record
+
+
+class Recent(collections.OrderedDict):
+    """A dictionary that forgets what has not been looked at for longest.
+
+    It holds more than can be under way in a machine at a time, and so the
+    memory that a long trace takes does not grow with it.
+    """
+
+    LIMIT = 1 << 17
+
+    def touch(self, key, make):
+        """The value of a key, made now if there is none."""
+        if key in self:
+            self.move_to_end(key)
+        else:
+            self[key] = make()
+            if len(self) > self.LIMIT:
+                self.popitem(last=False)
+        return self[key]
+
+
+class Lanes:
+    """Rows for what overlaps: each begins on the first row that is free."""
+
+    def __init__(self):
+        self._ends = {}
+
+    def place(self, track, start, end):
+        ends = self._ends.setdefault(track, [])
+        for lane, busy in enumerate(ends):
+            if busy <= start:
+                ends[lane] = end
+                return lane
+        ends.append(end)
+        return len(ends) - 1
