@@ -3,13 +3,6 @@
 
 #include "queue/barrier.h"
 
-#define STATUS_POLLS 64
-
-static void empty_polls_set(struct tofu_queue *queue, unsigned int polls)
-{
-	__atomic_store_n(&queue->empty_polls, polls, __ATOMIC_RELAXED);
-}
-
 /* ---- TCQ ---- */
 
 /*
@@ -29,16 +22,9 @@ static void tcq_tell(struct tofu_queue *queue)
 static struct tofu_lane *posted_lane(const struct tofu_queue *queue,
 				     const struct tofu_posted *posted)
 {
-	struct tofu_lane *lane = queue->lane[posted->lane];
+	struct tofu_lane *lane = queue->lane[posted->owner % TOFU_LANES];
 
-	return lane && lane->serial == posted->serial ? lane : NULL;
-}
-
-/* An entry is there when its command and all before it have ended. */
-static void ended_by_report(struct tofu_queue *queue, __u64 entry)
-{
-	if (TOFU_GET(entry, TOFU_TCQ_INDEX) == (uint32_t)queue->toq_last)
-		queue->toq_ended = queue->toq_tail;
+	return lane && lane->owner == posted->owner ? lane : NULL;
 }
 
 /* Takes the next entry. Return: whether there was one; its lane, or NULL. */
@@ -60,7 +46,8 @@ static bool tcq_take(struct tofu_queue *queue, struct tofu_lane **lane,
 	report->cbdata = posted->cbdata;
 	report->status = (unsigned int)TOFU_GET(entry, TOFU_TCQ_STATUS);
 	*lane = posted_lane(queue, posted);
-	ended_by_report(queue, entry);
+	/* It is there when its command and all before it have ended. */
+	tofu_queue_ended(queue, (uint32_t)TOFU_GET(entry, TOFU_TCQ_INDEX));
 	queue->tcq_head = head + 1;
 	if (queue->tcq_head - queue->tcq_told > queue->toq_mask / 4)
 		tcq_tell(queue);
@@ -101,7 +88,7 @@ bool tofu_queue_report_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 	}
 	while (tcq_take(queue, &owner, report)) {
 		if (owner == lane) {
-			empty_polls_set(queue, 0);
+			tofu_empty_polls_set(queue, 0);
 			return true;
 		}
 		if (owner)
@@ -205,7 +192,7 @@ bool tofu_queue_notice_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 		struct tofu_lane *owner = notice_lane(queue, entry);
 
 		if (owner == lane) {
-			empty_polls_set(queue, 0);
+			tofu_empty_polls_set(queue, 0);
 			queue->status_polls = 0;
 			return true;
 		}
@@ -234,36 +221,11 @@ size_t tofu_queue_notices_locked(struct tofu_queue *queue,
 	return lane->notice_tail - lane->notice_head;
 }
 
-/*
- * A status that is a register costs more than all the rest of a poll, so it is
- * looked at by the first of several polls that find nothing, and then by few.
- */
-static bool status_is_due(struct tofu_queue *queue)
-{
-	return !queue->cq->direct || !(queue->status_polls++ % STATUS_POLLS);
-}
-
-bool tofu_queue_lost_locked(struct tofu_queue *queue, struct tofu_lane *lane)
-{
-	if (!status_is_due(queue))
-		return lane->notice_lost;
-	return lane->notice_lost ||
-	       tofu_word_read(&queue->cq->page->status) &
-		       TOFU_CQ_STATUS_MRQ_OVERFLOW;
-}
-
 /* ---- Nothing found ---- */
 
-bool tofu_queue_idle(struct tofu_queue *queue)
+bool tofu_queue_lend(struct tofu_queue *queue)
 {
-	unsigned int polls =
-		__atomic_load_n(&queue->empty_polls, __ATOMIC_RELAXED) + 1;
-
-	if (polls < queue->cq->poll_patience) {
-		empty_polls_set(queue, polls);
-		return false;
-	}
-	empty_polls_set(queue, 0);
+	tofu_empty_polls_set(queue, 0);
 	if (!(tofu_word_read(&queue->cq->page->need_kick) &
 	      TOFU_NEED_KICK_POLL))
 		return false;

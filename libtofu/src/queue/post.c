@@ -33,14 +33,14 @@ static void toq_limit_update(struct tofu_queue *queue)
  * through while it holds more than one, and what is under way is never more
  * than one: so it is never overrun.
  */
-static bool lane_is_full(const struct tofu_queue *queue,
+static inline bool lane_is_full(const struct tofu_queue *queue,
 			 const struct tofu_lane *lane)
 {
 	return lane->report_tail - lane->report_head > queue->toq_mask + 1;
 }
 
 /* Signed, for a limit below the tail: the engine is behind by more. */
-static bool toq_has_room(const struct tofu_queue *queue, size_t slots)
+static inline bool toq_has_room(const struct tofu_queue *queue, size_t slots)
 {
 	return (int64_t)(queue->toq_limit - queue->toq_tail) >= (int64_t)slots;
 }
@@ -63,7 +63,7 @@ static int toq_make_room(struct tofu_queue *queue, struct tofu_lane *lane,
 /* ---- Direct commands: struct tofu_port_cq.direct ---- */
 
 /* That a command ends shows in the TCQ, or by its LCL notice; see poll.c. */
-static void notice_expect(struct tofu_queue *queue, __u64 ctrl)
+static inline void notice_expect(struct tofu_queue *queue, __u64 ctrl)
 {
 	if (ctrl & TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_LCL_NOTICE))
 		queue->lcl_posted++;
@@ -71,105 +71,155 @@ static void notice_expect(struct tofu_queue *queue, __u64 ctrl)
 		queue->lcl_silent = true;
 }
 
-static void direct_copy(__le64 *to, const void *slot)
+static inline void direct_copy(__u8 *direct, const struct tofu_toq_desc *slot)
 {
-	const __le64 *from = slot;
+	__le64 *to = (__le64 *)(void *)direct;
 
-	for (size_t i = 0; i < sizeof(struct tofu_toq_desc) / sizeof(*to); i++)
-		tofu_direct_write(&to[i], from[i]);
+	tofu_direct_write(&to[0], slot->ctrl);
+	tofu_direct_write(&to[1], slot->route);
+	tofu_direct_write(&to[2], slot->rmt);
+	tofu_direct_write(&to[3], slot->lcl);
 }
 
-/* Stores the last command, which is the only one, into the page. */
-static void direct_write(struct tofu_queue *queue)
+/* Stores the command at @index, which is the last one, into the page. */
+static inline void direct_write(struct tofu_queue *queue, uint64_t index)
 {
 	const struct tofu_toq_desc *toq = queue->cq->toq;
-	uint64_t index = queue->toq_last;
-	__le64 *direct = (__le64 *)(void *)queue->cq->page->direct;
+	__u8 *direct = queue->cq->page->direct;
 
 	direct_copy(direct, &toq[index & queue->toq_mask]);
 	if (index + 1 != queue->toq_tail)
-		direct_copy(direct + 4, &toq[(index + 1) & queue->toq_mask]);
-}
-
-/* The store is the doorbell: no kick is needed. */
-static int direct_start(struct tofu_queue *queue, bool alone)
-{
-	uint64_t tail = queue->toq_tail;
-
-	if (alone) {
-		direct_write(queue);
-		tail |= TOFU_FETCH_DIRECT;
-	}
-	tofu_position_release(&queue->cq->page->fetch_start, tail);
-	return 0;
+		direct_copy(direct + sizeof(*toq),
+			    &toq[(index + 1) & queue->toq_mask]);
 }
 
 /* ---- Posting ---- */
 
-/*
- * Writes one command. Return: how many slots it took; @delay says whether it
- * wants to be delayed.
- */
-static unsigned int toq_write(struct tofu_queue *queue, uint64_t index,
-			      const char *command, bool *delay)
+static inline bool command_delayed(const struct tofu_toq_desc *command)
+{
+	return le64toh(command->ctrl) & TOFU_COMMAND_DELAY;
+}
+
+/* Writes one command, of one slot or two, and remembers it. */
+static inline void command_write(struct tofu_queue *queue, uint64_t index,
+				 const struct tofu_lane *lane,
+				 const struct tofu_toq_desc *command,
+				 unsigned int slots, void *cbdata)
 {
 	struct tofu_toq_desc *toq = queue->cq->toq;
-	struct tofu_toq_desc *first = &toq[index & queue->toq_mask];
-	struct tofu_toq_desc slot;
-	__u64 ctrl;
+	struct tofu_toq_desc *slot = &toq[index & queue->toq_mask];
+	struct tofu_posted *posted = &queue->posted[index & queue->toq_mask];
+	__u64 ctrl = le64toh(command->ctrl) & ~TOFU_COMMAND_DELAY;
 
-	memcpy(&slot, command, sizeof(slot));
-	ctrl = le64toh(slot.ctrl);
-	*delay = ctrl & TOFU_COMMAND_DELAY;
-	ctrl &= ~TOFU_COMMAND_DELAY;
 	ctrl |= TOFU_SET(TOFU_TOQ_FLIP, tofu_ring_flip(index, queue->toq_code));
-	slot.ctrl = htole64(ctrl);
-	*first = slot;
+	slot->ctrl = htole64(ctrl);
+	slot->route = command->route;
+	slot->rmt = command->rmt;
+	slot->lcl = command->lcl;
+	if (slots == 2)
+		toq[(index + 1) & queue->toq_mask] = command[1];
+	posted->cbdata = cbdata;
+	posted->owner = lane->owner;
+	queue->toq_last = index;
+	queue->toq_tail = index + slots;
 	if (queue->cq->direct)
 		notice_expect(queue, ctrl);
-	if (tofu_toq_slots(ctrl, le64toh(slot.route)) == 1)
-		return 1;
-	memcpy(&toq[(index + 1) & queue->toq_mask], command + sizeof(slot),
-	       sizeof(slot));
-	return 2;
+}
+
+static inline bool post_is_free(const struct tofu_queue *queue,
+				const struct tofu_lane *lane, size_t slots)
+{
+	return toq_has_room(queue, slots) && !lane_is_full(queue, lane);
+}
+
+/* Return: whether nothing else is known to be under way. */
+static inline bool post_begin(struct tofu_queue *queue)
+{
+	if (queue->toq_tail != queue->toq_ended)
+		return false;
+	queue->lcl_silent = false;
+	return true;
+}
+
+/*
+ * @alone: it is one command, and nothing else is under way. With direct
+ * commands the store is the doorbell: no kick is needed.
+ */
+static inline int post_end(struct tofu_queue *queue, bool alone)
+{
+	uint64_t tail = queue->toq_tail;
+
+	if (alone && queue->cq->direct) {
+		direct_write(queue, queue->toq_last);
+		tail |= TOFU_FETCH_DIRECT;
+	}
+	tofu_position_release(&queue->cq->page->fetch_start, tail);
+	return !queue->cq->direct;
+}
+
+static inline int post_one(struct tofu_queue *queue,
+			   const struct tofu_lane *lane,
+			   const struct tofu_toq_desc *command,
+			   unsigned int slots, void *cbdata)
+{
+	bool alone = post_begin(queue);
+
+	command_write(queue, queue->toq_tail, lane, command, slots, cbdata);
+	return command_delayed(command) ? 0 : post_end(queue, alone);
+}
+
+/* By itself, so that what nearly always happens has no call to prepare for. */
+__attribute__((noinline)) static int
+post_one_slowly(struct tofu_queue *queue, struct tofu_lane *lane,
+		const struct tofu_toq_desc *command, unsigned int slots,
+		void *cbdata)
+{
+	int err = toq_make_room(queue, lane, slots);
+
+	return err ? err : post_one(queue, lane, command, slots, cbdata);
+}
+
+int tofu_queue_post_one_locked(struct tofu_queue *queue,
+			       struct tofu_lane *lane,
+			       const struct tofu_toq_desc *command,
+			       unsigned int slots, void *cbdata)
+{
+	if (!post_is_free(queue, lane, slots))
+		return post_one_slowly(queue, lane, command, slots, cbdata);
+	return post_one(queue, lane, command, slots, cbdata);
 }
 
 int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 			   const void *command, size_t slots, void *cbdata)
 {
-	uint64_t index = queue->toq_tail;
-	bool idle = index == queue->toq_ended;
-	uint64_t start = index, end = index + slots;
+	uint64_t begin, end;
 	const char *next = command;
-	bool delay = false;
+	bool idle, delayed = false;
 
-	if (!toq_has_room(queue, slots) || lane_is_full(queue, lane)) {
+	if (!post_is_free(queue, lane, slots)) {
 		int err = toq_make_room(queue, lane, slots);
 
 		if (err)
 			return err;
 	}
-	if (idle)
-		queue->lcl_silent = false;
-	while (index != end) {
-		struct tofu_posted *posted =
-			&queue->posted[index & queue->toq_mask];
-		unsigned int n = toq_write(queue, index, next, &delay);
+	begin = queue->toq_tail;
+	end = begin + slots;
+	idle = post_begin(queue);
+	while (queue->toq_tail != end) {
+		struct tofu_toq_desc slot[2];
+		unsigned int n;
 
-		posted->cbdata = cbdata;
-		posted->serial = lane->serial;
-		posted->lane = lane->number;
-		queue->toq_last = index;
-		index += n;
-		next += n * sizeof(struct tofu_toq_desc);
+		memcpy(&slot[0], next, sizeof(slot[0]));
+		n = tofu_toq_slots(le64toh(slot[0].ctrl),
+				   le64toh(slot[0].route));
+		if (n == 2)
+			memcpy(&slot[1], next + sizeof(slot[0]),
+			       sizeof(slot[1]));
+		delayed = command_delayed(&slot[0]);
+		command_write(queue, queue->toq_tail, lane, slot, n, cbdata);
+		next += n * sizeof(slot[0]);
 	}
-	queue->toq_tail = end;
-	if (delay)
-		return 0;
-	if (queue->cq->direct)
-		return direct_start(queue, idle && queue->toq_last == start);
-	tofu_position_release(&queue->cq->page->fetch_start, end);
-	return 1;
+	return delayed ? 0 : post_end(queue, idle && queue->toq_last == begin);
 }
 
 void tofu_queue_start(struct tofu_queue *queue)

@@ -121,7 +121,7 @@ int tofu_lane_open(struct tofu_queue *queue, unsigned int number,
 	n = lane_number(queue, number);
 	if (n >= 0) {
 		l->number = (unsigned int)n;
-		l->serial = ++queue->serial;
+		l->owner = TOFU_OWNER(++queue->serial, l->number);
 		queue->lane[n] = l;
 		queue->lanes++;
 	} else {

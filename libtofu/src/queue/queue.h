@@ -16,6 +16,7 @@
 #ifndef QUEUE_QUEUE_H
 #define QUEUE_QUEUE_H
 
+#include <endian.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,7 @@
 #include <tofu/regs.h>
 
 #include "port/port.h"
+#include "queue/barrier.h"
 
 /*
  * The tag of a command: number of the lane at the target, number of the own
@@ -50,7 +52,8 @@ struct tofu_report {
 /**
  * struct tofu_lane - what one VCQ has of a queue
  * @number: in the queue
- * @serial: tells it from an earlier lane of the same number
+ * @owner:  the same, and a serial number that tells it from an earlier lane of
+ *          that number: TOFU_OWNER()
  * @report: inbox for TCQ reports; twice the TOQ's entries, see
  *          tofu_queue_post()
  * @report_head, @report_tail: its positions
@@ -60,7 +63,7 @@ struct tofu_report {
  */
 struct tofu_lane {
 	unsigned int number;
-	uint32_t serial;
+	uint64_t owner;
 	struct tofu_report *report;
 	uint64_t report_head;
 	uint64_t report_tail;
@@ -73,14 +76,14 @@ struct tofu_lane {
 /**
  * struct tofu_posted - what is remembered of a command, by TOQ slot
  * @cbdata: for its report
- * @serial: of its lane
- * @lane:   number of its lane
+ * @owner:  of its lane
  */
 struct tofu_posted {
 	void *cbdata;
-	uint32_t serial;
-	uint32_t lane;
+	uint64_t owner;
 };
+
+#define TOFU_OWNER(serial, number) ((uint64_t)(serial) * TOFU_LANES + (number))
 
 /**
  * struct tofu_queue
@@ -138,7 +141,7 @@ struct tofu_queue {
 	unsigned int status_polls;
 
 	unsigned int lanes;
-	uint32_t serial;
+	uint64_t serial;
 	struct tofu_lane *lane[TOFU_LANES];
 	pthread_mutex_t lock;
 };
@@ -217,6 +220,16 @@ static inline void tofu_queue_unlock(struct tofu_queue *queue)
 int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 			   const void *command, size_t slots, void *cbdata);
 
+/**
+ * tofu_queue_post_one_locked - the same for one command, and quicker
+ * @command: aligned, with room for a second slot behind it
+ * @slots:   1 or 2, as many as tofu_toq_slots() says
+ */
+int tofu_queue_post_one_locked(struct tofu_queue *queue,
+			       struct tofu_lane *lane,
+			       const struct tofu_toq_desc *command,
+			       unsigned int slots, void *cbdata);
+
 /* tofu_queue_slots_max - slots that one post can take at most */
 static inline size_t tofu_queue_slots_max(const struct tofu_queue *queue)
 {
@@ -227,6 +240,68 @@ static inline size_t tofu_queue_slots_max(const struct tofu_queue *queue)
 void tofu_queue_start(struct tofu_queue *queue);
 
 /* ---- Data path: poll.c ---- */
+
+/*
+ * What most polls are takes a few instructions: one that finds nothing, and
+ * one that finds a report of its own lane. It is for queues of one thread; all
+ * else is said to be unclear, and told by the functions below.
+ */
+enum tofu_glance { TOFU_NOTHING, TOFU_FOUND, TOFU_UNCLEAR };
+
+/* tofu_queue_ended - the command at @index and all before it have ended */
+static inline void tofu_queue_ended(struct tofu_queue *queue, uint32_t index)
+{
+	if (index == (uint32_t)queue->toq_last)
+		queue->toq_ended = queue->toq_tail;
+}
+
+/* tofu_queue_report_glance - take the lane's next report, if that is easy */
+static inline enum tofu_glance
+tofu_queue_report_glance(struct tofu_queue *queue, const struct tofu_lane *lane,
+			 struct tofu_report *report)
+{
+	uint64_t head = queue->tcq_head;
+	const struct tofu_posted *posted;
+	__u64 entry;
+
+	if (queue->locked || lane->report_head != lane->report_tail)
+		return TOFU_UNCLEAR;
+	entry = tofu_entry_acquire(&queue->cq->tcq[head & queue->toq_mask]);
+	if (TOFU_GET(entry, TOFU_TCQ_FLIP) !=
+	    tofu_ring_flip(head, queue->toq_code))
+		return head == queue->tcq_told ? TOFU_NOTHING : TOFU_UNCLEAR;
+	posted = &queue->posted[TOFU_GET(entry, TOFU_TCQ_INDEX) &
+				queue->toq_mask];
+	if (posted->owner != lane->owner ||
+	    head - queue->tcq_told >= queue->toq_mask / 4)
+		return TOFU_UNCLEAR;
+	report->cbdata = posted->cbdata;
+	report->status = (unsigned int)TOFU_GET(entry, TOFU_TCQ_STATUS);
+	queue->tcq_head = head + 1;
+	queue->empty_polls = 0;
+	tofu_queue_ended(queue, (uint32_t)TOFU_GET(entry, TOFU_TCQ_INDEX));
+	return TOFU_FOUND;
+}
+
+/* tofu_queue_notice_glance - whether there is a notice; none is taken */
+static inline enum tofu_glance
+tofu_queue_notice_glance(const struct tofu_queue *queue,
+			 const struct tofu_lane *lane)
+{
+	uint64_t head = queue->mrq_head;
+	__u64 ctrl;
+
+	if (queue->locked || lane->notice_head != lane->notice_tail ||
+	    head != queue->mrq_told)
+		return TOFU_UNCLEAR;
+	/* Whoever sees one looks again, and then with acquire. */
+	ctrl = le64toh(__atomic_load_n(
+		&queue->cq->mrq[head & queue->mrq_mask].ctrl,
+		__ATOMIC_RELAXED));
+	return TOFU_GET(ctrl, TOFU_MRQ_FLIP) ==
+			       tofu_ring_flip(head, queue->mrq_code) ?
+		       TOFU_UNCLEAR : TOFU_NOTHING;
+}
 
 /* tofu_queue_report_locked - take the lane's next report; false: none */
 bool tofu_queue_report_locked(struct tofu_queue *queue, struct tofu_lane *lane,
@@ -247,14 +322,49 @@ bool tofu_queue_notice_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 size_t tofu_queue_notices_locked(struct tofu_queue *queue,
 				 struct tofu_lane *lane);
 
+/*
+ * A status that is a register costs more than all the rest of a poll, so it is
+ * looked at by the first of several polls that find nothing, and then by few.
+ */
+#define TOFU_STATUS_POLLS 64
+
 /* tofu_queue_lost_locked - whether notices for the lane have been lost */
-bool tofu_queue_lost_locked(struct tofu_queue *queue, struct tofu_lane *lane);
+static inline bool tofu_queue_lost_locked(struct tofu_queue *queue,
+					  const struct tofu_lane *lane)
+{
+	if (lane->notice_lost)
+		return true;
+	if (queue->cq->direct && queue->status_polls++ % TOFU_STATUS_POLLS)
+		return false;
+	return tofu_word_read(&queue->cq->page->status) &
+	       TOFU_CQ_STATUS_MRQ_OVERFLOW;
+}
+
+/* ---- A poll has found nothing ---- */
+
+static inline void tofu_empty_polls_set(struct tofu_queue *queue,
+					unsigned int polls)
+{
+	__atomic_store_n(&queue->empty_polls, polls, __ATOMIC_RELAXED);
+}
+
+/* tofu_queue_lend - it is enough: kick the engine if it wants that */
+bool tofu_queue_lend(struct tofu_queue *queue);
 
 /**
  * tofu_queue_idle - a poll has found nothing: lend the processor to the engine
  *
  * Return: true when it is worth to look once more.
  */
-bool tofu_queue_idle(struct tofu_queue *queue);
+static inline bool tofu_queue_idle(struct tofu_queue *queue)
+{
+	unsigned int polls =
+		__atomic_load_n(&queue->empty_polls, __ATOMIC_RELAXED) + 1;
+
+	if (polls >= queue->cq->poll_patience)
+		return tofu_queue_lend(queue);
+	tofu_empty_polls_set(queue, polls);
+	return false;
+}
 
 #endif /* QUEUE_QUEUE_H */

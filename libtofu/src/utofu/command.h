@@ -55,21 +55,18 @@ tofu_transfer_of(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	};
 }
 
+/* tofu_transfer_judge - what is wrong with the arguments, if anything */
+int tofu_transfer_judge(const struct tofu_transfer *transfer);
+
 /*
- * Each checks its arguments and fills @cmd.
+ * Each checks its arguments and fills @cmd; those of the commands that are
+ * posted most are in utofu/command-make.h.
  * Return: enum utofu_return_code.
  */
 
-/* tofu_cmd_putget - @kind is TOFU_CMD_PUT or TOFU_CMD_GET */
-int tofu_cmd_putget(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
-		    enum tofu_command kind, utofu_stadd_t lcl_stadd,
-		    size_t length);
 int tofu_cmd_piggyback(struct tofu_cmd *cmd,
 		       const struct tofu_transfer *transfer, const void *data,
 		       size_t length);
-int tofu_cmd_piggyback8(struct tofu_cmd *cmd,
-			const struct tofu_transfer *transfer, uint64_t data,
-			size_t length);
 
 /* tofu_cmd_armw, _cswap - @size is 4 or 8 */
 int tofu_cmd_armw(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
@@ -81,5 +78,8 @@ int tofu_cmd_nop(struct tofu_cmd *cmd, unsigned long flags);
 /* tofu_cmd_post - queue whole commands; @cmd needs no alignment */
 int tofu_cmd_post(const struct tofu_vcq *vcq, const void *cmd, size_t slots,
 		  void *cbdata);
+
+/* tofu_cmd_posted - what the queue has returned, as a code; kicks it if asked */
+int tofu_cmd_posted(struct tofu_queue *queue, int ret);
 
 #endif /* UTOFU_COMMAND_H */

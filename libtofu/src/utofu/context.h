@@ -28,6 +28,7 @@ struct tofu_region {
  * struct tofu_vcq
  * @id:     without path
  * @addr_cq: TOFU_ADDR_CQ of its own CQ
+ * @tag:    TOFU_ROUTE_TAG with its own lane
  * @queue:  that it sends and receives through
  * @lane:   of @queue
  * @region: what is registered through it
@@ -35,6 +36,7 @@ struct tofu_region {
 struct tofu_vcq {
 	utofu_vcq_id_t id;
 	uint64_t addr_cq;
+	uint64_t tag;
 	struct tofu_queue *queue;
 	struct tofu_lane *lane;
 	struct tofu_region *region;

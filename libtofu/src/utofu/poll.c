@@ -35,11 +35,25 @@ static bool tcq_poll(const struct tofu_vcq *vcq, struct tofu_report *report)
 	return found;
 }
 
+/* @again: nothing was found, and the engine has been lent the processor. */
+__attribute__((noinline)) static int
+tcq_poll_report(const struct tofu_vcq *vcq, bool again, void **cbdata)
+{
+	struct tofu_report report;
+
+	if (!tcq_poll(vcq, &report) &&
+	    (again || !tofu_queue_idle(vcq->queue) || !tcq_poll(vcq, &report)))
+		return UTOFU_ERR_NOT_FOUND;
+	*cbdata = report.cbdata;
+	return tcq_code(report.status);
+}
+
 int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 		   void **cbdata)
 {
 	const struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
 	struct tofu_report report;
+	enum tofu_glance glance;
 
 	if (!vcq)
 		return tofu_vcq_missing();
@@ -47,11 +61,14 @@ int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 		return UTOFU_ERR_INVALID_FLAGS;
 	if (!cbdata)
 		return UTOFU_ERR_INVALID_POINTER;
-	if (!tcq_poll(vcq, &report) &&
-	    (!tofu_queue_idle(vcq->queue) || !tcq_poll(vcq, &report)))
+	glance = tofu_queue_report_glance(vcq->queue, vcq->lane, &report);
+	if (glance == TOFU_FOUND) {
+		*cbdata = report.cbdata;
+		return tcq_code(report.status);
+	}
+	if (glance == TOFU_NOTHING && !tofu_queue_idle(vcq->queue))
 		return UTOFU_ERR_NOT_FOUND;
-	*cbdata = report.cbdata;
-	return tcq_code(report.status);
+	return tcq_poll_report(vcq, glance == TOFU_NOTHING, cbdata);
 }
 
 static size_t tcq_count(const struct tofu_vcq *vcq)
@@ -152,6 +169,12 @@ static bool mrq_poll(const struct tofu_vcq *vcq, struct tofu_mrq_entry *entry)
 	return found;
 }
 
+static int mrq_lost(struct utofu_mrq_notice *notice)
+{
+	memset(notice, 0, sizeof(*notice));
+	return UTOFU_ERR_MRQ_OTHER;
+}
+
 /* Nothing is there: because there is nothing, or because it was lost. */
 static int mrq_empty(const struct tofu_vcq *vcq,
 		     struct utofu_mrq_notice *notice)
@@ -161,17 +184,29 @@ static int mrq_empty(const struct tofu_vcq *vcq,
 	tofu_queue_lock(vcq->queue);
 	lost = tofu_queue_lost_locked(vcq->queue, vcq->lane);
 	tofu_queue_unlock(vcq->queue);
-	if (!lost)
-		return UTOFU_ERR_NOT_FOUND;
-	memset(notice, 0, sizeof(*notice));
-	return UTOFU_ERR_MRQ_OTHER;
+	return lost ? mrq_lost(notice) : UTOFU_ERR_NOT_FOUND;
+}
+
+/* As tcq_poll_report() */
+__attribute__((noinline)) static int
+mrq_poll_notice(const struct tofu_vcq *vcq, bool again,
+		struct utofu_mrq_notice *notice)
+{
+	struct tofu_mrq_entry entry;
+
+	if (!mrq_poll(vcq, &entry) &&
+	    (again || !tofu_queue_idle(vcq->queue) || !mrq_poll(vcq, &entry)))
+		return mrq_empty(vcq, notice);
+	notice_fill(notice, &entry);
+	return mrq_code((unsigned int)TOFU_GET(le64toh(entry.ctrl),
+					       TOFU_MRQ_STATUS));
 }
 
 int utofu_poll_mrq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 		   struct utofu_mrq_notice *notice)
 {
 	const struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
-	struct tofu_mrq_entry entry;
+	bool nothing;
 
 	if (!vcq)
 		return tofu_vcq_missing();
@@ -179,12 +214,13 @@ int utofu_poll_mrq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 		return UTOFU_ERR_INVALID_FLAGS;
 	if (!notice)
 		return UTOFU_ERR_INVALID_POINTER;
-	if (!mrq_poll(vcq, &entry) &&
-	    (!tofu_queue_idle(vcq->queue) || !mrq_poll(vcq, &entry)))
-		return mrq_empty(vcq, notice);
-	notice_fill(notice, &entry);
-	return mrq_code((unsigned int)TOFU_GET(le64toh(entry.ctrl),
-					       TOFU_MRQ_STATUS));
+	nothing = tofu_queue_notice_glance(vcq->queue, vcq->lane) ==
+		  TOFU_NOTHING;
+	if (!nothing || tofu_queue_idle(vcq->queue))
+		return mrq_poll_notice(vcq, nothing, notice);
+	if (tofu_queue_lost_locked(vcq->queue, vcq->lane))
+		return mrq_lost(notice);
+	return UTOFU_ERR_NOT_FOUND;
 }
 
 static size_t mrq_count(const struct tofu_vcq *vcq)

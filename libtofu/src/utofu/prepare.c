@@ -5,7 +5,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "utofu/command.h"
+#include "utofu/command-make.h"
 
 #define SLOT sizeof(struct tofu_toq_desc)
 

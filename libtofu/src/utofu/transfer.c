@@ -2,12 +2,12 @@
 /*
  * The transfers: each makes its command and queues it.
  */
-#include "utofu/command.h"
+#include "utofu/command-make.h"
 
-static int post(const struct tofu_vcq *vcq, const struct tofu_cmd *cmd,
+static inline int post(const struct tofu_vcq *vcq, const struct tofu_cmd *cmd,
 		void *cbdata)
 {
-	return tofu_cmd_post(vcq, cmd->slot, cmd->slots, cbdata);
+	return tofu_cmd_post_one(vcq, cmd, cbdata);
 }
 
 int utofu_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,

@@ -131,6 +131,8 @@ static int vcq_create_locked(unsigned int tni, unsigned int number,
 	vcq->id = vcq_id(tofu_context.port->info.coords, tni,
 			 vcq->queue->cq->cq, vcq->lane->number);
 	vcq->addr_cq = TOFU_SET(TOFU_ADDR_CQ, vcq->queue->cq->cq);
+	vcq->tag = TOFU_SET(TOFU_ROUTE_TAG,
+			    TOFU_SET(TOFU_TAG_LCL, vcq->lane->number));
 	err = handle_open(vcq, hdl);
 	if (err)
 		goto err_lane;

@@ -51,13 +51,18 @@ static inline bool tofu_path_id_valid(unsigned int id)
 	return id == 0 || (id <= 14 && tofu_path_valid(id - 1));
 }
 
+/* tofu_vcq_id_ranges - whether what the fields hold exists, but for the path */
+static inline bool tofu_vcq_id_ranges(utofu_vcq_id_t id)
+{
+	return TOFU_GET(id, TOFU_ROUTE_B) != 3 &&
+	       TOFU_GET(id, TOFU_ROUTE_TNI) < TOFU_TNIS_MAX &&
+	       TOFU_GET(id, TOFU_VCQ_ID_CQ) < TOFU_CQS_PER_TNI;
+}
+
 /* tofu_vcq_id_valid - whether some VCQ could have this ID */
 static inline bool tofu_vcq_id_valid(utofu_vcq_id_t id)
 {
-	return !(id & ~TOFU_VCQ_ID_FIELDS) &&
-	       TOFU_GET(id, TOFU_ROUTE_B) != 3 &&
-	       TOFU_GET(id, TOFU_ROUTE_TNI) < TOFU_TNIS_MAX &&
-	       TOFU_GET(id, TOFU_VCQ_ID_CQ) < TOFU_CQS_PER_TNI &&
+	return !(id & ~TOFU_VCQ_ID_FIELDS) && tofu_vcq_id_ranges(id) &&
 	       tofu_path_id_valid(
 		       (unsigned int)TOFU_GET(id, TOFU_VCQ_ID_PATH));
 }

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making descriptors, for the file of the transfers to be compiled in: what a
+ * put takes is its instructions, so those that find out what kind of command
+ * it is, or that nothing is unusual, are not to be there. All else is in
+ * command.c.
+ */
+#ifndef UTOFU_COMMAND_MAKE_H
+#define UTOFU_COMMAND_MAKE_H
+
+#include <endian.h>
+#include <string.h>
+
+#include "utofu/command.h"
+#include "utofu/vcq_id.h"
+
+/* Those without a field in them */
+#define TOFU_FLAGS_PLAIN                                                       \
+	(UTOFU_ONESIDED_FLAG_STRONG_ORDER |                                    \
+	 UTOFU_ONESIDED_FLAG_PACKET_RESPONSE |                                 \
+	 UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE | UTOFU_ONESIDED_FLAG_PADDING | \
+	 UTOFU_ONESIDED_FLAG_CACHE_INJECTION |                                 \
+	 UTOFU_ONESIDED_FLAG_DELAY_START | UTOFU_ONESIDED_FLAG_TCQ_NOTICE |    \
+	 UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE)
+
+#define TOFU_FLAG_FIELD_PATH 0xf0000000UL
+
+/* One branch for what is nearly always so; @false says nothing. */
+static inline bool tofu_transfer_plain(const struct tofu_transfer *t)
+{
+	uint64_t unusual = (t->flags & ~TOFU_FLAGS_PLAIN) |
+			   (t->stadd & ~TOFU_STADD_FIELDS) |
+			   (t->edata & ~TOFU_MASK(TOFU_TOQ_EDATA_BITS)) |
+			   (t->rmt & ~(TOFU_VCQ_ID_FIELDS &
+				       ~TOFU_FIELD(TOFU_VCQ_ID_PATH)));
+
+	return !unusual && tofu_vcq_id_ranges(t->rmt);
+}
+
+static inline int tofu_transfer_check(const struct tofu_transfer *transfer)
+{
+	struct tofu_transfer copy;
+
+	if (__builtin_expect(tofu_transfer_plain(transfer), true))
+		return UTOFU_SUCCESS;
+	/* A copy, so that the original can stay in registers. */
+	copy = *transfer;
+	return tofu_transfer_judge(&copy);
+}
+
+/* The bits @bits of the flags, each moved from where @from is to @to */
+static inline uint64_t tofu_flags_moved(unsigned long flags, unsigned long bits,
+					unsigned long from, uint64_t to)
+{
+	int by = __builtin_ctzll(to) - __builtin_ctzl(from);
+
+	return by < 0 ? (flags & bits) >> -by : (uint64_t)(flags & bits) << by;
+}
+
+/* Some bits lie as far from each other here as there. */
+#define TOFU_FLAGS_TOGETHER                      \
+	(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE | \
+	 UTOFU_ONESIDED_FLAG_CACHE_INJECTION)
+TOFU_ASSERT(UTOFU_ONESIDED_FLAG_CACHE_INJECTION /
+				UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE ==
+			TOFU_TOQ_F_CACHE_INJECTION / TOFU_TOQ_F_RMT_NOTICE &&
+		    UTOFU_ONESIDED_FLAG_STRONG_ORDER == TOFU_TOQ_F_STRONG_ORDER,
+	    "flags can be moved together");
+
+static inline uint64_t tofu_engine_flags(unsigned long flags)
+{
+	return (flags & TOFU_TOQ_F_STRONG_ORDER) |
+	       tofu_flags_moved(flags, TOFU_FLAGS_TOGETHER,
+				UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE,
+				TOFU_TOQ_F_RMT_NOTICE) |
+	       tofu_flags_moved(flags, UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE,
+				UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE,
+				TOFU_TOQ_F_LCL_NOTICE) |
+	       tofu_flags_moved(flags, UTOFU_ONESIDED_FLAG_TCQ_NOTICE,
+				UTOFU_ONESIDED_FLAG_TCQ_NOTICE,
+				TOFU_TOQ_F_TCQ_NOTICE);
+}
+
+static inline uint64_t tofu_ctrl_word(enum tofu_command kind,
+				      unsigned long flags)
+{
+	return TOFU_SET(TOFU_TOQ_CMD, kind) |
+	       tofu_engine_flags(flags) << TOFU_TOQ_FLAGS_SHIFT |
+	       tofu_flags_moved(flags, UTOFU_ONESIDED_FLAG_DELAY_START,
+				UTOFU_ONESIDED_FLAG_DELAY_START,
+				TOFU_COMMAND_DELAY);
+}
+
+/* Of the flags, else of the VCQ ID, else the target's own coordinates. */
+static inline uint64_t tofu_path_of(const struct tofu_transfer *transfer)
+{
+	uint64_t id = (transfer->flags & TOFU_FLAG_FIELD_PATH) >> 28;
+
+	if (!id)
+		id = TOFU_GET(transfer->rmt, TOFU_VCQ_ID_PATH);
+	return id ? id - 1 : TOFU_GET(transfer->rmt, TOFU_VCQ_ID_ABC);
+}
+
+/*
+ * @ctrl_more and @lcl: of the command's kind; the second slot is cleared. All
+ * has been checked, so fields need not be cut.
+ */
+__attribute__((always_inline)) static inline void
+tofu_cmd_fill(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
+	      enum tofu_command kind, uint64_t ctrl_more, size_t length,
+	      uint64_t lcl)
+{
+	utofu_vcq_id_t rmt = transfer->rmt;
+	uint64_t tag = TOFU_SET(TOFU_TAG_RMT,
+				TOFU_GET(rmt, TOFU_VCQ_ID_NUMBER));
+	uint64_t ctrl = tofu_ctrl_word(kind, transfer->flags) | ctrl_more |
+			transfer->edata << TOFU_TOQ_EDATA_SHIFT |
+			tofu_path_of(transfer) << TOFU_TOQ_PATH_SHIFT;
+	uint64_t route = TOFU_GET(rmt, TOFU_VCQ_ID_NODE) |
+			 length << TOFU_ROUTE_LENGTH_SHIFT |
+			 TOFU_SET(TOFU_ROUTE_TAG, tag) | transfer->vcq->tag;
+
+	cmd->desc.ctrl = htole64(ctrl);
+	cmd->desc.route = htole64(route);
+	cmd->desc.rmt =
+		htole64(transfer->stadd |
+			TOFU_SET(TOFU_ADDR_CQ, TOFU_GET(rmt, TOFU_VCQ_ID_CQ)));
+	cmd->desc.lcl = htole64(lcl);
+	cmd->slots = tofu_toq_slots(ctrl, route);
+	if (cmd->slots == 2)
+		memset(&cmd->data, 0, sizeof(cmd->data));
+}
+
+/*
+ * tofu_cmd_putget - check the arguments and fill @cmd
+ * @kind: TOFU_CMD_PUT or TOFU_CMD_GET
+ *
+ * Return: enum utofu_return_code.
+ */
+static inline int tofu_cmd_putget(struct tofu_cmd *cmd,
+				  const struct tofu_transfer *transfer,
+				  enum tofu_command kind,
+				  utofu_stadd_t lcl_stadd, size_t length)
+{
+	int code = tofu_transfer_check(transfer);
+
+	if (code)
+		return code;
+	if (lcl_stadd & ~TOFU_STADD_FIELDS)
+		return UTOFU_ERR_INVALID_STADD;
+	if (length > TOFU_LENGTH_MAX)
+		return UTOFU_ERR_INVALID_SIZE;
+	tofu_cmd_fill(cmd, transfer, kind, 0, length,
+		      lcl_stadd | transfer->vcq->addr_cq);
+	return UTOFU_SUCCESS;
+}
+
+/* tofu_cmd_piggyback8 - likewise */
+static inline int tofu_cmd_piggyback8(struct tofu_cmd *cmd,
+				      const struct tofu_transfer *transfer,
+				      uint64_t data, size_t length)
+{
+	int code = tofu_transfer_check(transfer);
+
+	if (length > TOFU_PIGGYBACK_SLOT || (!code && !length))
+		return UTOFU_ERR_INVALID_SIZE;
+	if (code)
+		return code;
+	/* Bytes of the word that are not sent are zero. */
+	if (length < sizeof(data))
+		data &= TOFU_MASK(8 * length);
+	tofu_cmd_fill(cmd, transfer, TOFU_CMD_PUT_PIGGYBACK, 0, length, data);
+	return UTOFU_SUCCESS;
+}
+
+/* tofu_cmd_post_one - queue it */
+static inline int tofu_cmd_post_one(const struct tofu_vcq *vcq,
+				    const struct tofu_cmd *cmd, void *cbdata)
+{
+	struct tofu_queue *queue = vcq->queue;
+	int ret;
+
+	tofu_queue_lock(queue);
+	ret = tofu_queue_post_one_locked(queue, vcq->lane, cmd->slot,
+					 (unsigned int)cmd->slots, cbdata);
+	tofu_queue_unlock(queue);
+	return ret ? tofu_cmd_posted(queue, ret) : UTOFU_SUCCESS;
+}
+
+#endif /* UTOFU_COMMAND_MAKE_H */
