@@ -22,7 +22,7 @@ TICK_LEAST = 90
 # Bars that are less apart than that are drawn as one.
 MERGE = 0.4
 # Lines of more packets than these would hide what they connect.
-WAYS_MAX = 80
+WAYS_MAX = 60
 
 # Of Okabe and Ito, and more in the same manner: they differ to every eye.
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#a6a600", "#6a51a3",
@@ -97,9 +97,10 @@ class Picture:
 
     def _packet(self, record, lane, to):
         self._seen.add(to)
-        name = f"{type_name(record)} {record.bytes}"
+        name = type_name(record) + (f" {record.bytes}" if record.bytes else "")
         place = self._bar(record, lane, record.end, colour_of(to), name,
-                          f"{name} bytes to node {to}, {record.time} to {record.end} ns")
+                          f"{type_name(record)} of {record.bytes} bytes to node {to}, "
+                          f"{record.time} to {record.end} ns")
         key = record.origin, record.id, record.type
         if len(self._ways) <= WAYS_MAX:
             number = self._passed[record.node, record.kind, key]
@@ -195,7 +196,9 @@ class Picture:
         x, end = self._x(bar.start), self._x(bar.end)
         y = self._y[lane] + (LANE - BAR) / 2
         title = f"<title>{escape(bar.title)}</title>" if bar.title else ""
-        yield (f'<rect x="{x:.2f}" y="{y}" width="{max(end - x, 0.6):.2f}" height="{BAR}" rx="1.5" '
+        # One after the other on a link they shall still be told apart.
+        width = max(end - x - (0.8 if end - x > 3 else 0), 0.6)
+        yield (f'<rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{BAR}" rx="1.5" '
                f'fill="{bar.colour}">{title}</rect>')
         # A bar that is too short for all of its name may say the first word.
         for label in (bar.label, bar.label.split(" ")[0]):
@@ -252,7 +255,7 @@ class Picture:
 
     def write(self, out):
         bands, bottom = self._layout()
-        height = bottom + LEGEND * (3 + len(self._seen) // 10)
+        height = bottom + LEGEND * (2 + (len(self._seen) + 9) // 11) - 12
         pieces = [
             '<?xml version="1.0" encoding="UTF-8"?>',
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
@@ -265,12 +268,13 @@ class Picture:
         for lane in sorted(self._y):
             pieces.extend(self._rail(lane))
         out.write("\n".join(pieces) + "\n")
-        for lane in sorted(self._bars):
-            for bar in self._bars[lane]:
-                out.write("\n".join(self._draw_bar(lane, bar)) + "\n")
+        # Below the bars: what these say can be read.
         if len(self._ways) <= WAYS_MAX:
             for stations in self._ways.values():
                 out.write("".join(f"{line}\n" for line in self._way(stations)))
+        for lane in sorted(self._bars):
+            for bar in self._bars[lane]:
+                out.write("\n".join(self._draw_bar(lane, bar)) + "\n")
         for lane in sorted(self._marks):
             out.write("".join(f"{line}\n" for line in self._draw_marks(lane, self._marks[lane])))
         out.write("\n".join(self._legend(bottom + 4)) + "\n</svg>\n")
