@@ -382,12 +382,15 @@ uint64_t tofu_clock_append(struct tofu_clock *clock,
 
 void tofu_clock_publish(struct tofu_clock *clock, uint64_t promise)
 {
+	const uint64_t own = tofu_clock_add(promise, clock->reaction);
+	const uint64_t counted = own < clock->bound ? own : clock->bound;
+
 	/* Release: who sees the promise sees the log that goes with it. */
 	if (tofu_load(&clock->own->promise) != promise)
 		tofu_store_release(&clock->own->promise, promise);
 	/* And who sees the count sees a promise that has it. */
-	if (tofu_load(&clock->own->counted) < clock->bound)
-		tofu_store_release(&clock->own->counted, clock->bound);
+	if (tofu_load(&clock->own->counted) < counted)
+		tofu_store_release(&clock->own->counted, counted);
 }
 
 void tofu_clock_show(struct tofu_clock *clock, uint64_t now, bool waits)

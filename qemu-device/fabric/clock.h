@@ -20,7 +20,9 @@
  *	t + flight + answer of each packet known, entering at t, that another
  *	node gets and may not have counted: that is, t is not before its K
  *
- * And then K = S.
+ * And then K = min(S, C + flight + answer): S says what others do when this node
+ * sends nothing more, and what they answer to what it still sends is behind
+ * that.
  *
  * Why that is so: of the packets that are not known when all logs have been
  * read, let p be the one with the least time, and Y its sender. Its entry was
@@ -28,7 +30,10 @@
  * If p is before Y's promise, then something that Y did not know at that time
  * led to it: a packet q to Y, and p is flight + answer or more behind it. So q
  * is known here, because p is the least of those that are not; and q is not
- * before K of Y, because Y did not know it. So q is among the packets above.
+ * before K of Y, because Y did not know it. So q is among the packets above;
+ * or it is one that this node has not sent yet: then S is computed again when
+ * it is sent, and what is done until then (the network advanced, K) does not go
+ * beyond what the own promise says of it.
  *
  * Both classes count: a response, too, can wake a processor that sleeps, or
  * let a command go on that waited.
@@ -150,7 +155,7 @@ bool tofu_clock_has_room(struct tofu_clock *clock);
 uint64_t tofu_clock_append(struct tofu_clock *clock,
 			   const struct tofu_shm_entry *entry);
 
-/* tofu_clock_publish - the promise, with the bound as what it has counted */
+/* tofu_clock_publish - the promise, and what it has counted */
 void tofu_clock_publish(struct tofu_clock *clock, uint64_t promise);
 
 /* tofu_clock_show - for people: the time, and whether the node waits */

@@ -28,6 +28,7 @@
 
 /**
  * struct home
+ * @icc:    of @node; a test can have it without a node
  * @ram, @base: memory and its bus address
  * @data:   first byte of the region
  * @page:   of the CQ
@@ -35,6 +36,7 @@
  */
 struct home {
 	struct tofu_node *node;
+	struct icc *icc;
 	uint8_t *ram;
 	uint64_t base;
 	uint8_t *data;
@@ -75,7 +77,7 @@ static void home_misuse(void *arg, const char *format, va_list args)
 
 static void home_reg(struct home *home, unsigned int reg, uint64_t value)
 {
-	icc_reg_write(tofu_node_icc(home->node),
+	icc_reg_write(home->icc,
 		      TOFU_CQ_REGS(HOME_TNI, HOME_CQ) + reg, value, 8);
 }
 
@@ -96,7 +98,6 @@ static void home_tables(struct home *home)
 
 static void home_enable(struct home *home)
 {
-	tofu_node_lock(home->node);
 	home_reg(home, TOFU_CQ_TOQ_BASE, home->base + HOME_TOQ);
 	home_reg(home, TOFU_CQ_TCQ_BASE, home->base + HOME_TCQ);
 	home_reg(home, TOFU_CQ_MRQ_BASE, home->base + HOME_MRQ);
@@ -107,7 +108,6 @@ static void home_enable(struct home *home)
 	home_reg(home, TOFU_CQ_MBT_COUNT, 1);
 	home_reg(home, TOFU_CQ_GPID, 0);
 	home_reg(home, TOFU_CQ_CTRL, TOFU_CQ_CTRL_ENABLE);
-	tofu_node_unlock(home->node);
 }
 
 static const struct tofu_node_ops home_ops = {
@@ -161,8 +161,11 @@ static UNUSED bool home_open(struct home *home, const char *path, int number,
 	}
 	if (tofu_fabric_publish(tofu_node_fabric(home->node), &ram, 1))
 		return false;
+	home->icc = tofu_node_icc(home->node);
 	home_tables(home);
+	tofu_node_lock(home->node);
 	home_enable(home);
+	tofu_node_unlock(home->node);
 	return true;
 }
 

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A machine in virtual time whose processors are small programs: each posts
+ * commands, polls its rings and sleeps at times that come from a seed, and
+ * writes down what it sees and when. The same program runs on nodes that are
+ * processes, and on controllers that one plain loop over all events drives.
+ */
+#ifndef VIRTUAL_UTIL_H
+#define VIRTUAL_UTIL_H
+
+#include "node-util.h"
+
+#define VIRTUAL_NODES 12
+#define SEEN_MAX 8192
+
+/**
+ * enum seen_kind - what a program writes down
+ * @SEEN_TCQ, @SEEN_MRQ: an entry of a ring
+ * @SEEN_WORD: a word of the own memory has changed
+ * @SEEN_WAKE: an interrupt
+ * @SEEN_PORT: a counter of a port
+ */
+enum seen_kind { SEEN_TCQ = 1, SEEN_MRQ, SEEN_WORD, SEEN_WAKE, SEEN_PORT };
+
+struct seen {
+	uint64_t time;
+	uint64_t kind;
+	uint64_t value;
+};
+
+/**
+ * struct seen_log - of a node, in memory that processes share
+ * @ended: the program has come to its end
+ */
+struct seen_log {
+	uint32_t count;
+	uint32_t ended;
+	struct seen seen[SEEN_MAX];
+};
+
+/**
+ * struct scenario - what the programs do
+ * @shape:    of the machine
+ * @machine:  name
+ * @commands: of each node
+ * @burst:    of them at once, at most
+ * @length:   bytes of a put or get, at most
+ * @poll:     ns between two polls
+ * @sleeps:   a program sleeps now and then until an interrupt comes
+ * @loopback: some commands go to the own node
+ * @all_to_one: all go to node 0
+ */
+struct scenario {
+	const char *shape;
+	const char *machine;
+	unsigned int commands;
+	unsigned int burst;
+	uint64_t length;
+	uint64_t poll;
+	bool sleeps;
+	bool loopback;
+	bool all_to_one;
+	uint64_t seed;
+};
+
+/**
+ * struct cpu - the processor of a node
+ * @ring: how a doorbell is rung
+ * @next: common time of its next step; UINT64_MAX: never
+ * @asleep: until then or an interrupt
+ */
+struct cpu {
+	const struct scenario *scenario;
+	struct home *home;
+	struct seen_log *log;
+	void (*ring)(struct cpu *cpu, uint64_t tail);
+	void *driver;
+	uint32_t node;
+	uint32_t nodes;
+	struct tofu_shape shape;
+	uint64_t rng;
+	uint64_t next;
+	bool asleep;
+	unsigned int irqs;
+	unsigned int left;
+	unsigned int under_way;
+	uint64_t word[4];
+};
+
+/* Behind the last command, so that all has ended. */
+#define SCENARIO_END 40000000
+
+void cpu_create(struct cpu *cpu, const struct scenario *scenario,
+		struct home *home, uint32_t node, struct seen_log *log);
+
+/* cpu_step - at its time; true when a doorbell was rung */
+bool cpu_step(struct cpu *cpu, uint64_t now);
+
+/* cpu_wake - the controller has been at work at @now */
+void cpu_wake(struct cpu *cpu, uint64_t now);
+
+void seen_add(struct seen_log *log, uint64_t time, enum seen_kind kind,
+	      uint64_t value);
+
+/* seen_same - compares, and says where they differ */
+bool seen_same(const struct seen_log *a, const struct seen_log *b,
+	       uint32_t nodes);
+
+/* home_alone - memory and rings, without a node; for the oracle */
+bool home_alone(struct home *home);
+
+/* oracle_run - the scenario without nodes; logs of all of them */
+void oracle_run(const struct scenario *scenario, struct seen_log *log);
+
+/* ports_see - all counters, at the end */
+void ports_see(struct cpu *cpu, uint64_t now);
+
+#endif /* VIRTUAL_UTIL_H */
