@@ -8,8 +8,8 @@ threads; a packet's way is a flow of arrows. Events are written as they come.
 import json
 
 from . import records
-from .records import (DOORBELL, FETCH, LINK, MARK, NOTICE, RECEIVE, SEND, TCQ, Lanes, Recent,
-                      mark_name, notice_name, type_name)
+from .records import (DOORBELL, FETCH, LINK, MARK, NOTICE, RECEIVE, SEND, TCQ, Lanes, Links,
+                      Recent, mark_name, notice_name, type_name)
 
 # Links' share of time is said for each of these, ns.
 WINDOW = 10000
@@ -29,12 +29,8 @@ class Busy:
         self._tell = tell
         self._window = {}
         self._ns = {}
-        self._until = {}
 
     def add(self, link, start, end):
-        # Starts are rounded down and ends up.
-        start = max(start, self._until.get(link, 0))
-        self._until[link] = max(start, end)
         while start < end:
             window = start // WINDOW
             if self._window.get(link) != window:
@@ -65,6 +61,7 @@ class Writer:
         self._comma = ""
         self._threads = {}
         self._lanes = Lanes()
+        self._links = Links()
         self._busy = Busy(self._share)
         self._passed = Recent()
         self._received = Recent()
@@ -149,6 +146,7 @@ class Writer:
         self._packet_arrow("s", record, thread)
 
     def _link(self, record):
+        record = self._links.apart(record)
         port = records.PORTS[record.detail]
         thread = self._packet(record, (LINKS, record.detail), f"link {port}", "to")
         self._packet_arrow("t", record, thread)

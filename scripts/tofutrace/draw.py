@@ -11,12 +11,17 @@ from xml.sax.saxutils import escape
 
 from . import records
 from .errors import TraceError
-from .records import (DOORBELL, FETCH, LINK, MARK, NOTICE, RECEIVE, SEND, TCQ, Lanes, mark_name,
-                      type_name)
+from .records import (DOORBELL, FETCH, LINK, MARK, NOTICE, RECEIVE, SEND, TCQ, Lanes, Links,
+                      mark_name, type_name)
 
 # Pixels
 WIDTH, LEFT, RIGHT = 1200, 128, 24
-AXIS, LANE, BAR, GAP, LEGEND = 46, 20, 14, 10, 22
+AXIS, HEAD, GAP, LEGEND = 46, 20, 10, 22
+# Height of a row, and of a bar in it; the second for pictures of many rows.
+ROWS = (20, 14), (12, 9)
+ROWS_WIDE = 72
+# A bar of this height has room for words; phases always have them, if small.
+WORDS = 12
 CHARACTER = 5.6
 TICK_LEAST = 90
 # Bars that are less apart than that are drawn as one.
@@ -36,6 +41,7 @@ text { font: 11px "DejaVu Sans", "Helvetica Neue", Arial, sans-serif; fill: #222
 .lane, .tick { fill: #555; font-size: 10px }
 .bar { font-size: 9px; pointer-events: none }
 .light { fill: #fff }
+.small { font-size: 8px }
 .grid { stroke: #ddd; stroke-width: 1 }
 .band { fill: #f6f7f9 }
 .rail { stroke: #e4e6ea; stroke-width: 1 }
@@ -71,12 +77,14 @@ class Picture:
         self._bars = collections.defaultdict(list)
         self._marks = collections.defaultdict(list)
         self._rows = Lanes()
+        self._links = Links()
         self._ways = collections.defaultdict(list)
         self._passed = collections.Counter()
         self._phase = {}
         self._phases = {}
         self._seen = set()
         self._y = {}
+        self._row, self._height = ROWS[0]
 
     def _x(self, time):
         return LEFT + (min(max(time, self._first), self._last) - self._first) * self._scale
@@ -129,7 +137,7 @@ class Picture:
         elif record.kind == SEND:
             self._packet(record, (SENDS, record.tni), record.peer)
         elif record.kind == LINK:
-            self._packet(record, (LINKS, record.detail), record.peer)
+            self._packet(self._links.apart(record), (LINKS, record.detail), record.peer)
         elif record.kind == RECEIVE:
             self._packet(record, (RECEIVES, record.tni), record.node)
         elif record.kind == FETCH and record.end > record.time:
@@ -154,15 +162,16 @@ class Picture:
                 RECEIVES: f"TNI {number} receive", MARKS: "queues"}[kind]
 
     def _layout(self):
-        """Where lanes are: (bands of nodes, height of all)."""
+        """Where the middles of lanes are; returns (bands of nodes, height of all)."""
         y, bands = AXIS, []
         lanes = sorted({*self._bars, *self._marks})
+        self._row, self._height = ROWS[len(lanes) > ROWS_WIDE]
         for node in sorted({lane[0] for lane in lanes}):
             top = y
-            y += LANE
+            y += HEAD
             for lane in (lane for lane in lanes if lane[0] == node):
-                self._y[lane] = y
-                y += LANE
+                self._y[lane] = y + self._row / 2
+                y += self._row
             bands.append((node, top, y))
             y += GAP
         return bands, y
@@ -186,7 +195,7 @@ class Picture:
         yield f'<text class="node" x="16" y="{top + 15}">{self._trace.name(node)}</text>'
 
     def _rail(self, lane):
-        y = self._y[lane] + LANE / 2
+        y = self._y[lane]
         yield f'<line class="rail" x1="{LEFT}" y1="{y}" x2="{WIDTH - RIGHT}" y2="{y}"/>'
         if not lane[2]:
             yield (f'<text class="lane" x="{LEFT - 10}" y="{y + 4}" text-anchor="end">'
@@ -194,17 +203,23 @@ class Picture:
 
     def _draw_bar(self, lane, bar):
         x, end = self._x(bar.start), self._x(bar.end)
-        y = self._y[lane] + (LANE - BAR) / 2
+        y = self._y[lane] - self._height / 2
         title = f"<title>{escape(bar.title)}</title>" if bar.title else ""
         # One after the other on a link they shall still be told apart.
         width = max(end - x - (0.8 if end - x > 3 else 0), 0.6)
-        yield (f'<rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{BAR}" rx="1.5" '
+        yield (f'<rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{self._height}" rx="1.5" '
                f'fill="{bar.colour}">{title}</rect>')
-        # A bar that is too short for all of its name may say the first word.
+        if self._height >= WORDS or lane[1][0] == PROGRAM:
+            yield from self._words(bar, x, end, y)
+
+    def _words(self, bar, x, end, y):
+        """What a bar says: the first word where there is no room for all."""
+        small = self._height < WORDS
+        classes = "bar" + " light" * (bar.colour in DARK) + " small" * small
+        y += self._height - (2 if small else 4)
         for label in (bar.label, bar.label.split(" ")[0]):
             if label and len(label) * CHARACTER + 4 <= end - x:
-                light = " light" if bar.colour in DARK else ""
-                yield (f'<text class="bar{light}" x="{(x + end) / 2:.1f}" y="{y + BAR - 4}" '
+                yield (f'<text class="{classes}" x="{(x + end) / 2:.1f}" y="{y}" '
                        f'text-anchor="middle">{escape(label)}</text>')
                 break
 
@@ -224,7 +239,7 @@ class Picture:
             x = self._x(time)
             if x - last.get(kind, -WIDTH) >= MERGE:
                 last[kind] = x
-                yield self._symbol(kind, x, self._y[lane] + LANE / 2)
+                yield self._symbol(kind, x, self._y[lane])
 
     def _way(self, stations):
         """Lines from each place of a packet's way to the next."""
@@ -232,7 +247,7 @@ class Picture:
             # The head leaves a link long before the tail does.
             leaves = one.time if (one.kind, other.kind) == (LINK, LINK) else one.end
             x, end = self._x(leaves), self._x(other.time)
-            y, bottom = (self._y[lane] + LANE / 2 for lane in (place, next_place))
+            y, bottom = self._y[place], self._y[next_place]
             half = (y + bottom) / 2
             yield (f'<path class="way" stroke="{colour_of(to)}" d="M{x:.1f} {y} '
                    f'C{x:.1f} {half:.1f} {end:.1f} {half:.1f} {end:.1f} {bottom}"/>')

@@ -174,6 +174,13 @@ class Trace:
             file.hash_into(digest)
         return digest.hexdigest()
 
+    def choose(self, nodes):
+        """Have only the records of these nodes."""
+        missing = set(nodes) - {file.node for file in self.files}
+        if missing:
+            raise TraceError(f"no trace is of node {min(missing)}")
+        self.files = [file for file in self.files if file.node in nodes]
+
     def records(self, first=0, last=None):
         """Of all nodes by time: those of which a part is between two times."""
         for record in heapq.merge(*(file.in_order() for file in self.files)):
@@ -201,6 +208,20 @@ class Recent(collections.OrderedDict):
             if len(self) > self.LIMIT:
                 self.popitem(last=False)
         return self[key]
+
+
+class Links:
+    """A link carries one packet at a time, though times are rounded to whole ns."""
+
+    def __init__(self):
+        self._busy = {}
+
+    def apart(self, record):
+        """The record of a link, not before the end of the one before it."""
+        link = record.node, record.detail
+        start = min(max(record.time, self._busy.get(link, 0)), record.end)
+        self._busy[link] = record.end
+        return record._replace(time=start)
 
 
 class Lanes:
