@@ -26,9 +26,16 @@ struct command {
 	unsigned long flags;
 };
 
+/* What a put carries; that of a bandwidth carries nothing. */
+static void put_value(struct perf *perf, size_t bytes, uint64_t value)
+{
+	if (bytes > sizeof(value))
+		perf_flag_set(perf->area + perf->span, bytes, value);
+}
+
 /* The way that a program would choose for a put of this size. */
-static int put_post(struct perf *perf, const struct perf_engine *engine,
-		    utofu_vcq_id_t peer, const struct command *command)
+static inline int put_post(struct perf *perf, const struct perf_engine *engine,
+			   utofu_vcq_id_t peer, const struct command *command)
 {
 	uint8_t *from = perf->area + perf->span;
 	size_t bytes = command->bytes;
@@ -37,7 +44,6 @@ static int put_post(struct perf *perf, const struct perf_engine *engine,
 		return utofu_put_piggyback8(engine->vcq, peer, command->value,
 					    perf->stadd, bytes, 0,
 					    command->flags, NULL);
-	perf_flag_set(from, bytes, command->value);
 	if (bytes <= 32)
 		return utofu_put_piggyback(engine->vcq, peer, from,
 					   perf->stadd, bytes, 0,
@@ -46,7 +52,7 @@ static int put_post(struct perf *perf, const struct perf_engine *engine,
 			 perf->stadd, bytes, 0, command->flags, NULL);
 }
 
-static int atomic_post(struct perf *perf, const struct perf_engine *engine,
+static inline int atomic_post(struct perf *perf, const struct perf_engine *engine,
 		       utofu_vcq_id_t peer, const struct command *command)
 {
 	utofu_stadd_t word = perf->stadd + perf_word_at(perf, PERF_WORD_ATOMIC);
@@ -58,8 +64,10 @@ static int atomic_post(struct perf *perf, const struct perf_engine *engine,
 			   command->flags, NULL);
 }
 
-static int post(struct perf *perf, struct perf_engine *engine, uint32_t peer,
-		const struct command *command)
+/* In a bandwidth, what it takes itself is taken from that. */
+__attribute__((always_inline)) static inline int
+post(struct perf *perf, struct perf_engine *engine, uint32_t peer,
+     const struct command *command)
 {
 	utofu_vcq_id_t id = engine->peer[peer];
 	int code;
@@ -84,8 +92,10 @@ static int ping(struct perf *perf, size_t bytes, uint64_t value)
 	const struct command put = { .op = PERF_PUT, .bytes = bytes,
 				     .value = value,
 				     .flags = PERF_WAITED_FOR };
-	int code = post(perf, &perf->engine[0], 0, &put);
+	int code;
 
+	put_value(perf, bytes, value);
+	code = post(perf, &perf->engine[0], 0, &put);
 	if (code == UTOFU_SUCCESS)
 		code = perf_flag_wait(perf, perf->area, bytes, value);
 	return code;
@@ -103,6 +113,7 @@ static int pong(struct perf *perf, size_t bytes)
 					     .value = i,
 					     .flags = PERF_WAITED_FOR };
 
+		put_value(perf, bytes, i);
 		code = perf_flag_wait(perf, perf->area, bytes, i);
 		if (code == UTOFU_SUCCESS)
 			code = post(perf, &perf->engine[0], 0, &put);
@@ -163,18 +174,30 @@ static int latency(struct perf *perf, enum perf_op op, size_t bytes,
 
 /* ---- Bandwidth ---- */
 
-static int stream_post(struct perf *perf, struct perf_engine *engine,
+/* Until the window has room: mostly there is a report, and it is enough. */
+static inline int stream_wait(struct perf *perf, struct perf_engine *engine)
+{
+	void *cbdata;
+
+	if (engine->busy < perf->settings.window)
+		return UTOFU_SUCCESS;
+	if (utofu_poll_tcq(engine->vcq, 0, &cbdata) == UTOFU_SUCCESS) {
+		engine->busy--;
+		return UTOFU_SUCCESS;
+	}
+	return perf_report_wait(perf, engine, perf->settings.window - 1);
+}
+
+/* Where the queue is full: until it takes the command. */
+static int stream_push(struct perf *perf, struct perf_engine *engine,
 		       uint32_t peer, const struct command *command)
 {
-	int code = perf_report_wait(perf, engine, perf->settings.window - 1);
+	int code = UTOFU_ERR_BUSY;
 
-	if (code != UTOFU_SUCCESS)
-		return code;
-	do {
+	while (code == UTOFU_ERR_BUSY && engine->busy &&
+	       perf_report_wait(perf, engine, engine->busy - 1) ==
+		       UTOFU_SUCCESS)
 		code = post(perf, engine, peer, command);
-	} while (code == UTOFU_ERR_BUSY && engine->busy &&
-		 perf_report_wait(perf, engine, engine->busy - 1) ==
-			 UTOFU_SUCCESS);
 	return code;
 }
 
@@ -188,7 +211,13 @@ static int stream(struct perf *perf, enum perf_op op, size_t bytes,
 	int code = UTOFU_SUCCESS;
 
 	for (uint64_t i = 0; i < count && code == UTOFU_SUCCESS; i++) {
-		code = stream_post(perf, &perf->engine[engine], peer, &command);
+		code = stream_wait(perf, &perf->engine[engine]);
+		if (code != UTOFU_SUCCESS)
+			break;
+		code = post(perf, &perf->engine[engine], peer, &command);
+		if (code == UTOFU_ERR_BUSY)
+			code = stream_push(perf, &perf->engine[engine], peer,
+					   &command);
 		if (++engine == perf->engines)
 			engine = 0;
 		if (++peer == perf->place.peers)
