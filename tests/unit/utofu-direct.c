@@ -231,6 +231,11 @@ TEST_F(direct, not_behind_one_that_nothing_is_heard_of)
 	EXPECT_TRUE(report_read(self));
 	put(self, 1, LCL, 4);
 	EXPECT_TRUE(was_direct(self));
+	/* From here on it is forgotten. */
+	notice(TOFU_MRQ_LCL_PUT, TOFU_ST_OK);
+	EXPECT_TRUE(notice_read(self));
+	put(self, 1, LCL, 5);
+	EXPECT_TRUE(was_direct(self));
 }
 
 TEST_F(direct, notices_tell_it_too)
@@ -309,20 +314,84 @@ TEST_F(direct, polls_look_at_the_status_now_and_then)
 
 	device.page.status |= TOFU_CQ_STATUS_MRQ_OVERFLOW;
 	device.page.need_kick = TOFU_NEED_KICK_POLL | TOFU_NEED_KICK_TAIL;
-	for (int i = 0; i < 640; i++) {
+	for (int i = 0; i < 650; i++) {
 		EXPECT_FALSE(notice_read(self));
 		EXPECT_FALSE(tofu_queue_idle(self->queue));
 		lost += tofu_queue_lost_locked(self->queue, self->lane);
 		/* Other polls between them do not change it. */
 		EXPECT_FALSE(tofu_queue_idle(self->queue));
 	}
-	EXPECT_EQ(lost, 10);
+	EXPECT_EQ(lost, 11);
 	notice(TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
 	EXPECT_TRUE(notice_read(self));
 	EXPECT_TRUE(tofu_queue_lost_locked(self->queue, self->lane));
 	put(self, 1, TCQ, 1);
 	EXPECT_EQ(device.kick[TOFU_KICK_TAIL / 8], 0);
 	EXPECT_EQ(device.kick[TOFU_KICK_POLL / 8], 0);
+}
+
+/* ---- Glances ---- */
+
+static enum tofu_glance report_glance(SELF *self)
+{
+	struct tofu_report report;
+
+	return tofu_queue_report_glance(self->queue, self->lane, &report);
+}
+
+TEST_F(direct, a_glance_takes_a_report)
+{
+	EXPECT_EQ(report_glance(self), TOFU_NOTHING);
+	put(self, 1, TCQ, 1);
+	put(self, 1, TCQ, 2);
+	report(0);
+	EXPECT_EQ(report_glance(self), TOFU_FOUND);
+	put(self, 1, TCQ, 3);
+	EXPECT_TRUE(was_usual(self));
+	report(1);
+	report(2);
+	EXPECT_EQ(report_glance(self), TOFU_FOUND);
+	EXPECT_EQ(report_glance(self), TOFU_FOUND);
+	put(self, 1, TCQ, 4);
+	EXPECT_TRUE(was_direct(self));
+	/* How far the ring was read is still to be told. */
+	EXPECT_EQ(report_glance(self), TOFU_UNCLEAR);
+	EXPECT_FALSE(report_read(self));
+	EXPECT_EQ(device.page.tcq_read, 3);
+	EXPECT_EQ(report_glance(self), TOFU_NOTHING);
+}
+
+TEST_F(direct, a_glance_leaves_what_is_another_lanes)
+{
+	struct tofu_lane *other;
+
+	ASSERT_EQ(tofu_lane_open(self->queue, TOFU_LANE_ANONYMOUS, &other), 0);
+	put(self, 1, TCQ, 1);
+	report(0);
+	EXPECT_EQ(tofu_queue_report_glance(self->queue, other,
+					   &(struct tofu_report){ 0 }),
+		  TOFU_UNCLEAR);
+	EXPECT_EQ(tofu_queue_reports_locked(self->queue, other), 0);
+	/* It is in the inbox by now, where a glance does not look. */
+	EXPECT_EQ(report_glance(self), TOFU_UNCLEAR);
+	EXPECT_TRUE(report_read(self));
+	tofu_lane_close(self->queue, other);
+}
+
+TEST_F(direct, a_glance_sees_that_there_is_a_notice)
+{
+	EXPECT_EQ(tofu_queue_notice_glance(self->queue, self->lane),
+		  TOFU_NOTHING);
+	notice(TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
+	EXPECT_EQ(tofu_queue_notice_glance(self->queue, self->lane),
+		  TOFU_UNCLEAR);
+	EXPECT_TRUE(notice_read(self));
+	EXPECT_EQ(tofu_queue_notice_glance(self->queue, self->lane),
+		  TOFU_UNCLEAR);
+	EXPECT_FALSE(notice_read(self));
+	EXPECT_EQ(device.page.mrq_full_pointer, 1);
+	EXPECT_EQ(tofu_queue_notice_glance(self->queue, self->lane),
+		  TOFU_NOTHING);
 }
 
 /* ---- Marks ---- */
