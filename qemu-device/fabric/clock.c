@@ -6,9 +6,12 @@
 #include "fabric/clock.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 /* A node that comes late begins so far in the others' future. */
 #define LATE_NS 10000000
@@ -320,6 +323,7 @@ void tofu_clock_look(struct tofu_clock *clock)
 	}
 	clock->bound = UINT64_MAX;
 	clock->limit = -1;
+	clock->held = UINT64_MAX;
 	/* Only now all entries are known. */
 	for (uint32_t n = 0; n < nodes; n++) {
 		uint64_t bound;
@@ -330,6 +334,9 @@ void tofu_clock_look(struct tofu_clock *clock)
 		if (bound < clock->bound) {
 			clock->bound = bound;
 			clock->limit = (int)n;
+			clock->held = bound < clock->peers[n].promise
+					      ? bound - clock->reaction
+					      : UINT64_MAX;
 		}
 	}
 }
@@ -342,6 +349,90 @@ void tofu_clock_leave(struct tofu_clock *clock, uint32_t node)
 	if (!clock->fabric->peers[node].broken)
 		read_log(clock, node);
 	clock->peers[node].in = false;
+}
+
+/* ---- Sleeping ---- */
+
+static void wake(struct tofu_clock *clock, uint32_t node)
+{
+	uint32_t *asleep = &tofu_clock_at(clock->fabric, node)->asleep;
+
+	if (tofu_load(asleep) &&
+	    __atomic_exchange_n(asleep, 0, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Those that sleep until this node's words are what they are now. */
+static void wake_sleepers(struct tofu_clock *clock, uint64_t promise)
+{
+	const uint64_t counted = tofu_load(&clock->own->counted);
+
+	for (uint32_t w = 0; w * 64 < clock->fabric->nodes; w++) {
+		uint64_t left = tofu_load(&clock->own->sleepers[w]);
+
+		for (; left; left &= left - 1) {
+			const uint32_t node = w * 64 + __builtin_ctzll(left);
+			struct tofu_shm_clock *line;
+
+			if (node >= clock->fabric->nodes)
+				break;
+			line = tofu_clock_at(clock->fabric, node);
+			if (promise >= tofu_load(&line->wait_promise) ||
+			    counted >= tofu_load(&line->wait_counted))
+				wake(clock, node);
+		}
+	}
+}
+
+/* Something to read, that came before anybody could know that it wakes. */
+static bool have_news(const struct tofu_clock *clock)
+{
+	for (uint32_t n = 0; n < clock->fabric->nodes; n++) {
+		const struct tofu_clock_peer *peer = &clock->peers[n];
+
+		if (peer->in &&
+		    tofu_load(&tofu_clock_at(clock->fabric, n)->tail) !=
+			    peer->read)
+			return true;
+	}
+	return false;
+}
+
+static void sleep_for(struct tofu_clock *clock, uint32_t node)
+{
+	static const struct timespec limit = { .tv_nsec = 1000000 };
+	struct tofu_shm_clock *other = tofu_clock_at(clock->fabric, node);
+	struct tofu_shm_clock *own = clock->own;
+	uint64_t *word = &other->sleepers[clock->fabric->self / 64];
+	const uint64_t bit = 1ULL << (clock->fabric->self % 64);
+
+	__atomic_store_n(&own->asleep, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+	if (tofu_load(&other->promise) < own->wait_promise &&
+	    tofu_load(&other->counted) < own->wait_counted && !have_news(clock))
+		syscall(SYS_futex, &own->asleep, FUTEX_WAIT, 1, &limit, NULL,
+			0);
+	tofu_store(&own->asleep, 0);
+	__atomic_fetch_and(word, ~bit, __ATOMIC_SEQ_CST);
+}
+
+void tofu_clock_sleep(struct tofu_clock *clock, uint64_t bound)
+{
+	const bool held = clock->held != UINT64_MAX;
+
+	if (clock->limit < 0)
+		return;
+	tofu_clock_stir(clock);
+	tofu_store(&clock->own->wait_promise, held ? UINT64_MAX : bound);
+	tofu_store(&clock->own->wait_counted,
+		   held ? clock->held + 1 : UINT64_MAX);
+	sleep_for(clock, (uint32_t)clock->limit);
+}
+
+void tofu_clock_stir(struct tofu_clock *clock)
+{
+	if (clock->limit >= 0 && clock->held != UINT64_MAX)
+		wake(clock, (uint32_t)clock->limit);
 }
 
 /* ---- The own log and words ---- */
@@ -377,6 +468,8 @@ uint64_t tofu_clock_append(struct tofu_clock *clock,
 	note_uncounted(clock, entry);
 	/* Who sees the tail sees the entry and the record. */
 	tofu_store_release(&clock->own->tail, clock->tail + 1);
+	if (entry->dst != clock->fabric->self)
+		wake(clock, entry->dst);
 	return clock->tail++;
 }
 
@@ -391,6 +484,7 @@ void tofu_clock_publish(struct tofu_clock *clock, uint64_t promise)
 	/* And who sees the count sees a promise that has it. */
 	if (tofu_load(&clock->own->counted) < counted)
 		tofu_store_release(&clock->own->counted, counted);
+	wake_sleepers(clock, promise);
 }
 
 void tofu_clock_show(struct tofu_clock *clock, uint64_t now, bool waits)
@@ -401,15 +495,4 @@ void tofu_clock_show(struct tofu_clock *clock, uint64_t now, bool waits)
 		tofu_store(&clock->own->now, now);
 	if (tofu_load(&clock->own->waits_for) != whom)
 		tofu_store(&clock->own->waits_for, whom);
-}
-
-/* ---- Sleeping ---- */
-
-void tofu_clock_sleep(struct tofu_clock *clock, uint64_t bound)
-{
-	const struct timespec nap = { .tv_nsec = 500000 };
-
-	(void)clock;
-	(void)bound;
-	nanosleep(&nap, NULL);
 }

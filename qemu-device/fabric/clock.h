@@ -97,8 +97,13 @@ struct tofu_clock_peer {
  * @room:   it can grow to that before the readers are asked again
  * @reaction: flight + answer
  * @bound:  S
- * @limit:  the node that S is due to, or -1
- * @missing: before all have come: the first that has not
+ * @limit:  the node that S is due to, or -1; before all have come: the first
+ *          that has not
+ * @held:   not to its C: the time of a packet to it that it has not counted;
+ *          else UINT64_MAX
+ * @ready:  this node has said that it has come
+ * @late:   others had begun before that
+ * @joined: it is in common time
  */
 struct tofu_clock {
 	struct tofu_fabric *fabric;
@@ -113,6 +118,7 @@ struct tofu_clock {
 	uint64_t reaction;
 	uint64_t bound;
 	int limit;
+	uint64_t held;
 	bool ready;
 	bool late;
 	bool joined;
@@ -162,13 +168,14 @@ void tofu_clock_publish(struct tofu_clock *clock, uint64_t promise);
 void tofu_clock_show(struct tofu_clock *clock, uint64_t now, bool waits);
 
 /**
- * tofu_clock_sleep - until the bound can have become @bound, or something was
- * sent to this node; a millisecond at most
+ * tofu_clock_sleep - until the bound may be @bound, or there is something new
+ *
+ * A millisecond at most: who should wake may not see that somebody sleeps.
  */
 void tofu_clock_sleep(struct tofu_clock *clock, uint64_t bound);
 
-/* tofu_clock_wake - @node, if it sleeps; @always, or for what was published */
-void tofu_clock_wake(struct tofu_clock *clock, uint32_t node);
+/* tofu_clock_stir - who should count what this node waits for may sleep */
+void tofu_clock_stir(struct tofu_clock *clock);
 
 /* tofu_clock_at - the clock of a node in a mapping of the shared file */
 static inline struct tofu_shm_clock *

@@ -190,12 +190,12 @@ TOFU_ASSERT(TOFU_SHM_RING >= 4 * TOFU_SHM_RECORD_MAX, "a ring holds several");
  * @now:     common time; for people
  * @waits_for: number, plus one, of the node that it waits for; 0: it runs.
  *           For people
- * @asleep:  its generation while it sleeps, and a futex: whoever makes it 0
- *           wakes it
- * @wait_for: the node that it sleeps for
- * @wait_time: and what its promise must reach to be of use
+ * @asleep:  not 0 while it sleeps, and a futex: whoever makes it 0 wakes it
+ * @wait_promise, @wait_counted: it sleeps until another's words reach one of
+ *           these
+ * @sleepers: bit s: node s sleeps until this one's words reach that
  *
- * All is written by the node but @asleep.
+ * All is written by the node but @asleep and @sleepers.
  */
 struct tofu_shm_clock {
 	uint64_t promise;
@@ -207,12 +207,15 @@ struct tofu_shm_clock {
 	uint32_t waits_for;
 	uint8_t reserved0[12];
 	uint32_t asleep;
-	uint32_t wait_for;
-	uint64_t wait_time;
-	uint8_t reserved1[48];
+	uint8_t reserved1[4];
+	uint64_t wait_promise;
+	uint64_t wait_counted;
+	uint8_t reserved2[40];
+	uint64_t sleepers[TOFU_FABRIC_NODES_MAX / 64];
 };
-TOFU_ASSERT_SIZE(struct tofu_shm_clock, 128);
+TOFU_ASSERT_SIZE(struct tofu_shm_clock, 256);
 TOFU_ASSERT_OFFSET(struct tofu_shm_clock, asleep, 64);
+TOFU_ASSERT_OFFSET(struct tofu_shm_clock, sleepers, 128);
 
 /**
  * struct tofu_shm_entry - of a log: a packet of the log's node

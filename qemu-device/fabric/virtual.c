@@ -27,6 +27,10 @@
 #define SPIN_PAUSES 16
 #define YIELD_TURNS 400
 
+/* Who waits for so much time of the others sleeps after that many yields. */
+#define FAR_NS 20000
+#define FAR_TURNS 20
+
 /* Waits between two looks at whether peers live. */
 #define TURNS_A_WATCH 64
 
@@ -220,15 +224,21 @@ void tofu_node_wait(struct tofu_node *node, unsigned int turn)
 {
 	static const struct timespec nap = { .tv_nsec = 500000 };
 	struct tofu_virtual *v = node->virtual;
+	const bool sleeps = v->clock.joined && !v->inside;
 
+	if (!turn && sleeps)
+		tofu_clock_stir(&v->clock);
 	if (v->cpus < node->fabric->nodes)
 		turn += SPIN_TURNS;
+	if (sleeps && turn > SPIN_TURNS + FAR_TURNS &&
+	    v->wanted - v->clock.bound > FAR_NS)
+		turn += YIELD_TURNS;
 	if (turn < SPIN_TURNS) {
 		for (int i = 0; i < SPIN_PAUSES; i++)
 			pause_host();
 	} else if (turn < SPIN_TURNS + YIELD_TURNS) {
 		sched_yield();
-	} else if (v->clock.joined && !v->inside) {
+	} else if (sleeps) {
 		tofu_clock_sleep(&v->clock, v->wanted);
 	} else {
 		nanosleep(&nap, NULL);

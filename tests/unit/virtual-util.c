@@ -202,8 +202,8 @@ bool cpu_step(struct cpu *cpu, uint64_t now)
 	cpu->next = now + 1 + draw(cpu, 2 * cpu->scenario->poll);
 	if (cpu->scenario->sleeps && !draw(cpu, 4))
 		fall_asleep(cpu, now);
-	if (now > SCENARIO_END / 2)
-		cpu->next = now + 500000;
+	if (!cpu->left && !cpu->under_way)
+		cpu->next = now + 20000;
 	return rang;
 }
 

@@ -88,7 +88,7 @@ struct cpu {
 };
 
 /* Behind the last command, so that all has ended. */
-#define SCENARIO_END 40000000
+#define SCENARIO_END 5000000
 
 void cpu_create(struct cpu *cpu, const struct scenario *scenario,
 		struct home *home, uint32_t node, struct seen_log *log);
