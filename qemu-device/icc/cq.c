@@ -205,6 +205,24 @@ void icc_cq_publish(struct icc_cq *cq)
 
 /* ---- TCQ ---- */
 
+static void tcq_trace(struct icc *icc, const struct icc_cq *cq,
+		      const struct icc_command *c, enum tofu_status status)
+{
+	const struct icc_trace trace = {
+		.kind = ICC_TRACE_TCQ,
+		.time = icc_now(icc),
+		.end = icc_now(icc),
+		.id = icc_tid(cq, c),
+		.origin = icc->node,
+		.peer = (uint32_t)c->node,
+		.tni = cq->tni,
+		.cq = cq->cq,
+		.detail = status,
+	};
+
+	icc_time_trace(icc, &trace);
+}
+
 static void tcq_write(struct icc *icc, struct icc_cq *cq,
 		      const struct icc_command *c, enum tofu_status status)
 {
@@ -222,8 +240,7 @@ static void tcq_write(struct icc *icc, struct icc_cq *cq,
 				 cq->tni, cq->cq,
 				 (unsigned long long)cq->tcq.base);
 	if (icc->machine)
-		icc_time_trace(icc, (struct icc_trace){
-					    .kind = ICC_TRACE_TCQ, .time = icc_now(icc), .end = icc_now(icc), .id = icc_tid(cq, c), .origin = icc->node, .peer = (uint32_t)c->node, .tni = cq->tni, .cq = cq->cq, .detail = status });
+		tcq_trace(icc, cq, c, status);
 	icc_cq_event(icc, cq, TOFU_CQ_IRQ_TCQ);
 }
 

@@ -58,8 +58,18 @@ static bool fetch_one(struct icc *icc, struct icc_cq *cq,
 	x->command.doorbell = entry->since;
 	x->command.fetched = entry->time;
 	x->command.ready = now + (direct ? 0 : icc->machine->fetch_ns);
-	icc_time_trace(icc, (struct icc_trace){
-				    .kind = ICC_TRACE_FETCH, .time = now, .end = x->command.ready, .origin = icc->node, .peer = icc->node, .tni = cq->tni, .cq = cq->cq });
+	const struct icc_trace trace = {
+		.kind = ICC_TRACE_FETCH,
+		.time = now,
+		.end = x->command.ready,
+		.id = icc_tid(cq, &x->command),
+		.origin = icc->node,
+		.peer = icc->node,
+		.tni = cq->tni,
+		.cq = cq->cq,
+	};
+
+	icc_time_trace(icc, &trace);
 	return true;
 }
 
@@ -94,8 +104,17 @@ void icc_engine_room(struct icc *icc, struct icc_cq *cq)
 	if (!icc_cq_enabled(cq) || cq->known == cq->toq.pos)
 		return;
 	/* Not at once: the command that has ended is still being looked at. */
-	icc_time_plan(icc, (struct icc_entry){
-				   .time = icc_now(icc), .due = ICC_DUE_FETCH, .tni = cq->tni, .cq = cq->cq, .life = cq->life, .tail = cq->known, .since = icc_now(icc) });
+	const struct icc_entry entry = {
+		.time = icc_now(icc),
+		.due = ICC_DUE_FETCH,
+		.tni = cq->tni,
+		.cq = cq->cq,
+		.life = cq->life,
+		.tail = cq->known,
+		.since = icc_now(icc),
+	};
+
+	icc_time_plan(icc, entry);
 }
 
 /* ---- What can be sent ---- */
@@ -204,7 +223,7 @@ void icc_credit(struct icc *icc, unsigned int tni, uint64_t time)
 	e->returning[e->returns++] = due;
 	if (e->starved)
 		icc_engine_kick(icc, tni, due);
-	/* Answers that need no engine take credits, too: none of it piles up. */
+	/* Answers that need no engine take credits, too: let none pile up. */
 	if (e->returns > 4 * icc->machine->credits)
 		have_credit(e, icc_now(icc));
 }
@@ -224,9 +243,13 @@ void icc_engine_kick(struct icc *icc, unsigned int tni, uint64_t time)
 	if (e->send_at <= at)
 		return;
 	e->send_at = at;
-	icc_time_plan(icc, (struct icc_entry){ .time = at,
-					       .due = ICC_DUE_SEND,
-					       .tni = (uint8_t)tni });
+	const struct icc_entry entry = {
+		.time = at,
+		.due = ICC_DUE_SEND,
+		.tni = (uint8_t)tni,
+	};
+
+	icc_time_plan(icc, entry);
 }
 
 /* When the servers that a packet needs are all free, ps. */

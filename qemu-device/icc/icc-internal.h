@@ -679,7 +679,7 @@ void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 void icc_time_release(struct icc *icc, struct icc_held *held);
 
 /* icc_time_trace - tell the host, if it listens */
-void icc_time_trace(struct icc *icc, struct icc_trace trace);
+void icc_time_trace(struct icc *icc, const struct icc_trace *trace);
 
 /* icc_time_failed - where the failed put of this packet's CQ is noted */
 uint64_t *icc_time_failed(struct icc *icc, const struct tofu_packet *pkt);

@@ -203,8 +203,19 @@ static void notice_trace(struct icc *icc, const struct icc_xfer *x,
 {
 	const struct tofu_packet *pkt = x->arrival.pkt;
 
-	icc_time_trace(icc, (struct icc_trace){
-				    .kind = ICC_TRACE_NOTICE, .time = icc_now(icc), .end = icc_now(icc), .id = pkt->tid, .origin = pkt->src, .peer = pkt->src, .tni = x->cq->tni, .cq = x->cq->cq, .detail = type });
+	const struct icc_trace trace = {
+		.kind = ICC_TRACE_NOTICE,
+		.time = icc_now(icc),
+		.end = icc_now(icc),
+		.id = pkt->tid,
+		.origin = pkt->src,
+		.peer = pkt->src,
+		.tni = x->cq->tni,
+		.cq = x->cq->cq,
+		.detail = type,
+	};
+
+	icc_time_trace(icc, &trace);
 }
 
 static void notice(struct icc *icc, struct icc_xfer *x, enum tofu_mrq_type type,
@@ -316,8 +327,20 @@ static void response_trace(struct icc *icc, const struct tofu_packet *req,
 {
 	if (!icc->machine)
 		return;
-	icc_time_trace(icc, (struct icc_trace){
-				    .kind = ICC_TRACE_SEND, .time = icc_now(icc), .end = pkt->time, .id = pkt->tid, .origin = req->src, .peer = req->src, .bytes = pkt->payload, .type = pkt->type, .tni = pkt->src_tni, .cq = pkt->src_cq });
+	const struct icc_trace trace = {
+		.kind = ICC_TRACE_SEND,
+		.time = icc_now(icc),
+		.end = pkt->time,
+		.id = pkt->tid,
+		.origin = req->src,
+		.peer = req->src,
+		.bytes = pkt->payload,
+		.type = pkt->type,
+		.tni = pkt->src_tni,
+		.cq = pkt->src_cq,
+	};
+
+	icc_time_trace(icc, &trace);
 }
 
 static enum icc_stage request_inject(struct icc *icc, struct icc_xfer *x)

@@ -116,12 +116,14 @@ void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 	held->pkt = *pkt;
 	memcpy(held->payload, payload, pkt->payload);
 	held->arrived = icc_now(icc) - icc->machine->receive_ns;
-	icc_time_plan(icc, (struct icc_entry){
-				   .time = icc_engine_receive(icc, pkt),
-				   .due = ICC_DUE_ARRIVAL,
-				   .tni = pkt->dst_tni,
-				   .held = held,
-			   });
+	const struct icc_entry entry = {
+		.time = icc_engine_receive(icc, pkt),
+		.due = ICC_DUE_ARRIVAL,
+		.tni = pkt->dst_tni,
+		.held = held,
+	};
+
+	icc_time_plan(icc, entry);
 }
 
 static bool is_request(const struct tofu_packet *pkt)
@@ -134,8 +136,20 @@ static void arrival_trace(struct icc *icc, const struct icc_held *held)
 {
 	const struct tofu_packet *pkt = &held->pkt;
 
-	icc_time_trace(icc, (struct icc_trace){
-				    .kind = ICC_TRACE_RECEIVE, .time = held->arrived, .end = icc_now(icc), .id = pkt->tid, .origin = is_request(pkt) ? pkt->src : icc->node, .peer = pkt->src, .bytes = pkt->payload, .type = pkt->type, .tni = pkt->dst_tni, .cq = pkt->dst_cq });
+	const struct icc_trace trace = {
+		.kind = ICC_TRACE_RECEIVE,
+		.time = held->arrived,
+		.end = icc_now(icc),
+		.id = pkt->tid,
+		.origin = is_request(pkt) ? pkt->src : icc->node,
+		.peer = pkt->src,
+		.bytes = pkt->payload,
+		.type = pkt->type,
+		.tni = pkt->dst_tni,
+		.cq = pkt->dst_cq,
+	};
+
+	icc_time_trace(icc, &trace);
 }
 
 /* The engine has the memory for an arrival: all that it does is done now. */
@@ -168,22 +182,34 @@ void icc_doorbell(struct icc *icc, unsigned int tni, unsigned int c,
 
 	if (!cq || !icc_cq_enabled(cq) || tail == cq->tail)
 		return;
-	icc_time_trace(icc, (struct icc_trace){
-				    .kind = ICC_TRACE_DOORBELL, .time = now, .end = now, .origin = icc->node, .peer = icc->node, .bytes = (uint32_t)(tail - cq->tail), .tni = cq->tni, .cq = cq->cq });
+	const struct icc_trace trace = {
+		.kind = ICC_TRACE_DOORBELL,
+		.time = now,
+		.end = now,
+		.origin = icc->node,
+		.peer = icc->node,
+		.bytes = (uint32_t)(tail - cq->tail),
+		.tni = cq->tni,
+		.cq = cq->cq,
+	};
+
+	icc_time_trace(icc, &trace);
 	cq->tail = tail;
 	if (value & TOFU_FETCH_DIRECT) {
 		memcpy(cq->direct, cq->page->direct, sizeof(cq->direct));
 		cq->direct_tail = tail;
 	}
-	icc_time_plan(icc, (struct icc_entry){
-				   .time = now + icc->machine->doorbell_ns,
-				   .due = ICC_DUE_FETCH,
-				   .tni = cq->tni,
-				   .cq = cq->cq,
-				   .life = cq->life,
-				   .tail = tail,
-				   .since = now,
-			   });
+	const struct icc_entry entry = {
+		.time = now + icc->machine->doorbell_ns,
+		.due = ICC_DUE_FETCH,
+		.tni = cq->tni,
+		.cq = cq->cq,
+		.life = cq->life,
+		.tail = tail,
+		.since = now,
+	};
+
+	icc_time_plan(icc, entry);
 }
 
 /* ---- Running ---- */
@@ -220,10 +246,10 @@ bool icc_time_run(struct icc *icc)
 	return done;
 }
 
-void icc_time_trace(struct icc *icc, struct icc_trace trace)
+void icc_time_trace(struct icc *icc, const struct icc_trace *trace)
 {
 	if (icc->time && icc->ops->trace)
-		icc->ops->trace(icc->host, &trace);
+		icc->ops->trace(icc->host, trace);
 }
 
 uint64_t *icc_time_failed(struct icc *icc, const struct tofu_packet *pkt)

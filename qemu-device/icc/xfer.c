@@ -47,6 +47,25 @@ static uint64_t own_stadd(const struct icc_command *c)
 
 /* ---- End of a command ---- */
 
+static void command_notice_trace(struct icc *icc, const struct icc_xfer *x,
+				 enum tofu_mrq_type type)
+{
+	const struct icc_command *c = &x->command;
+	const struct icc_trace trace = {
+		.kind = ICC_TRACE_NOTICE,
+		.time = icc_now(icc),
+		.end = icc_now(icc),
+		.id = icc_tid(x->cq, c),
+		.origin = icc->node,
+		.peer = (uint32_t)c->node,
+		.tni = x->cq->tni,
+		.cq = x->cq->cq,
+		.detail = type,
+	};
+
+	icc_time_trace(icc, &trace);
+}
+
 static void command_notice(struct icc *icc, struct icc_xfer *x)
 {
 	const struct icc_command *c = &x->command;
@@ -71,8 +90,7 @@ static void command_notice(struct icc *icc, struct icc_xfer *x)
 			      TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ));
 	icc_mrq_write(icc, x->cq, &entry);
 	if (icc->machine)
-		icc_time_trace(icc, (struct icc_trace){
-					    .kind = ICC_TRACE_NOTICE, .time = icc_now(icc), .end = icc_now(icc), .id = icc_tid(x->cq, c), .origin = icc->node, .peer = (uint32_t)c->node, .tni = x->cq->tni, .cq = x->cq->cq, .detail = type });
+		command_notice_trace(icc, x, type);
 }
 
 static void command_end(struct icc *icc, struct icc_xfer *x)
@@ -417,8 +435,20 @@ static void command_stamp(struct icc *icc, const struct icc_xfer *x,
 	cq->stamp[TOFU_CQ_TX_DOORBELL] = x->command.doorbell;
 	cq->stamp[TOFU_CQ_TX_ENGINE] = x->command.fetched;
 	cq->stamp[TOFU_CQ_TX_WIRE] = pkt->time;
-	icc_time_trace(icc, (struct icc_trace){
-				    .kind = ICC_TRACE_SEND, .time = icc_now(icc), .end = pkt->time, .id = pkt->tid, .origin = icc->node, .peer = (uint32_t)x->command.node, .bytes = pkt->payload, .type = pkt->type, .tni = cq->tni, .cq = cq->cq });
+	const struct icc_trace trace = {
+		.kind = ICC_TRACE_SEND,
+		.time = icc_now(icc),
+		.end = pkt->time,
+		.id = pkt->tid,
+		.origin = icc->node,
+		.peer = (uint32_t)x->command.node,
+		.bytes = pkt->payload,
+		.type = pkt->type,
+		.tni = cq->tni,
+		.cq = cq->cq,
+	};
+
+	icc_time_trace(icc, &trace);
 }
 
 /* The target has gone: whoever finds that out ends what was begun. */
