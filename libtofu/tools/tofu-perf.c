@@ -25,33 +25,38 @@ enum { EXIT_USAGE = 2 };
 
 /**
  * struct defaults - how much is measured unless the user says so
- * @iterations, @iterations_min: of latency
- * @commands: of bandwidth, and at least twice the window
+ * @sizes: bytes
+ * @iterations: of latency
+ * @commands: of bandwidth
+ * @least: of both, however large
  * @bytes: that a measurement moves, by which both are bounded
  * @window: commands outstanding
  */
 struct defaults {
+	const char *sizes;
 	uint64_t iterations;
-	uint64_t iterations_min;
 	uint64_t commands;
+	uint64_t least;
 	uint64_t bytes;
 	unsigned int window;
 };
 
 static const struct defaults defaults_usual = {
+	.sizes = "8:4M",
 	.iterations = 1000,
-	.iterations_min = 16,
 	.commands = 1000,
+	.least = 16,
 	.bytes = 256ULL << 20,
 	.window = 16,
 };
 
 /* There each one takes as long as the other, and a second takes long. */
 static const struct defaults defaults_virtual = {
+	.sizes = "8:1M",
 	.iterations = 20,
-	.iterations_min = 4,
 	.commands = 1000,
-	.bytes = 16ULL << 20,
+	.least = 4,
+	.bytes = 4ULL << 20,
 	.window = 8,
 };
 
@@ -62,7 +67,8 @@ static const char usage[] =
 	"      --op put|get|armw|all\n"
 	"                        what to measure (default all)\n"
 	"      --size LIST       bytes, such as 8 or 8:4M for 8, 16 ... 4M (default\n"
-	"                        8:4M); of armw those that are 4 or 8, or else 8\n"
+	"                        8:4M; in virtual time 8:1M); of armw those that are\n"
+	"                        4 or 8, or else 8\n"
 	"      --window N        commands outstanding on each TNI when bandwidth is\n"
 	"                        measured (default 16; in virtual time 8)\n"
 	"      --iterations N    commands that are measured (default 1000, fewer of\n"
@@ -248,7 +254,6 @@ static struct options options_parse(int argc, char **argv)
 	};
 	int option;
 
-	tofu_arg_sizes("--size", "8:4M", 1, PUT_MAX, &options.sizes);
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
 		option_take(&options, option);
 	if (optind < argc)
@@ -286,6 +291,9 @@ static void options_finish(struct options *options,
 	if (options->peer < 0)
 		options->peer = (options->from + 1) % machine->nodes;
 	place_check(options, machine);
+	if (!options->sizes.count)
+		tofu_arg_sizes("--size", defaults()->sizes, 1, PUT_MAX,
+			       &options->sizes);
 	if (!options->window)
 		options->window = defaults()->window;
 	if (options->phases < 0)
@@ -295,9 +303,10 @@ static void options_finish(struct options *options,
 		options->phases = 0;
 }
 
-/* So many as @bytes allow, @min at least. */
-static uint64_t bounded(uint64_t count, uint64_t min, uint64_t bytes)
+/* So many as @bytes allow. */
+static uint64_t bounded(uint64_t count, uint64_t bytes)
 {
+	uint64_t min = defaults()->least;
 	uint64_t fit = defaults()->bytes / bytes;
 
 	if (fit > count)
@@ -318,13 +327,10 @@ static struct perf_settings settings_of(const struct options *options,
 		settings.iterations = (uint64_t)options->iterations;
 		settings.commands = settings.iterations;
 	} else {
-		settings.iterations = bounded(usual->iterations,
-					      usual->iterations_min, bytes);
-		settings.commands = bounded(usual->commands,
-					    usual->iterations_min, bytes);
-		if (settings.commands < 2ULL * options->window * options->tnis)
-			settings.commands = 2ULL * options->window *
-					    options->tnis;
+		settings.iterations = bounded(usual->iterations, bytes);
+		/* Of each TNI and peer, so that all of them count. */
+		settings.commands = bounded(usual->commands, bytes) *
+				    options->tnis * options->peers;
 	}
 	settings.warmup = options->warmup >= 0 ? (uint64_t)options->warmup :
 						 settings.iterations / 10;
