@@ -130,6 +130,7 @@ void tofu_links_cross(void *virtual, const struct icc_net_packet *packet,
 		links->waited[port] = waited;
 	}
 	crossing->trace = trace_of(packet->cookie, port, start, end);
+	crossing->trace.wait = (uint32_t)crossing->wait;
 	if (!tofu_heap_push(&links->crossings,
 			    start + icc_machine_flight_ns(v->machine),
 			    links->order++, crossing))

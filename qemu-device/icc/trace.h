@@ -72,6 +72,7 @@ TOFU_ASSERT_SIZE(struct icc_trace_header, 64);
  * @tni:    of this node; of LINK: of the packet's sender
  * @cq:     likewise
  * @detail: see above
+ * @wait:   of LINK: ns that the packet waited for the link
  */
 struct icc_trace {
 	uint64_t time;
@@ -85,7 +86,7 @@ struct icc_trace {
 	uint8_t tni;
 	uint8_t cq;
 	uint32_t detail;
-	uint32_t reserved;
+	uint32_t wait;
 };
 TOFU_ASSERT_SIZE(struct icc_trace, 48);
 

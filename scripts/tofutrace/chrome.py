@@ -63,6 +63,7 @@ class Writer:
         self._lanes = Lanes()
         self._links = Links()
         self._busy = Busy(self._share)
+        self._waited = {}
         self._passed = Recent()
         self._received = Recent()
         self._arrows = 0
@@ -151,6 +152,8 @@ class Writer:
         thread = self._packet(record, (LINKS, record.detail), f"link {port}", "to")
         self._packet_arrow("t", record, thread)
         self._busy.add((record.node, record.detail), record.time, record.end)
+        if record.wait:
+            self._wait(record)
 
     def _receive(self, record):
         thread = self._packet(record, (RECEIVES, record.tni), f"TNI {record.tni} receive", "from")
@@ -197,6 +200,13 @@ class Writer:
         node, port = link
         self._event(ph="C", name=f"link {records.PORTS[port]} busy", pid=node + 1, ts=time,
                     args={"percent": percent})
+
+    def _wait(self, record):
+        """How long packets have waited for a link, which had no credit for them."""
+        link = record.node, record.detail
+        self._waited[link] = self._waited.get(link, 0) + record.wait
+        self._event(ph="C", name=f"link {records.PORTS[record.detail]} waited for",
+                    pid=record.node + 1, ts=record.time, args={"ns": self._waited[link]})
 
     def write(self):
         kinds = {DOORBELL: self._doorbell, FETCH: self._fetch, SEND: self._send,

@@ -34,7 +34,7 @@ NOTICES = ["local put", "remote put", "local get", "remote get", "local armw", "
 
 # The first three make the order in which records are read: it is total.
 Record = collections.namedtuple(
-    "Record", "time node index end id origin peer bytes kind type tni cq detail")
+    "Record", "time node index end id origin peer bytes kind type tni cq detail wait")
 
 
 def is_request(record):
@@ -123,7 +123,7 @@ class File:
         del times
         for i in order:
             time, *rest = RECORD.unpack_from(self._map, start + i * RECORD.size)
-            yield Record(time, self.node, first + i, *rest[:-1])
+            yield Record(time, self.node, first + i, *rest)
 
     def in_order(self):
         """All records by time, those of the same time as they were written."""

@@ -22,7 +22,8 @@ def _detail(record):
     if record.kind == SEND:
         return f"{queue}: {_packet(record, 'to')}, {_command(record)}"
     if record.kind == LINK:
-        return f"{PORTS[record.detail]}: {_packet(record, 'to')}, {_command(record)}"
+        waited = f", waited {record.wait} ns" if record.wait else ""
+        return f"{PORTS[record.detail]}: {_packet(record, 'to')}, {_command(record)}{waited}"
     if record.kind == RECEIVE:
         return f"{queue}: {_packet(record, 'from')}, {_command(record)}"
     if record.kind == NOTICE:
