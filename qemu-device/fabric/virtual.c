@@ -206,7 +206,10 @@ uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from)
 	tofu_clock_show(&v->clock, now, stop <= now);
 	if (stop <= now)
 		note_wanted(v, now);
-	return stop == UINT64_MAX ? stop : stop + v->epoch;
+	if (stop == UINT64_MAX)
+		return stop;
+	/* For who came late the horizon can be before its home's time 0. */
+	return max64(stop, now) + v->epoch;
 }
 
 /* ---- Waiting ---- */

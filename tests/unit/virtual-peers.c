@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Nodes in common virtual time of which one does not come, dies, comes late or
+ * lies. Nobody hangs.
+ */
+#define _GNU_SOURCE
+#include "virtual-runner.h"
+
+#include "fabric/virtual.h"
+
+#include "kselftest_harness.h"
+
+#define DEATH_NS 100000
+
+static const struct scenario quiet = { .shape = "3", .machine = "fugaku",
+				       .burst = 1, .poll = 1000 };
+static const struct scenario pair = { .shape = "2", .machine = "fugaku",
+				      .burst = 1, .poll = 1000 };
+static const struct scenario busy = { .shape = "3", .machine = "fugaku",
+				      .commands = 200, .burst = 4,
+				      .length = 3000, .poll = 1000,
+				      .seed = 11 };
+
+static struct tofu_shm_clock *clock_of(uint8_t *base, uint32_t nodes,
+				       uint32_t node)
+{
+	return (void *)(base + tofu_shm_clock_offset(nodes, node));
+}
+
+/* ---- One that does not come ---- */
+
+TEST(nobody_begins_before_all_have_come)
+{
+	struct runner *r = calloc(3, sizeof(*r));
+	struct seen_log *log = share_log();
+	char path[32];
+	int fd = machine_of("3", path);
+	uint8_t *base = machine_map(fd, 3);
+
+	for (uint32_t n = 0; n < 2; n++) {
+		ASSERT_TRUE(runner_open(&r[n], &quiet, path, n, NULL, &log[n]));
+		EXPECT_EQ(UINT64_MAX, tofu_node_run(r[n].home.node, 0));
+	}
+	for (int i = 0; i < 10; i++) {
+		EXPECT_EQ(-EAGAIN, tofu_node_join(r[0].home.node));
+		EXPECT_EQ(-EAGAIN, tofu_node_join(r[1].home.node));
+	}
+	EXPECT_EQ(2 + 1, clock_of(base, 3, 0)->waits_for);
+	EXPECT_EQ(2 + 1, clock_of(base, 3, 1)->waits_for);
+	EXPECT_FALSE(tofu_node_joined(r[0].home.node));
+	EXPECT_EQ(0, tofu_node_time(r[0].home.node));
+
+	ASSERT_TRUE(runner_open(&r[2], &quiet, path, 2, NULL, &log[2]));
+	EXPECT_EQ(-EAGAIN, tofu_node_join(r[0].home.node));
+	EXPECT_EQ(0, tofu_node_join(r[2].home.node));
+	for (uint32_t n = 0; n < 3; n++) {
+		EXPECT_EQ(0, tofu_node_join(r[n].home.node));
+		EXPECT_TRUE(tofu_node_joined(r[n].home.node));
+		EXPECT_EQ(0, tofu_node_time(r[n].home.node));
+		EXPECT_EQ(0, clock_of(base, 3, n)->waits_for);
+	}
+	for (uint32_t n = 0; n < 3; n++)
+		runner_close(&r[n]);
+	munmap(base, tofu_shm_size(3));
+	drop_log(log);
+	close(fd);
+	free(r);
+}
+
+TEST(who_waits_says_for_whom)
+{
+	struct runner *r = calloc(2, sizeof(*r));
+	struct seen_log *log = share_log();
+	char path[32];
+	int fd = machine_of("2", path);
+	uint8_t *base = machine_map(fd, 2);
+	uint64_t stop;
+
+	for (uint32_t n = 0; n < 2; n++)
+		ASSERT_TRUE(runner_open(&r[n], &pair, path, n, NULL, &log[n]));
+	tofu_node_join(r[0].home.node);
+	ASSERT_TRUE(runner_join(&r[1]));
+	ASSERT_TRUE(runner_join(&r[0]));
+	stop = tofu_node_run(r[0].home.node, r[0].clock);
+	EXPECT_LT(r[0].clock, stop);
+	EXPECT_EQ(0, clock_of(base, 2, 0)->waits_for);
+	r[0].clock = stop;
+	EXPECT_EQ(stop, tofu_node_run(r[0].home.node, stop));
+	EXPECT_EQ(1 + 1, clock_of(base, 2, 0)->waits_for);
+	EXPECT_EQ(stop - r[0].origin, clock_of(base, 2, 0)->now);
+	/* All waits end after a while, however often they are called. */
+	for (unsigned int turn = 0; turn < 1000; turn++)
+		tofu_node_wait(r[0].home.node, turn);
+	/* The other one sleeps for long, and this one goes on. */
+	tofu_node_run(r[1].home.node, r[1].clock + 1000000);
+	EXPECT_LT(stop + 900000, tofu_node_run(r[0].home.node, stop));
+	EXPECT_EQ(0, clock_of(base, 2, 0)->waits_for);
+	runner_close(&r[0]);
+	runner_close(&r[1]);
+	munmap(base, tofu_shm_size(2));
+	drop_log(log);
+	close(fd);
+	free(r);
+}
+
+/* ---- One that dies, one that comes late ---- */
+
+/* Commands that ended with this status, from event number @from on. */
+static unsigned int count_status(const struct seen_log *log, uint32_t from,
+				 unsigned int status)
+{
+	unsigned int count = 0;
+
+	for (uint32_t i = from; i < log->count; i++) {
+		const struct seen *seen = &log->seen[i];
+
+		count += seen->kind == SEEN_MRQ &&
+			 TOFU_GET(seen->value, TOFU_MRQ_STATUS) == status;
+	}
+	return count;
+}
+
+/* A survivor: all its commands end, some of them in errors. */
+static int survive(const char *path, uint32_t number, struct seen_log *log)
+{
+	struct runner *r = calloc(1, sizeof(*r));
+
+	if (!runner_open(r, &busy, path, number, NULL, &log[number]) ||
+	    !runner_join(r) || !runner_run(r, 4000000))
+		return 1;
+	if (r->cpu.left || r->cpu.under_way)
+		return 2;
+	if (!runner_end(r, log))
+		return 3;
+	runner_close(r);
+	free(r);
+	return count_status(&log[number], 0, TOFU_ST_PEER) ? 0 : 4;
+}
+
+static int die(const char *path, uint32_t number, struct seen_log *log)
+{
+	struct runner *r = calloc(1, sizeof(*r));
+
+	if (!runner_open(r, &busy, path, number, NULL, &log[number]) ||
+	    !runner_join(r) || !runner_run(r, DEATH_NS))
+		return 1;
+	log[number].ended = 1;
+	return raise(SIGKILL);
+}
+
+TEST(a_node_that_dies_holds_nobody_up)
+{
+	struct seen_log *log = share_log();
+	char path[32];
+	int fd = machine_of("3", path);
+	pid_t pid[3];
+
+	for (uint32_t n = 0; n < 3; n++) {
+		pid[n] = start_child();
+		if (!pid[n])
+			_exit(n == 2 ? die(path, n, log) :
+				       survive(path, n, log));
+	}
+	EXPECT_EQ(0, end_child(pid[0]));
+	EXPECT_EQ(0, end_child(pid[1]));
+	EXPECT_EQ(1000 + SIGKILL, end_child(pid[2]));
+	drop_log(log);
+	close(fd);
+}
+
+/* Leaves, and comes again when the others have gone on: then all is well. */
+static int come_again(const char *path, uint32_t number, struct seen_log *log)
+{
+	struct runner *r = calloc(1, sizeof(*r));
+	uint32_t before;
+
+	if (!runner_open(r, &quiet, path, number, NULL, &log[number]) ||
+	    !runner_join(r) || !runner_run(r, DEATH_NS))
+		return 1;
+	runner_close(r);
+	usleep(20000);
+	before = log[number].count;
+	if (!runner_open(r, &busy, path, number, NULL, &log[number]) ||
+	    !runner_join(r))
+		return 2;
+	if (tofu_node_time(r->home.node) <= DEATH_NS)
+		return 3;
+	r->cpu.next += tofu_node_time(r->home.node);
+	if (!runner_run(r, tofu_node_time(r->home.node) + 4000000))
+		return 4;
+	if (r->cpu.left || r->cpu.under_way)
+		return 5;
+	if (count_status(&log[number], before, TOFU_ST_PEER))
+		return 6;
+	if (!runner_end(r, log))
+		return 7;
+	runner_close(r);
+	free(r);
+	return 0;
+}
+
+/* Goes on until the one that comes again is done. */
+static int go_on(const char *path, uint32_t number, struct seen_log *log)
+{
+	struct runner *r = calloc(1, sizeof(*r));
+	uint64_t end = 0;
+
+	if (!runner_open(r, &quiet, path, number, NULL, &log[number]) ||
+	    !runner_join(r))
+		return 1;
+	while (!__atomic_load_n(&log[2].ended, __ATOMIC_ACQUIRE)) {
+		end += 100000;
+		if (!runner_run(r, end))
+			return 2;
+	}
+	if (!runner_end(r, log))
+		return 3;
+	runner_close(r);
+	free(r);
+	return 0;
+}
+
+TEST(a_node_that_comes_late_joins_the_others)
+{
+	struct seen_log *log = share_log();
+	char path[32];
+	int fd = machine_of("3", path);
+	pid_t pid[3];
+
+	for (uint32_t n = 0; n < 3; n++) {
+		pid[n] = start_child();
+		if (!pid[n])
+			_exit(n == 2 ? come_again(path, n, log) :
+				       go_on(path, n, log));
+	}
+	EXPECT_EQ(0, end_child(pid[2]));
+	/* The others go on until then. */
+	__atomic_store_n(&log[2].ended, 1, __ATOMIC_RELEASE);
+	EXPECT_EQ(0, end_child(pid[0]));
+	EXPECT_EQ(0, end_child(pid[1]));
+	drop_log(log);
+	close(fd);
+}
+
+/* ---- One that lies ---- */
+
+#define VICTIM 0
+#define ENEMY 1
+
+/* The enemy has a fabric and writes its clock and log by hand. */
+FIXTURE(liar)
+{
+	int fd;
+	char path[32];
+	uint8_t *base;
+	struct runner *victim;
+	struct seen_log *log;
+	struct tofu_fabric *enemy;
+	struct tofu_shm_clock *clock;
+	struct tofu_shm_entry *entry;
+	struct sink *sink;
+};
+
+FIXTURE_SETUP(liar)
+{
+	self->fd = machine_of("2", self->path);
+	self->base = machine_map(self->fd, 2);
+	self->log = share_log();
+	self->victim = calloc(1, sizeof(*self->victim));
+	self->sink = calloc(1, sizeof(*self->sink));
+	ASSERT_TRUE(runner_open(self->victim, &pair, self->path, VICTIM, NULL,
+				self->log));
+	self->enemy = attach(self->path, ENEMY);
+	ASSERT_NE(NULL, self->enemy);
+	self->clock = clock_of(self->base, 2, ENEMY);
+	self->entry = (void *)(self->base + tofu_shm_log_offset(2, ENEMY));
+	self->clock->promise = 1000000;
+	self->clock->state =
+		TOFU_SET(TOFU_SHM_CLOCK_STATE, TOFU_SHM_CLOCK_READY) |
+		TOFU_SET(TOFU_SHM_CLOCK_GEN, self->enemy->gen);
+	ASSERT_TRUE(runner_join(self->victim));
+	ASSERT_LT(1000000, tofu_node_run(self->victim->home.node, 0) -
+				   self->victim->origin);
+	sink_poll(self->enemy, self->sink);
+}
+
+FIXTURE_TEARDOWN(liar)
+{
+	runner_close(self->victim);
+	tofu_fabric_detach(self->enemy);
+	munmap(self->base, tofu_shm_size(2));
+	drop_log(self->log);
+	free(self->victim);
+	free(self->sink);
+	close(self->fd);
+}
+
+static const struct tofu_shm_entry good_entry = {
+	.time = 2000000, .dst = ENEMY, .payload = 100, .type = TOFU_PKT_PUT
+};
+
+/* The next entry of the log. */
+static void tell(struct tofu_shm_clock *clock, struct tofu_shm_entry *log,
+		 struct tofu_shm_entry entry)
+{
+	log[clock->tail % TOFU_SHM_LOG] = entry;
+	clock->tail++;
+}
+
+/* Whether the victim still waits for the enemy; it goes on in any case. */
+static bool still_in(struct runner *victim)
+{
+	uint64_t stop = 0;
+
+	for (int i = 0; i < 3; i++)
+		stop = tofu_node_run(victim->home.node, victim->clock);
+	return stop != UINT64_MAX;
+}
+
+static void bad_node(struct tofu_shm_entry *entry)
+{
+	entry->dst = 2;
+}
+
+static void bad_payload(struct tofu_shm_entry *entry)
+{
+	entry->payload = TOFU_PKT_MTU_MAX + 1;
+}
+
+static void bad_time(struct tofu_shm_entry *entry)
+{
+	entry->time = UINT64_MAX;
+}
+
+static void bad_engine(struct tofu_shm_entry *entry)
+{
+	entry->tni = TOFU_TNIS_MAX;
+}
+
+static void bad_queue(struct tofu_shm_entry *entry)
+{
+	entry->cq = TOFU_CQS_PER_TNI;
+}
+
+static void no_record(struct tofu_shm_entry *entry)
+{
+	entry->dst = VICTIM;
+}
+
+TEST_F(liar, entries_are_not_believed)
+{
+	static void (*const lies[])(struct tofu_shm_entry *) = {
+		bad_node, bad_payload, bad_time, bad_engine, bad_queue,
+		no_record,
+	};
+
+	EXPECT_TRUE(still_in(self->victim));
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		struct tofu_shm_entry entry = good_entry;
+
+		tell(self->clock, self->entry, entry);
+		EXPECT_TRUE(still_in(self->victim));
+		lies[i](&entry);
+		tell(self->clock, self->entry, entry);
+		EXPECT_FALSE(still_in(self->victim));
+
+		tofu_fabric_detach(self->enemy);
+		self->enemy = attach(self->path, ENEMY);
+		self->clock->start = self->clock->tail;
+		self->clock->state =
+			TOFU_SET(TOFU_SHM_CLOCK_STATE, TOFU_SHM_CLOCK_JOINED) |
+			TOFU_SET(TOFU_SHM_CLOCK_GEN, self->enemy->gen);
+		tofu_peer_get(self->enemy, VICTIM);
+		EXPECT_TRUE(still_in(self->victim));
+	}
+}
+
+TEST_F(liar, tails_are_not_believed)
+{
+	static const uint64_t moves[] = { TOFU_SHM_LOG + 1, -1ULL, 1ULL << 63 };
+
+	for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
+		self->clock->tail += moves[i];
+		EXPECT_FALSE(still_in(self->victim));
+		tofu_fabric_detach(self->enemy);
+		self->enemy = attach(self->path, ENEMY);
+		self->clock->start = self->clock->tail;
+		self->clock->state =
+			TOFU_SET(TOFU_SHM_CLOCK_STATE, TOFU_SHM_CLOCK_JOINED) |
+			TOFU_SET(TOFU_SHM_CLOCK_GEN, self->enemy->gen);
+		tofu_peer_get(self->enemy, VICTIM);
+		/* Behind where it was read before, it is not heard. */
+		if (i == 0)
+			EXPECT_TRUE(still_in(self->victim));
+		still_in(self->victim);
+	}
+}
+
+/* A record to the victim, and the entry that goes with it. */
+static void send_record(struct tofu_fabric *enemy, struct tofu_shm_clock *clock,
+			struct tofu_shm_entry *log, uint64_t time,
+			uint64_t said)
+{
+	int err;
+	struct tofu_packet *pkt =
+		tofu_fabric_tx_begin(enemy, VICTIM, TOFU_REQUEST, 100, &err);
+	struct tofu_shm_entry entry = good_entry;
+
+	if (!pkt)
+		abort();
+	pkt->type = TOFU_PKT_PUT;
+	pkt->time = time;
+	memset(pkt + 1, 0xff, 100);
+	enemy->entry = (uint16_t)clock->tail;
+	tofu_fabric_tx_commit(enemy);
+	entry.dst = VICTIM;
+	entry.time = said;
+	tell(clock, log, entry);
+}
+
+/* Let the victim live so long; how many packets it has sent then. */
+static uint64_t live(struct runner *victim, uint64_t ns)
+{
+	const uint64_t end = victim->clock + ns;
+
+	while (victim->clock < end) {
+		const uint64_t stop =
+			tofu_node_run(victim->home.node, victim->clock);
+
+		if (stop <= victim->clock)
+			break;
+		victim->clock = stop < end ? stop : end;
+	}
+	return victim->home.node->virtual->clock.tail;
+}
+
+TEST_F(liar, a_record_must_be_what_its_entry_says)
+{
+	struct runner *victim = self->victim;
+
+	/* One that is: it is answered. */
+	send_record(self->enemy, self->clock, self->entry, 1000, 1000);
+	self->clock->promise = 10000000;
+	self->clock->counted = 10000000;
+	EXPECT_EQ(1, live(victim, 900000));
+	/* One out of the past is late, that is all. */
+	send_record(self->enemy, self->clock, self->entry, 0, 0);
+	EXPECT_EQ(2, live(victim, 900000));
+	EXPECT_TRUE(still_in(victim));
+
+	send_record(self->enemy, self->clock, self->entry, 5000000, 5000001);
+	EXPECT_FALSE(still_in(victim));
+}
+
+TEST_F(liar, words_only_hold_up_who_believes_them)
+{
+	const uint64_t words[] = { 0, 1, UINT64_MAX, UINT64_MAX - 1,
+				   1ULL << 63 };
+
+	for (size_t i = 0; i < 25; i++) {
+		self->clock->promise = words[i % 5];
+		self->clock->counted = words[i / 5];
+		self->clock->now = words[i % 5];
+		self->clock->wait_promise = words[i / 5];
+		self->clock->asleep = (uint32_t)words[i % 5];
+		memset(clock_of(self->base, 2, VICTIM)->sleepers, 0xff,
+		       sizeof(self->clock->sleepers));
+		still_in(self->victim);
+		for (unsigned int turn = 0; turn < 1000; turn += 150)
+			tofu_node_wait(self->victim->home.node, turn);
+	}
+	self->clock->promise = UINT64_MAX;
+	EXPECT_EQ(UINT64_MAX, tofu_node_run(self->victim->home.node, 0));
+}
+
+TEST_HARNESS_MAIN
