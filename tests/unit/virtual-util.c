@@ -202,8 +202,12 @@ bool cpu_step(struct cpu *cpu, uint64_t now)
 	cpu->next = now + 1 + draw(cpu, 2 * cpu->scenario->poll);
 	if (cpu->scenario->sleeps && !draw(cpu, 4))
 		fall_asleep(cpu, now);
-	if (!cpu->left && !cpu->under_way)
+	if (!cpu->left && !cpu->under_way) {
+		/* All done: hold nobody up. */
+		cpu->irqs = cpu->home->irqs;
+		cpu->asleep = true;
 		cpu->next = now + 20000;
+	}
 	return rang;
 }
 
