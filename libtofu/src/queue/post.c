@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "queue/queue.h"
+#include "queue/post.h"
 
 #include <errno.h>
 #include <string.h>
-
-#include "queue/barrier.h"
 
 /*
  * How far the TOQ may be filled.
@@ -28,23 +26,6 @@ static void toq_limit_update(struct tofu_queue *queue)
 	queue->toq_limit = head + queue->toq_mask + 1 - TOFU_TOQ_RESERVE;
 }
 
-/*
- * A lane's inbox has room for the reports of two full rings. No post is let
- * through while it holds more than one, and what is under way is never more
- * than one: so it is never overrun.
- */
-static inline bool lane_is_full(const struct tofu_queue *queue,
-			 const struct tofu_lane *lane)
-{
-	return lane->report_tail - lane->report_head > queue->toq_mask + 1;
-}
-
-/* Signed, for a limit below the tail: the engine is behind by more. */
-static inline bool toq_has_room(const struct tofu_queue *queue, size_t slots)
-{
-	return (int64_t)(queue->toq_limit - queue->toq_tail) >= (int64_t)slots;
-}
-
 static int toq_make_room(struct tofu_queue *queue, struct tofu_lane *lane,
 			 size_t slots)
 {
@@ -54,31 +35,10 @@ static int toq_make_room(struct tofu_queue *queue, struct tofu_lane *lane,
 	    status & TOFU_CQ_STATUS_TOQ_EXCEPTION)
 		return -EIO;
 	toq_limit_update(queue);
-	if (toq_has_room(queue, slots) && !lane_is_full(queue, lane))
+	if (tofu_post_is_free(queue, lane, slots))
 		return 0;
 	tofu_position_release(&queue->cq->page->fetch_start, queue->toq_tail);
 	return -EBUSY;
-}
-
-/* ---- Direct commands: struct tofu_port_cq.direct ---- */
-
-/* That a command ends shows in the TCQ, or by its LCL notice; see poll.c. */
-static inline void notice_expect(struct tofu_queue *queue, __u64 ctrl)
-{
-	if (ctrl & TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_LCL_NOTICE))
-		queue->lcl_posted++;
-	else
-		queue->lcl_silent = true;
-}
-
-static inline void direct_copy(__u8 *direct, const struct tofu_toq_desc *slot)
-{
-	__le64 *to = (__le64 *)(void *)direct;
-
-	tofu_direct_write(&to[0], slot->ctrl);
-	tofu_direct_write(&to[1], slot->route);
-	tofu_direct_write(&to[2], slot->rmt);
-	tofu_direct_write(&to[3], slot->lcl);
 }
 
 /* Stores the command at @index, which is the last one, into the page. */
@@ -87,10 +47,10 @@ static inline void direct_write(struct tofu_queue *queue, uint64_t index)
 	const struct tofu_toq_desc *toq = queue->cq->toq;
 	__u8 *direct = queue->cq->page->direct;
 
-	direct_copy(direct, &toq[index & queue->toq_mask]);
+	tofu_direct_copy(direct, &toq[index & queue->toq_mask]);
 	if (index + 1 != queue->toq_tail)
-		direct_copy(direct + sizeof(*toq),
-			    &toq[(index + 1) & queue->toq_mask]);
+		tofu_direct_copy(direct + sizeof(*toq),
+				 &toq[(index + 1) & queue->toq_mask]);
 }
 
 /* ---- Posting ---- */
@@ -107,38 +67,15 @@ static inline void command_write(struct tofu_queue *queue, uint64_t index,
 				 unsigned int slots, void *cbdata)
 {
 	struct tofu_toq_desc *toq = queue->cq->toq;
-	struct tofu_toq_desc *slot = &toq[index & queue->toq_mask];
-	struct tofu_posted *posted = &queue->posted[index & queue->toq_mask];
-	__u64 ctrl = le64toh(command->ctrl) & ~TOFU_COMMAND_DELAY;
+	struct tofu_toq_desc first = *command;
+	__u64 ctrl = le64toh(first.ctrl) & ~TOFU_COMMAND_DELAY;
 
-	ctrl |= TOFU_SET(TOFU_TOQ_FLIP, tofu_ring_flip(index, queue->toq_code));
-	slot->ctrl = htole64(ctrl);
-	slot->route = command->route;
-	slot->rmt = command->rmt;
-	slot->lcl = command->lcl;
+	ctrl |= TOFU_SET(TOFU_TOQ_FLIP, tofu_flip(index, queue->toq_mask));
+	first.ctrl = htole64(ctrl);
+	toq[index & queue->toq_mask] = first;
 	if (slots == 2)
 		toq[(index + 1) & queue->toq_mask] = command[1];
-	posted->cbdata = cbdata;
-	posted->owner = lane->owner;
-	queue->toq_last = index;
-	queue->toq_tail = index + slots;
-	if (queue->cq->direct)
-		notice_expect(queue, ctrl);
-}
-
-static inline bool post_is_free(const struct tofu_queue *queue,
-				const struct tofu_lane *lane, size_t slots)
-{
-	return toq_has_room(queue, slots) && !lane_is_full(queue, lane);
-}
-
-/* Return: whether nothing else is known to be under way. */
-static inline bool post_begin(struct tofu_queue *queue)
-{
-	if (queue->toq_tail != queue->toq_ended)
-		return false;
-	queue->lcl_silent = false;
-	return true;
+	tofu_command_remember(queue, lane, ctrl, slots, cbdata);
 }
 
 /*
@@ -162,7 +99,7 @@ static inline int post_one(struct tofu_queue *queue,
 			   const struct tofu_toq_desc *command,
 			   unsigned int slots, void *cbdata)
 {
-	bool alone = post_begin(queue);
+	bool alone = tofu_post_begin(queue);
 
 	command_write(queue, queue->toq_tail, lane, command, slots, cbdata);
 	return command_delayed(command) ? 0 : post_end(queue, alone);
@@ -184,7 +121,7 @@ int tofu_queue_post_one_locked(struct tofu_queue *queue,
 			       const struct tofu_toq_desc *command,
 			       unsigned int slots, void *cbdata)
 {
-	if (!post_is_free(queue, lane, slots))
+	if (!tofu_post_is_free(queue, lane, slots))
 		return post_one_slowly(queue, lane, command, slots, cbdata);
 	return post_one(queue, lane, command, slots, cbdata);
 }
@@ -196,7 +133,7 @@ int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 	const char *next = command;
 	bool idle, delayed = false;
 
-	if (!post_is_free(queue, lane, slots)) {
+	if (!tofu_post_is_free(queue, lane, slots)) {
 		int err = toq_make_room(queue, lane, slots);
 
 		if (err)
@@ -204,7 +141,7 @@ int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 	}
 	begin = queue->toq_tail;
 	end = begin + slots;
-	idle = post_begin(queue);
+	idle = tofu_post_begin(queue);
 	while (queue->toq_tail != end) {
 		struct tofu_toq_desc slot[2];
 		unsigned int n;

@@ -195,6 +195,15 @@ static inline void tofu_queue_unlock(struct tofu_queue *queue)
 		pthread_mutex_unlock(&queue->lock);
 }
 
+/*
+ * tofu_flip - tofu_ring_flip() of a ring whose entries are @mask + 1: the
+ * round is odd or even by the bit above the mask
+ */
+static inline unsigned int tofu_flip(uint64_t index, uint64_t mask)
+{
+	return !(index & (mask + 1));
+}
+
 /* ---- Data path: post.c ---- */
 
 /* Slots of which the engine may still have to report; see post.c */
@@ -268,7 +277,7 @@ tofu_queue_report_glance(struct tofu_queue *queue, const struct tofu_lane *lane,
 		return TOFU_UNCLEAR;
 	entry = tofu_entry_acquire(&queue->cq->tcq[head & queue->toq_mask]);
 	if (TOFU_GET(entry, TOFU_TCQ_FLIP) !=
-	    tofu_ring_flip(head, queue->toq_code))
+	    tofu_flip(head, queue->toq_mask))
 		return head == queue->tcq_told ? TOFU_NOTHING : TOFU_UNCLEAR;
 	posted = &queue->posted[TOFU_GET(entry, TOFU_TCQ_INDEX) &
 				queue->toq_mask];

@@ -11,6 +11,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "queue/post.h"
 #include "utofu/command.h"
 #include "utofu/vcq_id.h"
 
@@ -102,45 +103,43 @@ static inline uint64_t tofu_path_of(const struct tofu_transfer *transfer)
 }
 
 /*
- * @ctrl_more and @lcl: of the command's kind; the second slot is cleared. All
- * has been checked, so fields need not be cut.
+ * @ctrl_more and @lcl: of the command's kind. All has been checked, so fields
+ * need not be cut.
  */
 __attribute__((always_inline)) static inline void
-tofu_cmd_fill(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
-	      enum tofu_command kind, uint64_t ctrl_more, size_t length,
-	      uint64_t lcl)
+tofu_desc_fill(struct tofu_toq_desc *desc, const struct tofu_transfer *transfer,
+	       enum tofu_command kind, uint64_t ctrl_more, size_t length,
+	       uint64_t lcl)
 {
 	utofu_vcq_id_t rmt = transfer->rmt;
 	uint64_t tag = TOFU_SET(TOFU_TAG_RMT,
 				TOFU_GET(rmt, TOFU_VCQ_ID_NUMBER));
-	uint64_t ctrl = tofu_ctrl_word(kind, transfer->flags) | ctrl_more |
-			transfer->edata << TOFU_TOQ_EDATA_SHIFT |
-			tofu_path_of(transfer) << TOFU_TOQ_PATH_SHIFT;
-	uint64_t route = TOFU_GET(rmt, TOFU_VCQ_ID_NODE) |
-			 length << TOFU_ROUTE_LENGTH_SHIFT |
-			 TOFU_SET(TOFU_ROUTE_TAG, tag) | transfer->vcq->tag;
 
-	cmd->desc.ctrl = htole64(ctrl);
-	cmd->desc.route = htole64(route);
-	cmd->desc.rmt =
+	desc->ctrl = htole64(tofu_ctrl_word(kind, transfer->flags) | ctrl_more |
+			     transfer->edata << TOFU_TOQ_EDATA_SHIFT |
+			     tofu_path_of(transfer) << TOFU_TOQ_PATH_SHIFT);
+	desc->route = htole64(TOFU_GET(rmt, TOFU_VCQ_ID_NODE) |
+			      length << TOFU_ROUTE_LENGTH_SHIFT |
+			      TOFU_SET(TOFU_ROUTE_TAG, tag) |
+			      transfer->vcq->tag);
+	desc->rmt =
 		htole64(transfer->stadd |
 			TOFU_SET(TOFU_ADDR_CQ, TOFU_GET(rmt, TOFU_VCQ_ID_CQ)));
-	cmd->desc.lcl = htole64(lcl);
-	cmd->slots = tofu_toq_slots(ctrl, route);
-	if (cmd->slots == 2)
-		memset(&cmd->data, 0, sizeof(cmd->data));
+	desc->lcl = htole64(lcl);
 }
 
+/* ---- Commands of one slot ---- */
+
 /*
- * tofu_cmd_putget - check the arguments and fill @cmd
+ * tofu_desc_putget - check the arguments and fill @desc
  * @kind: TOFU_CMD_PUT or TOFU_CMD_GET
  *
  * Return: enum utofu_return_code.
  */
-static inline int tofu_cmd_putget(struct tofu_cmd *cmd,
-				  const struct tofu_transfer *transfer,
-				  enum tofu_command kind,
-				  utofu_stadd_t lcl_stadd, size_t length)
+static inline int tofu_desc_putget(struct tofu_toq_desc *desc,
+				   const struct tofu_transfer *transfer,
+				   enum tofu_command kind,
+				   utofu_stadd_t lcl_stadd, size_t length)
 {
 	int code = tofu_transfer_check(transfer);
 
@@ -150,15 +149,15 @@ static inline int tofu_cmd_putget(struct tofu_cmd *cmd,
 		return UTOFU_ERR_INVALID_STADD;
 	if (length > TOFU_LENGTH_MAX)
 		return UTOFU_ERR_INVALID_SIZE;
-	tofu_cmd_fill(cmd, transfer, kind, 0, length,
-		      lcl_stadd | transfer->vcq->addr_cq);
+	tofu_desc_fill(desc, transfer, kind, 0, length,
+		       lcl_stadd | transfer->vcq->addr_cq);
 	return UTOFU_SUCCESS;
 }
 
-/* tofu_cmd_piggyback8 - likewise */
-static inline int tofu_cmd_piggyback8(struct tofu_cmd *cmd,
-				      const struct tofu_transfer *transfer,
-				      uint64_t data, size_t length)
+/* tofu_desc_piggyback8 - likewise */
+static inline int tofu_desc_piggyback8(struct tofu_toq_desc *desc,
+				       const struct tofu_transfer *transfer,
+				       uint64_t data, size_t length)
 {
 	int code = tofu_transfer_check(transfer);
 
@@ -169,22 +168,53 @@ static inline int tofu_cmd_piggyback8(struct tofu_cmd *cmd,
 	/* Bytes of the word that are not sent are zero. */
 	if (length < sizeof(data))
 		data &= TOFU_MASK(8 * length);
-	tofu_cmd_fill(cmd, transfer, TOFU_CMD_PUT_PIGGYBACK, 0, length, data);
+	tofu_desc_fill(desc, transfer, TOFU_CMD_PUT_PIGGYBACK, 0, length, data);
 	return UTOFU_SUCCESS;
 }
 
-/* tofu_cmd_post_one - queue it */
-static inline int tofu_cmd_post_one(const struct tofu_vcq *vcq,
-				    const struct tofu_cmd *cmd, void *cbdata)
+/* @size is 4 or 8; nothing is checked. */
+static inline void tofu_desc_armw_fill(struct tofu_toq_desc *desc,
+				       const struct tofu_transfer *transfer,
+				       enum tofu_armw_op op, unsigned int size,
+				       uint64_t operand)
+{
+	tofu_desc_fill(desc, transfer, TOFU_CMD_ARMW,
+		       TOFU_SET(TOFU_TOQ_ARMW_OP, op) |
+			       TOFU_SET(TOFU_TOQ_ARMW_8, size == 8),
+		       size, operand);
+}
+
+/* tofu_desc_armw - likewise; @size is 4 or 8 */
+static inline int tofu_desc_armw(struct tofu_toq_desc *desc,
+				 const struct tofu_transfer *transfer,
+				 enum utofu_armw_op op, unsigned int size,
+				 uint64_t operand)
+{
+	int code;
+
+	/* The values of the interface are those of the engine. */
+	if (op < UTOFU_ARMW_OP_SWAP || op > UTOFU_ARMW_OP_OR)
+		return UTOFU_ERR_INVALID_OP;
+	code = tofu_transfer_check(transfer);
+	if (code)
+		return code;
+	tofu_desc_armw_fill(desc, transfer, (enum tofu_armw_op)op, size,
+			    operand);
+	return UTOFU_SUCCESS;
+}
+
+/* tofu_desc_post - queue it; by value, so that it can stay in registers */
+__attribute__((always_inline)) static inline int
+tofu_desc_post(const struct tofu_vcq *vcq, struct tofu_toq_desc desc,
+	       void *cbdata)
 {
 	struct tofu_queue *queue = vcq->queue;
-	int ret;
 
-	tofu_queue_lock(queue);
-	ret = tofu_queue_post_one_locked(queue, vcq->lane, cmd->slot,
-					 (unsigned int)cmd->slots, cbdata);
-	tofu_queue_unlock(queue);
-	return ret ? tofu_cmd_posted(queue, ret) : UTOFU_SUCCESS;
+	if (!tofu_post_is_easy(queue, vcq->lane, &desc))
+		return tofu_desc_post_slowly(vcq, desc, cbdata);
+	if (tofu_queue_post_easily(queue, vcq->lane, desc, cbdata))
+		tofu_queue_start(queue);
+	return UTOFU_SUCCESS;
 }
 
 #endif /* UTOFU_COMMAND_MAKE_H */

@@ -27,7 +27,7 @@ int tofu_transfer_judge(const struct tofu_transfer *transfer)
 	return UTOFU_SUCCESS;
 }
 
-/* ---- One for each kind that is not made where it is posted ---- */
+/* ---- One for each kind that can take two slots ---- */
 
 int tofu_cmd_piggyback(struct tofu_cmd *cmd,
 		       const struct tofu_transfer *transfer, const void *data,
@@ -41,52 +41,30 @@ int tofu_cmd_piggyback(struct tofu_cmd *cmd,
 		return UTOFU_ERR_INVALID_POINTER;
 	if (!length || length > TOFU_PIGGYBACK_MAX)
 		return UTOFU_ERR_INVALID_SIZE;
-	tofu_cmd_fill(cmd, transfer, TOFU_CMD_PUT_PIGGYBACK, 0, length, 0);
-	if (cmd->slots == 2)
+	tofu_desc_fill(&cmd->desc, transfer, TOFU_CMD_PUT_PIGGYBACK, 0, length,
+		       0);
+	cmd->slots = length > TOFU_PIGGYBACK_SLOT ? 2 : 1;
+	if (cmd->slots == 2) {
+		memset(&cmd->data, 0, sizeof(cmd->data));
 		memcpy(&cmd->data, data, length);
-	else
+	} else {
 		memcpy(&cmd->desc.lcl, data, length);
-	return UTOFU_SUCCESS;
-}
-
-static int cmd_armw(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
-		    enum tofu_armw_op op, unsigned int size, uint64_t operand)
-{
-	int code = tofu_transfer_check(transfer);
-
-	if (code)
-		return code;
-	tofu_cmd_fill(cmd, transfer, TOFU_CMD_ARMW,
-		      TOFU_SET(TOFU_TOQ_ARMW_OP, op) |
-			      TOFU_SET(TOFU_TOQ_ARMW_8, size == 8),
-		      size, operand);
-	return UTOFU_SUCCESS;
-}
-
-int tofu_cmd_armw(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
-		  enum utofu_armw_op op, unsigned int size, uint64_t operand)
-{
-	/* The values of the interface are those of the engine. */
-	switch (op) {
-	case UTOFU_ARMW_OP_SWAP:
-	case UTOFU_ARMW_OP_ADD:
-	case UTOFU_ARMW_OP_XOR:
-	case UTOFU_ARMW_OP_AND:
-	case UTOFU_ARMW_OP_OR:
-		return cmd_armw(cmd, transfer, (enum tofu_armw_op)op, size,
-				operand);
 	}
-	return UTOFU_ERR_INVALID_OP;
+	return UTOFU_SUCCESS;
 }
 
 int tofu_cmd_cswap(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
 		   unsigned int size, uint64_t old_value, uint64_t new_value)
 {
-	int code = cmd_armw(cmd, transfer, TOFU_ARMW_CSWAP, size, new_value);
+	int code = tofu_transfer_check(transfer);
 
-	if (!code)
-		cmd->data.word[0] = htole64(old_value);
-	return code;
+	if (code)
+		return code;
+	tofu_desc_armw_fill(&cmd->desc, transfer, TOFU_ARMW_CSWAP, size,
+			    new_value);
+	cmd->data = (struct tofu_toq_data){ .word = { htole64(old_value) } };
+	cmd->slots = 2;
+	return UTOFU_SUCCESS;
 }
 
 int tofu_cmd_nop(struct tofu_cmd *cmd, unsigned long flags)
@@ -126,4 +104,25 @@ int tofu_cmd_post(const struct tofu_vcq *vcq, const void *cmd, size_t slots,
 	ret = tofu_queue_post_locked(queue, vcq->lane, cmd, slots, cbdata);
 	tofu_queue_unlock(queue);
 	return tofu_cmd_posted(queue, ret);
+}
+
+int tofu_cmd_post_one(const struct tofu_vcq *vcq, const struct tofu_cmd *cmd,
+		      void *cbdata)
+{
+	struct tofu_queue *queue = vcq->queue;
+	int ret;
+
+	tofu_queue_lock(queue);
+	ret = tofu_queue_post_one_locked(queue, vcq->lane, cmd->slot,
+					 (unsigned int)cmd->slots, cbdata);
+	tofu_queue_unlock(queue);
+	return tofu_cmd_posted(queue, ret);
+}
+
+int tofu_desc_post_slowly(const struct tofu_vcq *vcq, struct tofu_toq_desc desc,
+			  void *cbdata)
+{
+	const struct tofu_cmd cmd = { .desc = desc, .slots = 1 };
+
+	return tofu_cmd_post_one(vcq, &cmd, cbdata);
 }

@@ -59,8 +59,8 @@ tofu_transfer_of(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 int tofu_transfer_judge(const struct tofu_transfer *transfer);
 
 /*
- * Each checks its arguments and fills @cmd; those of the commands that are
- * posted most are in utofu/command-make.h.
+ * Each checks its arguments and fills @cmd; those of the commands of one
+ * slot are in utofu/command-make.h.
  * Return: enum utofu_return_code.
  */
 
@@ -68,9 +68,7 @@ int tofu_cmd_piggyback(struct tofu_cmd *cmd,
 		       const struct tofu_transfer *transfer, const void *data,
 		       size_t length);
 
-/* tofu_cmd_armw, _cswap - @size is 4 or 8 */
-int tofu_cmd_armw(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
-		  enum utofu_armw_op op, unsigned int size, uint64_t operand);
+/* tofu_cmd_cswap - @size is 4 or 8 */
 int tofu_cmd_cswap(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
 		   unsigned int size, uint64_t old_value, uint64_t new_value);
 int tofu_cmd_nop(struct tofu_cmd *cmd, unsigned long flags);
@@ -78,6 +76,14 @@ int tofu_cmd_nop(struct tofu_cmd *cmd, unsigned long flags);
 /* tofu_cmd_post - queue whole commands; @cmd needs no alignment */
 int tofu_cmd_post(const struct tofu_vcq *vcq, const void *cmd, size_t slots,
 		  void *cbdata);
+
+/* tofu_cmd_post_one - queue one, aligned */
+int tofu_cmd_post_one(const struct tofu_vcq *vcq, const struct tofu_cmd *cmd,
+		      void *cbdata);
+
+/* tofu_desc_post_slowly - queue one of one slot, whatever is in the way */
+int tofu_desc_post_slowly(const struct tofu_vcq *vcq, struct tofu_toq_desc desc,
+			  void *cbdata);
 
 /* tofu_cmd_posted - what the queue has returned, as a code; kicks it if asked */
 int tofu_cmd_posted(struct tofu_queue *queue, int ret);

@@ -25,13 +25,13 @@ int utofu_prepare_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 {
 	const struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
-	struct tofu_cmd cmd;
+	struct tofu_cmd cmd = { .slots = 1 };
 	int code;
 
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
-	code = tofu_cmd_putget(&cmd, &transfer, TOFU_CMD_PUT, lcl_stadd,
-			       length);
+	code = tofu_desc_putget(&cmd.desc, &transfer, TOFU_CMD_PUT, lcl_stadd,
+				length);
 	return code ? code : prepared(&cmd, desc, desc_size);
 }
 
@@ -42,13 +42,13 @@ int utofu_prepare_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 {
 	const struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
-	struct tofu_cmd cmd;
+	struct tofu_cmd cmd = { .slots = 1 };
 	int code;
 
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
-	code = tofu_cmd_putget(&cmd, &transfer, TOFU_CMD_GET, lcl_stadd,
-			       length);
+	code = tofu_desc_putget(&cmd.desc, &transfer, TOFU_CMD_GET, lcl_stadd,
+				length);
 	return code ? code : prepared(&cmd, desc, desc_size);
 }
 
@@ -77,12 +77,12 @@ int utofu_prepare_put_piggyback8(utofu_vcq_hdl_t vcq_hdl,
 {
 	const struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
-	struct tofu_cmd cmd;
+	struct tofu_cmd cmd = { .slots = 1 };
 	int code;
 
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
-	code = tofu_cmd_piggyback8(&cmd, &transfer, lcl_data, length);
+	code = tofu_desc_piggyback8(&cmd.desc, &transfer, lcl_data, length);
 	return code ? code : prepared(&cmd, desc, desc_size);
 }
 
@@ -93,12 +93,12 @@ int utofu_prepare_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 {
 	const struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
-	struct tofu_cmd cmd;
+	struct tofu_cmd cmd = { .slots = 1 };
 	int code;
 
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
-	code = tofu_cmd_armw(&cmd, &transfer, armw_op, 4, op_value);
+	code = tofu_desc_armw(&cmd.desc, &transfer, armw_op, 4, op_value);
 	return code ? code : prepared(&cmd, desc, desc_size);
 }
 
@@ -109,12 +109,12 @@ int utofu_prepare_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 {
 	const struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
-	struct tofu_cmd cmd;
+	struct tofu_cmd cmd = { .slots = 1 };
 	int code;
 
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
-	code = tofu_cmd_armw(&cmd, &transfer, armw_op, 8, op_value);
+	code = tofu_desc_armw(&cmd.desc, &transfer, armw_op, 8, op_value);
 	return code ? code : prepared(&cmd, desc, desc_size);
 }
 

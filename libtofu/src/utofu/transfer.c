@@ -4,26 +4,20 @@
  */
 #include "utofu/command-make.h"
 
-static inline int post(const struct tofu_vcq *vcq, const struct tofu_cmd *cmd,
-		void *cbdata)
-{
-	return tofu_cmd_post_one(vcq, cmd, cbdata);
-}
-
 int utofu_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length,
 	      uint64_t edata, unsigned long int flags, void *cbdata)
 {
 	const struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
-	struct tofu_cmd cmd;
+	struct tofu_toq_desc desc;
 	int code;
 
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
-	code = tofu_cmd_putget(&cmd, &transfer, TOFU_CMD_PUT, lcl_stadd,
-			       length);
-	return code ? code : post(transfer.vcq, &cmd, cbdata);
+	code = tofu_desc_putget(&desc, &transfer, TOFU_CMD_PUT, lcl_stadd,
+				length);
+	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
 }
 
 int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -32,14 +26,14 @@ int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 {
 	const struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
-	struct tofu_cmd cmd;
+	struct tofu_toq_desc desc;
 	int code;
 
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
-	code = tofu_cmd_putget(&cmd, &transfer, TOFU_CMD_GET, lcl_stadd,
-			       length);
-	return code ? code : post(transfer.vcq, &cmd, cbdata);
+	code = tofu_desc_putget(&desc, &transfer, TOFU_CMD_GET, lcl_stadd,
+				length);
+	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
 }
 
 int utofu_put_piggyback(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -54,7 +48,7 @@ int utofu_put_piggyback(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
 	code = tofu_cmd_piggyback(&cmd, &transfer, lcl_data, length);
-	return code ? code : post(transfer.vcq, &cmd, cbdata);
+	return code ? code : tofu_cmd_post_one(transfer.vcq, &cmd, cbdata);
 }
 
 int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -64,13 +58,13 @@ int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 {
 	const struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
-	struct tofu_cmd cmd;
+	struct tofu_toq_desc desc;
 	int code;
 
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
-	code = tofu_cmd_piggyback8(&cmd, &transfer, lcl_data, length);
-	return code ? code : post(transfer.vcq, &cmd, cbdata);
+	code = tofu_desc_piggyback8(&desc, &transfer, lcl_data, length);
+	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
 }
 
 int utofu_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -80,13 +74,13 @@ int utofu_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 {
 	const struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
-	struct tofu_cmd cmd;
+	struct tofu_toq_desc desc;
 	int code;
 
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
-	code = tofu_cmd_armw(&cmd, &transfer, armw_op, 4, op_value);
-	return code ? code : post(transfer.vcq, &cmd, cbdata);
+	code = tofu_desc_armw(&desc, &transfer, armw_op, 4, op_value);
+	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
 }
 
 int utofu_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -96,13 +90,13 @@ int utofu_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 {
 	const struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
-	struct tofu_cmd cmd;
+	struct tofu_toq_desc desc;
 	int code;
 
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
-	code = tofu_cmd_armw(&cmd, &transfer, armw_op, 8, op_value);
-	return code ? code : post(transfer.vcq, &cmd, cbdata);
+	code = tofu_desc_armw(&desc, &transfer, armw_op, 8, op_value);
+	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
 }
 
 int utofu_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -118,7 +112,7 @@ int utofu_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
 	code = tofu_cmd_cswap(&cmd, &transfer, 4, old_value, new_value);
-	return code ? code : post(transfer.vcq, &cmd, cbdata);
+	return code ? code : tofu_cmd_post_one(transfer.vcq, &cmd, cbdata);
 }
 
 int utofu_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -134,7 +128,7 @@ int utofu_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
 	code = tofu_cmd_cswap(&cmd, &transfer, 8, old_value, new_value);
-	return code ? code : post(transfer.vcq, &cmd, cbdata);
+	return code ? code : tofu_cmd_post_one(transfer.vcq, &cmd, cbdata);
 }
 
 int utofu_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags, void *cbdata)
@@ -146,5 +140,5 @@ int utofu_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags, void *cbdata)
 	if (!vcq)
 		return tofu_vcq_missing();
 	code = tofu_cmd_nop(&cmd, flags);
-	return code ? code : post(vcq, &cmd, cbdata);
+	return code ? code : tofu_cmd_post_one(vcq, &cmd, cbdata);
 }

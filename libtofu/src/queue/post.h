@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Posting one command of one slot where nothing is in the way of it, for the
+ * file of the transfers to be compiled in: the command stays in registers from
+ * the arguments that it is made from to the stores. All else is in post.c,
+ * which shares the parts.
+ */
+#ifndef QUEUE_POST_H
+#define QUEUE_POST_H
+
+#include <endian.h>
+
+#include "queue/barrier.h"
+#include "queue/queue.h"
+
+/* Signed, for a limit below the tail: the engine is behind by more. */
+static inline bool tofu_toq_has_room(const struct tofu_queue *queue,
+				     size_t slots)
+{
+	return (int64_t)(queue->toq_limit - queue->toq_tail) >= (int64_t)slots;
+}
+
+/*
+ * A lane's inbox has room for the reports of two full rings. No post is let
+ * through while it holds more than one, and what is under way is never more
+ * than one: so it is never overrun.
+ */
+static inline bool tofu_lane_is_full(const struct tofu_queue *queue,
+				     const struct tofu_lane *lane)
+{
+	return lane->report_tail - lane->report_head > queue->toq_mask + 1;
+}
+
+static inline bool tofu_post_is_free(const struct tofu_queue *queue,
+				     const struct tofu_lane *lane, size_t slots)
+{
+	return tofu_toq_has_room(queue, slots) &&
+	       !tofu_lane_is_full(queue, lane);
+}
+
+/* Return: whether nothing else is known to be under way. */
+static inline bool tofu_post_begin(struct tofu_queue *queue)
+{
+	if (queue->toq_tail != queue->toq_ended)
+		return false;
+	queue->lcl_silent = false;
+	return true;
+}
+
+/* ---- Direct commands: struct tofu_port_cq.direct ---- */
+
+/* That a command ends shows in the TCQ, or by its LCL notice; see poll.c. */
+static inline void tofu_notice_expect(struct tofu_queue *queue, __u64 ctrl)
+{
+	if (ctrl & TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_LCL_NOTICE))
+		queue->lcl_posted++;
+	else
+		queue->lcl_silent = true;
+}
+
+static inline void tofu_direct_copy(__u8 *direct,
+				    const struct tofu_toq_desc *slot)
+{
+	__le64 *to = (__le64 *)(void *)direct;
+
+	tofu_direct_write(&to[0], slot->ctrl);
+	tofu_direct_write(&to[1], slot->route);
+	tofu_direct_write(&to[2], slot->rmt);
+	tofu_direct_write(&to[3], slot->lcl);
+}
+
+/* ---- Posting ---- */
+
+/* The command of control word @ctrl has been written at the tail. */
+static inline void tofu_command_remember(struct tofu_queue *queue,
+					 const struct tofu_lane *lane,
+					 __u64 ctrl, unsigned int slots,
+					 void *cbdata)
+{
+	uint64_t index = queue->toq_tail;
+	struct tofu_posted *posted = &queue->posted[index & queue->toq_mask];
+
+	posted->cbdata = cbdata;
+	posted->owner = lane->owner;
+	queue->toq_last = index;
+	queue->toq_tail = index + slots;
+	if (queue->cq->direct)
+		tofu_notice_expect(queue, ctrl);
+}
+
+/* tofu_post_is_easy - whether tofu_queue_post_easily() may be called */
+static inline bool tofu_post_is_easy(const struct tofu_queue *queue,
+				     const struct tofu_lane *lane,
+				     const struct tofu_toq_desc *command)
+{
+	return !queue->locked && tofu_post_is_free(queue, lane, 1) &&
+	       !(le64toh(command->ctrl) & TOFU_COMMAND_DELAY);
+}
+
+/**
+ * tofu_queue_post_easily - tofu_queue_post_one_locked() where all is usual
+ * @command: of one slot; by value, so that it can stay in registers
+ *
+ * Return: whether tofu_queue_start() is to be called.
+ */
+static inline bool tofu_queue_post_easily(struct tofu_queue *queue,
+					  const struct tofu_lane *lane,
+					  struct tofu_toq_desc command,
+					  void *cbdata)
+{
+	const struct tofu_port_cq *cq = queue->cq;
+	uint64_t index = queue->toq_tail, tail = index + 1;
+	bool alone = tofu_post_begin(queue);
+
+	command.ctrl |= htole64(
+		TOFU_SET(TOFU_TOQ_FLIP, tofu_flip(index, queue->toq_mask)));
+	cq->toq[index & queue->toq_mask] = command;
+	tofu_command_remember(queue, lane, le64toh(command.ctrl), 1, cbdata);
+	if (alone && cq->direct) {
+		tofu_direct_copy(cq->page->direct, &command);
+		tail |= TOFU_FETCH_DIRECT;
+	}
+	tofu_position_release(&cq->page->fetch_start, tail);
+	return !cq->direct;
+}
+
+#endif /* QUEUE_POST_H */
