@@ -115,6 +115,7 @@ static void tofu_irq_deliver(void *opaque)
 
 /* ---- TOFU_BAR_REGS ---- */
 
+/* A read may end something (a flush), whose interrupt is due at once, too. */
 static uint64_t tofu_regs_read(void *opaque, hwaddr addr, unsigned int size)
 {
     TofuPCIState *s = opaque;
@@ -124,6 +125,9 @@ static uint64_t tofu_regs_read(void *opaque, hwaddr addr, unsigned int size)
     value = icc_reg_read(tofu_node_icc(s->node), addr, size);
     tofu_node_unlock(s->node);
     trace_tofu_reg_read(tofu_pci_node(s), addr, size, value);
+    if (s->machine) {
+        tofu_time_update(&s->time);
+    }
     return value;
 }
 
