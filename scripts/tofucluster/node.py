@@ -88,6 +88,8 @@ class Node:
             await asyncio.wait_for(asyncio.shield(self._ready), timeout)
         except asyncio.TimeoutError:
             self.trouble = f"no agent after {timeout:g} s (--boot-timeout)"
+        if self.state != "booting" and not self.trouble:
+            self.trouble = "it was ended while it booted"
         if self.trouble:
             await self.kill()
             self.state = "failed"
