@@ -43,6 +43,10 @@ class Result:
     def out(self, node=0):
         return self._out.get(node, "")
 
+    def all_out(self):
+        """What each node has printed; not in what order nodes did."""
+        return self._out
+
     def everything(self):
         """For a message: all that was printed."""
         parts = [f"[{node}] {text}" for part in (self._out, self._err)
@@ -53,16 +57,17 @@ class Result:
 class Cluster:
     """Up at the beginning of a `with`, down at its end, whatever happens."""
 
-    def __init__(self, name, nodes, shape, memory=512):
+    def __init__(self, name, nodes, shape, memory=512, options=()):
         self.name = f"test-{os.getpid()}-{name}"
         self.nodes, self.shape, self.memory = nodes, shape, memory
+        self._options = options
 
-    def _words(self, command, *words):
+    def words(self, command, *words):
         return [str(w) for w in (TOOL, command, "--name", self.name, *words)]
 
     def up_words(self):
-        return self._words("up", "-n", self.nodes, "--shape", self.shape,
-                           "--memory", self.memory)
+        return self.words("up", "-n", self.nodes, "--shape", self.shape,
+                           "--memory", self.memory, *self._options)
 
     def start_up(self):
         """The process of `up`, for a test that does not wait for its end."""
@@ -70,7 +75,7 @@ class Cluster:
                                 stderr=subprocess.PIPE, text=True)
 
     def tool(self, command, *words, timeout=DOWN_SECONDS):
-        done = subprocess.run(self._words(command, *words), capture_output=True, text=True,
+        done = subprocess.run(self.words(command, *words), capture_output=True, text=True,
                               timeout=timeout, check=False)
         if done.returncode:
             raise TestFailure(f"tofu-cluster {command}: {done.stderr.strip()}")
@@ -89,15 +94,16 @@ class Cluster:
     def status(self):
         return json.loads(self.tool("status", "--json"))
 
-    def start_run(self, program, *words, nodes=None, timeout=RUN_SECONDS):
+    def start_run(self, program, *words, nodes=None, timeout=RUN_SECONDS, trace=None):
         """The process of `run`, its output in pipes."""
-        options = ["--timeout", timeout, *(["--nodes", nodes] if nodes is not None else [])]
-        return subprocess.Popen(self._words("run", *options, "--", program, *words),
+        options = ["--timeout", timeout, *(["--nodes", nodes] if nodes is not None else []),
+                   *(["--trace", trace] if trace is not None else [])]
+        return subprocess.Popen(self.words("run", *options, "--", program, *words),
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
 
-    def run(self, program, *words, nodes=None, timeout=RUN_SECONDS):
-        process = self.start_run(program, *words, nodes=nodes, timeout=timeout)
+    def run(self, program, *words, nodes=None, timeout=RUN_SECONDS, trace=None):
+        process = self.start_run(program, *words, nodes=nodes, timeout=timeout, trace=trace)
         return finish(process, timeout + 30)
 
     def processes(self):

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""Tests of clusters in virtual time: what runs twice is the same twice."""
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+from .cluster import GUEST, Cluster, finish, wait_until
+from .shared import stream_until
+
+VICTIM = 2
+VIRTUAL = ("--time", "virtual", "--trace")
+# A run waits for its nodes to boot, on a host that may do something else.
+RUN_SECONDS = 300
+PERF = ("tofu-perf", "--size", "8,4096")
+HALO = ("tofu-halo", "--verify", "--grid", "60", "--iterations", "2")
+
+
+class Traced:
+    """A run: what it printed, and what its trace is."""
+
+    def __init__(self, cluster, folder, command):
+        trace = pathlib.Path(folder, "trace")
+        process = cluster.start_run(*command, timeout=RUN_SECONDS, trace=trace)
+        self.result = finish(process, RUN_SECONDS + 60)
+        data = trace.read_bytes() if trace.exists() else b""
+        self.size = len(data)
+        self.hash = hashlib.sha256(data).hexdigest()
+
+    def good(self):
+        return self.result.status == 0 and self.size > 0
+
+    def same(self, other):
+        return self.hash == other.hash and self.result.all_out() == other.result.all_out()
+
+    def __str__(self):
+        return f"status {self.result.status}, trace of {self.size} bytes, " \
+               f"{self.hash}\n{self.result.everything()}"
+
+
+@contextlib.contextmanager
+def _load():
+    """Keeps every processor of the host busy."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            for _ in range(os.cpu_count())]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+def _pin(cluster):
+    """Has all nodes share one processor of the host, from now on."""
+    one = {min(os.sched_getaffinity(0))}
+    status = cluster.status()
+    for pid in [status["pid"], *(node["pid"] for node in status["nodes"])]:
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(int(task.name), one)
+
+
+def _is_ready(cluster):
+    return all(node["state"] == "ready" for node in cluster.status()["nodes"])
+
+
+def _compare(tap, first, second, name):
+    tap.point(second.good() and first.same(second), name, f"{first}\n{second}")
+
+
+def exact_two(tap):
+    """two nodes: tofu-perf twice, the same output and the same trace"""
+    with tempfile.TemporaryDirectory() as folder, \
+            Cluster("perf", 2, "2", memory=256, options=VIRTUAL) as cluster:
+        first = Traced(cluster, folder, PERF)
+        tap.point(first.good(), "tofu-perf in virtual time, with a trace", str(first))
+        _compare(tap, first, Traced(cluster, folder, PERF), "once more: not a nanosecond differs")
+        refused = subprocess.run(cluster.words("sh", "0"), stdin=subprocess.DEVNULL,
+                                 capture_output=True, text=True, timeout=30, check=False)
+        tap.point(refused.returncode == 1 and "virtual time" in refused.stderr,
+                  "there is no shell, and it is said why", refused.stderr)
+
+
+def exact_four(tap):
+    """four nodes: tofu-halo on an idle, a busy and a single processor"""
+    with tempfile.TemporaryDirectory() as folder, \
+            Cluster("halo", 4, "2x2", memory=256, options=VIRTUAL) as cluster:
+        first = Traced(cluster, folder, HALO)
+        tap.point(first.good(), "tofu-halo in virtual time, with a trace", str(first))
+        with _load():
+            busy = Traced(cluster, folder, HALO)
+        _compare(tap, first, busy, "the same on a host that is busy")
+        tap.point(wait_until(lambda: _is_ready(cluster), 120), "the nodes boot again")
+        _pin(cluster)
+        pinned = Traced(cluster, folder, HALO)
+        _compare(tap, first, pinned, "the same on one processor of the host")
+
+
+def _waits_for_victim(cluster):
+    nodes = cluster.status()["nodes"]
+    return all(node["clock"].get("waits_for") == VICTIM
+               for node in nodes if node["node"] != VICTIM)
+
+
+def virtual_kill(tap):
+    """in virtual time a node hangs, and is killed: status says so, the others go on"""
+    with Cluster("vkill", 3, "3", memory=256, options=VIRTUAL[:2]) as cluster:
+        process = cluster.start_run(GUEST / "survive", VICTIM, timeout=RUN_SECONDS)
+        seen, streaming = stream_until(process, cluster.nodes)
+        tap.point(streaming, "all nodes send to all", seen)
+        victim = cluster.status()["nodes"][VICTIM]["pid"]
+        os.kill(victim, signal.SIGSTOP)
+        named = wait_until(lambda: _waits_for_victim(cluster), 60)
+        tap.point(named, "status: all wait for the node that stands still",
+                  cluster.tool("status"))
+        cluster.tool("kill", VICTIM)
+        result = finish(process, RUN_SECONDS + 60, seen)
+        for node in range(cluster.nodes):
+            if node != VICTIM:
+                tap.forward(f"node {VICTIM} killed, node {node}", result.out(node), 0,
+                            result.everything())
+        after = cluster.run("true", timeout=RUN_SECONDS)
+        tap.point(after.status == 0, "the next run has all nodes again", after.everything())
+
+
+TESTS = {
+    "exact-two": exact_two,
+    "exact-four": exact_four,
+    "virtual-kill": virtual_kill,
+}
