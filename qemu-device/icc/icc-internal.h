@@ -322,6 +322,7 @@ struct icc {
 	uint64_t bad_access;
 	uint64_t bad_packets;
 	uint64_t port[TOFU_PORTS][TOFU_PORT_COUNTERS];
+	uint64_t port_base[TOFU_PORTS][TOFU_PORT_COUNTERS];
 	struct icc_route route[ICC_ROUTES];
 	struct icc_tni tni[TOFU_TNIS_MAX];
 };
@@ -544,6 +545,9 @@ int icc_scatter(struct icc *icc, const struct tofu_packet *pkt,
 void icc_route_sent(struct icc *icc, uint32_t node, unsigned int path,
 		    uint64_t bytes);
 void icc_route_arrived(struct icc *icc, const struct tofu_packet *pkt);
+
+/* icc_ports_reset - counters of the ports begin anew */
+void icc_ports_reset(struct icc *icc);
 
 /* icc_route_coords - TOFU_ROUTE_X … C of the sender */
 uint64_t icc_route_coords(struct icc *icc, const struct tofu_packet *pkt);

@@ -95,7 +95,7 @@ void icc_reset(struct icc *icc)
 		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
 			cq_reset(icc, &icc->tni[t].cq[c]);
 	}
-	memset(icc->port, 0, sizeof(icc->port));
+	icc_ports_reset(icc);
 	icc->bad_access = 0;
 	icc->bad_packets = 0;
 	icc_reset_begin(icc);

@@ -176,8 +176,9 @@ uint64_t icc_next_time(const struct icc *icc);
 void icc_credit(struct icc *icc, unsigned int tni, uint64_t time);
 
 /**
- * icc_port_counter - where the home says how many packets a port has seen
- * @value: replaces TOFU_REG_PORT(@port, @counter)
+ * icc_port_counter - where the home says what a port has seen
+ * @value: since the controller was made; TOFU_REG_PORT(@port, @counter) shows
+ *         what of it came after the last reset
  */
 void icc_port_counter(struct icc *icc, enum tofu_port port,
 		      enum tofu_port_counter counter, uint64_t value);

@@ -8,7 +8,19 @@
 void icc_port_counter(struct icc *icc, enum tofu_port port,
 		      enum tofu_port_counter counter, uint64_t value)
 {
-	icc->port[port][counter] = value;
+	icc->port[port][counter] = value - icc->port_base[port][counter];
+}
+
+/* What others count goes on from where it is. */
+void icc_ports_reset(struct icc *icc)
+{
+	for (int port = 0; port < TOFU_PORTS; port++) {
+		for (int c = 0; c < TOFU_PORT_COUNTERS; c++) {
+			if (icc->machine)
+				icc->port_base[port][c] += icc->port[port][c];
+			icc->port[port][c] = 0;
+		}
+	}
 }
 
 static enum tofu_port first_port(const struct icc *icc, uint32_t to,
@@ -17,7 +29,8 @@ static enum tofu_port first_port(const struct icc *icc, uint32_t to,
 	struct tofu_hop hop[TOFU_HOPS_MAX];
 
 	return tofu_route(&icc->shape, icc->node, to, path, hop) ?
-		       hop[0].port : TOFU_PORTS;
+		       hop[0].port :
+		       TOFU_PORTS;
 }
 
 static enum tofu_port last_port(const struct icc *icc, uint32_t from,
@@ -70,7 +83,7 @@ void icc_route_arrived(struct icc *icc, const struct tofu_packet *pkt)
 	const struct icc_route *r = route(icc, pkt->src, pkt->path);
 	uint64_t bytes = 0;
 
-	if (r->in == TOFU_PORTS)
+	if (icc->machine || r->in == TOFU_PORTS)
 		return;
 	if (pkt->type == TOFU_PKT_PUT ||
 	    (pkt->type == TOFU_PKT_DATA && pkt->status == TOFU_ST_OK))

@@ -527,6 +527,23 @@ TEST_F(timed, a_reset_forgets_everything)
 	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->a));
 }
 
+TEST_F(timed, ports_count_from_the_last_reset)
+{
+	struct icc *icc = self->a->node->icc;
+	const unsigned int reg = TOFU_REG_PORT(TOFU_PORT_XP,
+					       TOFU_PORT_TX_WAIT_NS);
+
+	icc_port_counter(icc, TOFU_PORT_XP, TOFU_PORT_TX_WAIT_NS, 5);
+	EXPECT_EQ(5, icc_reg_read(icc, reg, 8));
+	icc_reset(icc);
+	EXPECT_EQ(0, icc_reg_read(icc, reg, 8));
+	icc_port_counter(icc, TOFU_PORT_XP, TOFU_PORT_TX_WAIT_NS, 7);
+	EXPECT_EQ(2, icc_reg_read(icc, reg, 8));
+	icc_reset(icc);
+	icc_port_counter(icc, TOFU_PORT_XP, TOFU_PORT_TX_WAIT_NS, 8);
+	EXPECT_EQ(1, icc_reg_read(icc, reg, 8));
+}
+
 /* ---- Sameness ---- */
 
 static uint64_t busy_machine(unsigned int seed)
