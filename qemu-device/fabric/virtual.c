@@ -23,7 +23,7 @@
 #define AHEAD_NS 1000000
 
 /* How a wait goes: spins, where there is a processor for everybody; yields. */
-#define SPIN_TURNS 200
+#define SPIN_TURNS 40
 #define SPIN_PAUSES 16
 #define YIELD_TURNS 400
 
