@@ -527,7 +527,13 @@ struct region *region_create(struct cq *cq, unsigned int stag, uint64_t length,
 	const uint64_t size = 1ULL << shift;
 	uint64_t table;
 
-	*r = (struct region){ .cq = cq, .stag = stag, .length = length, .mbva = mbva, .shift = shift };
+	*r = (struct region){
+		.cq = cq,
+		.stag = stag,
+		.length = length,
+		.mbva = mbva,
+		.shift = shift,
+	};
 	r->pages = (unsigned int)((mbva + length + size - 1) >> shift);
 	if (r->pages > REGION_PAGES || stag >= CQ_STAGS)
 		abort();
@@ -665,7 +671,16 @@ void pair_create(struct pair *p, size_t inline_max, uint64_t length)
 	p->dst = region_create(p->b, 2, length, 512, 12, 40);
 	region_fill(p->src, 1);
 	region_fill(p->dst, 2);
-	p->put = (struct transfer){ .cmd = TOFU_CMD_PUT, .flags = ALL_NOTICES, .cq = p->a, .lcl = p->src, .rmt = p->dst, .length = 64, .edata = 0x5a, .tag = 0xc3 };
+	p->put = (struct transfer){
+		.cmd = TOFU_CMD_PUT,
+		.flags = ALL_NOTICES,
+		.cq = p->a,
+		.lcl = p->src,
+		.rmt = p->dst,
+		.length = 64,
+		.edata = 0x5a,
+		.tag = 0xc3,
+	};
 }
 
 void pair_destroy(struct pair *p)

@@ -594,7 +594,16 @@ TEST(the_same_run_has_the_same_trace)
 
 TEST_F(timed, forged_packets_harm_nobody)
 {
-	struct tofu_packet pkt = { .src = 1, .src_tni = 255, .src_cq = 255, .dst_tni = 255, .dst_cq = 255, .total = UINT32_MAX, .length = UINT32_MAX, .tid = UINT64_MAX };
+	struct tofu_packet pkt = {
+		.src = 1,
+		.src_tni = 255,
+		.src_cq = 255,
+		.dst_tni = 255,
+		.dst_cq = 255,
+		.total = UINT32_MAX,
+		.length = UINT32_MAX,
+		.tid = UINT64_MAX,
+	};
 	uint8_t payload[TOFU_PKT_MTU_MAX] = { 0 };
 
 	for (unsigned int type = 0; type < 256; type++) {
