@@ -117,7 +117,8 @@ static void exec_start(struct port *port, uint16_t job, const void *payload, siz
 	port_send(port, TOFU_AGENT_EXIT, job, &status, sizeof(status));
 }
 
-static void frame_handle(struct port *port, const struct tofu_agent_frame *frame, const void *payload)
+static void frame_handle(struct port *port, const struct tofu_agent_frame *frame,
+			 const void *payload)
 {
 	uint16_t size[2];
 	uint32_t signo;
