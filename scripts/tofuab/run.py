@@ -28,12 +28,12 @@ def _call(seconds, script, *words):
 
 
 @contextlib.contextmanager
-def _cluster(args, build):
+def _cluster(args, build, *more):
     name = f"ab-{os.getpid()}"
     shape = ["--shape", args.shape] if args.shape else ["-n", args.nodes]
     _call(BOOT_SECONDS, "tofu-cluster", "up", "--name", name, "--time", "virtual",
           "--machine", args.machine, *shape, "--memory", 256,
-          "--guest-arg=--build", f"--guest-arg={build}")
+          "--guest-arg=--build", f"--guest-arg={build}", *more)
     try:
         yield name
     finally:
@@ -60,10 +60,28 @@ def perf(args, build):
             for one in results}
 
 
+def _means(phases):
+    """The mean of each phase over all commands of a kind and size."""
+    found = {}
+    for one in phases:
+        what = f"{one['type']} of {one['bytes']} B"
+        for phase, ns in one["phases_ns"].items():
+            if ns is not None:
+                found.setdefault(what, {}).setdefault(phase, []).append(ns)
+    means = {what: {phase: sum(values) / len(values) for phase, values in of.items()}
+             for what, of in found.items()}
+    if phases:
+        # Software between transfers is seen here only.
+        last = max(one["start_ns"] + one["total_ns"] for one in phases)
+        means["the whole run"] = {"first to last": last - min(one["start_ns"] for one in phases)}
+    return means
+
+
 def traced(args, build):
     """{what: {phase: ns}} of any program, out of its trace."""
-    with _cluster(args, build) as name, tempfile.TemporaryDirectory() as folder:
-        trace = pathlib.Path(folder) / "trace.json"
-        _run(args, name, folder, "--trace", trace, *args.program)
-        text = _call(args.timeout, "tofu-trace", "phases", "--json", trace)
-    return json.loads(text)
+    with tempfile.TemporaryDirectory() as folder:
+        with _cluster(args, build, "--trace", "--log-dir", folder) as name:
+            _run(args, name, folder, *args.program)
+            traces = sorted(pathlib.Path(folder).glob("node*.trace"))
+            text = _call(args.timeout, "tofu-trace", "phases", "--json", *traces)
+    return _means(json.loads(text))

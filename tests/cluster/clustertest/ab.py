@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Tests of tofu-ab: what an edit of the library costs is what is printed."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+TOP = pathlib.Path(__file__).resolve().parents[3]
+POST = "libtofu/src/utofu/transfer.c"
+FUNCTION = "\nint utofu_put_piggyback8("
+INSTRUCTIONS = 7
+SECONDS = 600
+
+
+def _git(*words, **more):
+    return subprocess.run(["git", "-C", TOP, *words], check=True, capture_output=True, text=True,
+                          **more).stdout.strip()
+
+
+def _slower(text):
+    """The source, with some instructions at the beginning of the function."""
+    body = text.index("{\n", text.index(FUNCTION)) + 2
+    declarations_end = text.index("\n\n", body) + 1
+    nops = "nop\\n" * INSTRUCTIONS
+    return f'{text[:declarations_end]}\t__asm__ volatile("{nops}");\n{text[declarations_end:]}'
+
+
+def _commit_of(folder, text):
+    """A commit like HEAD but for one file; no branch and no index knows it."""
+    file = pathlib.Path(folder, "source.c")
+    file.write_text(text)
+    blob = _git("hash-object", "-w", file)
+    env = {**os.environ, "GIT_INDEX_FILE": str(pathlib.Path(folder, "index"))}
+    identity = {f"GIT_{who}_{what}": "tofu-ab@localhost" for who in ("AUTHOR", "COMMITTER")
+                for what in ("NAME", "EMAIL")}
+    _git("read-tree", "HEAD", env=env)
+    _git("update-index", "--cacheinfo", f"100644,{blob},{POST}", env=env)
+    tree = _git("write-tree", env=env)
+    return _git("commit-tree", "-m", "slower", tree, env={**env, **identity})
+
+
+def instructions(tap):
+    """tofu-ab: instructions that were put into a put are what it has lost"""
+    with tempfile.TemporaryDirectory() as folder:
+        slower = _commit_of(folder, _slower(_git("show", f"HEAD:{POST}") + "\n"))
+    done = subprocess.run([TOP / "scripts/tofu-ab", "--json", "HEAD", slower],
+                          capture_output=True, text=True, timeout=SECONDS, check=False)
+    tap.point(done.returncode == 0, "tofu-ab compares two revisions",
+              f"status {done.returncode}\n{done.stderr}")
+    if done.returncode:
+        return
+    rows = {(row["what"], row["phase"]): row["b"] - row["a"]
+            for row in json.loads(done.stdout)["rows"]}
+    put = {phase: change for (what, phase), change in rows.items() if what == "put of 8 B"}
+    tap.point(put.get("library") == INSTRUCTIONS and put.get("wire") == 0 and
+              put.get("engine") == 0,
+              f"{INSTRUCTIONS} instructions in a put are {INSTRUCTIONS} ns of library",
+              f"changes: {put}")
+
+
+TESTS = {"ab": instructions}
