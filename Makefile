@@ -71,9 +71,10 @@ lint: ## style of the sources
 
 # ---- The rest ----
 
-bench: all ## speed, beside Soft-RoCE and memcpy in the same run
+bench: all tests ## speed, beside Soft-RoCE and memcpy in the same run; of virtual time
 	@scripts/setup bench
 	@tests/bench/run
+	@tests/bench/virtual
 
 repro: all ## published figures, beside what the machine model gives
 	@scripts/repro
