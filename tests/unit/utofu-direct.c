@@ -10,7 +10,7 @@
 #include <utofu.h>
 
 #include "kselftest_harness.h"
-#include "queue/queue.h"
+#include "queue/post.h"
 #include "utofu/mark.h"
 
 #define ENTRIES 2048
@@ -63,12 +63,23 @@ FIXTURE(direct)
 	struct tofu_queue *queue;
 	struct tofu_lane *lane;
 	uint64_t posted;
+	bool easily;
 };
+
+/* @easily: commands of one slot go the short way where they can. */
+FIXTURE_VARIANT(direct)
+{
+	bool easily;
+};
+
+FIXTURE_VARIANT_ADD(direct, easily) { .easily = true };
+FIXTURE_VARIANT_ADD(direct, slowly) { .easily = false };
 
 FIXTURE_SETUP(direct)
 {
 	const struct tofu_queue_params params = { .tni = 0 };
 
+	self->easily = variant->easily;
 	memset(&device, 0, sizeof(device));
 	device.port.ops = &device_ops;
 	device.cq.direct = true;
@@ -112,6 +123,19 @@ static void notice(enum tofu_mrq_type type, enum tofu_status status)
 
 #define SELF FIXTURE_DATA(direct)
 
+static int post(SELF *self, const uint64_t command[8], unsigned int slots)
+{
+	struct tofu_toq_desc desc;
+
+	memcpy(&desc, command, sizeof(desc));
+	if (self->easily && slots == 1 &&
+	    tofu_post_is_easy(self->queue, self->lane, &desc))
+		return tofu_queue_post_easily(self->queue, self->lane, desc,
+					      NULL);
+	return tofu_queue_post_locked(self->queue, self->lane, command, slots,
+				      NULL);
+}
+
 /* A put of some slots; @seed makes it different from others. */
 static int put(SELF *self, unsigned int slots, unsigned long flags, int seed)
 {
@@ -124,8 +148,7 @@ static int put(SELF *self, unsigned int slots, unsigned long flags, int seed)
 		(uint64_t)seed, (uint64_t)seed + 1, (uint64_t)seed + 2,
 		(uint64_t)seed + 3, (uint64_t)seed + 4, (uint64_t)seed + 5,
 	};
-	int ret = tofu_queue_post_locked(self->queue, self->lane, command,
-					 slots, NULL);
+	int ret = post(self, command, slots);
 
 	if (ret >= 0)
 		self->posted += slots;
@@ -378,20 +401,92 @@ TEST_F(direct, a_glance_leaves_what_is_another_lanes)
 	tofu_lane_close(self->queue, other);
 }
 
-TEST_F(direct, a_glance_sees_that_there_is_a_notice)
+TEST_F(direct, glances_follow_the_ring_around)
 {
-	EXPECT_EQ(tofu_queue_notice_glance(self->queue, self->lane),
-		  TOFU_NOTHING);
+	for (uint64_t i = 0; i < 3 * ENTRIES; i++) {
+		device.page.toq_head = i;
+		put(self, 1, TCQ, 1);
+		ASSERT_TRUE(was_direct(self));
+		report(i);
+		/* The last of each quarter is to be told. */
+		if (i % (ENTRIES / 4) == ENTRIES / 4 - 1) {
+			ASSERT_EQ(report_glance(self), TOFU_UNCLEAR);
+			ASSERT_TRUE(report_read(self));
+			ASSERT_EQ(device.page.tcq_read, i + 1);
+			ASSERT_EQ(report_glance(self), TOFU_NOTHING);
+		} else {
+			ASSERT_EQ(report_glance(self), TOFU_FOUND);
+		}
+	}
+}
+
+/* Looks, and takes what is found. */
+static enum tofu_glance notice_glance(SELF *self)
+{
+	const struct tofu_mrq_entry *next;
+	enum tofu_glance glance;
+	__u64 ctrl;
+
+	glance = tofu_queue_notice_glance(self->queue, self->lane, &next,
+					  &ctrl);
+	if (glance != TOFU_FOUND)
+		return glance;
+	return tofu_queue_notice_take(self->queue, self->lane, ctrl,
+				      tofu_mrq_tag(ctrl, next->route)) ?
+		       TOFU_FOUND : TOFU_UNCLEAR;
+}
+
+TEST_F(direct, a_glance_takes_a_notice)
+{
+	EXPECT_EQ(notice_glance(self), TOFU_NOTHING);
+	put(self, 1, LCL, 1);
 	notice(TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
-	EXPECT_EQ(tofu_queue_notice_glance(self->queue, self->lane),
-		  TOFU_UNCLEAR);
-	EXPECT_TRUE(notice_read(self));
-	EXPECT_EQ(tofu_queue_notice_glance(self->queue, self->lane),
-		  TOFU_UNCLEAR);
+	EXPECT_EQ(notice_glance(self), TOFU_FOUND);
+	put(self, 1, LCL, 2);
+	EXPECT_TRUE(was_usual(self));
+	notice(TOFU_MRQ_LCL_PUT, TOFU_ST_OK);
+	notice(TOFU_MRQ_LCL_PUT, TOFU_ST_OK);
+	EXPECT_EQ(notice_glance(self), TOFU_FOUND);
+	EXPECT_EQ(notice_glance(self), TOFU_FOUND);
+	put(self, 1, LCL, 3);
+	EXPECT_TRUE(was_direct(self));
+	EXPECT_EQ(notice_glance(self), TOFU_UNCLEAR);
 	EXPECT_FALSE(notice_read(self));
-	EXPECT_EQ(device.page.mrq_full_pointer, 1);
-	EXPECT_EQ(tofu_queue_notice_glance(self->queue, self->lane),
-		  TOFU_NOTHING);
+	EXPECT_EQ(device.page.mrq_full_pointer, 3);
+	EXPECT_EQ(notice_glance(self), TOFU_NOTHING);
+}
+
+TEST_F(direct, a_glance_leaves_errors_and_what_is_another_lanes)
+{
+	struct tofu_lane *other;
+
+	ASSERT_EQ(tofu_lane_open(self->queue, TOFU_LANE_ANONYMOUS, &other), 0);
+	notice(TOFU_MRQ_LCL_PUT, TOFU_ST_PEER);
+	EXPECT_EQ(notice_glance(self), TOFU_UNCLEAR);
+	EXPECT_TRUE(notice_read(self));
+	notice(TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
+	device.mrq_ring[1].route = TOFU_SET(
+		TOFU_ROUTE_TAG, other->number << TOFU_TAG_RMT_SHIFT |
+					self->lane->number);
+	EXPECT_EQ(notice_glance(self), TOFU_UNCLEAR);
+	EXPECT_FALSE(notice_read(self));
+	EXPECT_EQ(tofu_queue_notices_locked(self->queue, other), 1);
+	tofu_lane_close(self->queue, other);
+}
+
+TEST_F(direct, glances_at_notices_follow_the_ring_around)
+{
+	for (uint64_t i = 0; i < 3 * ENTRIES; i++) {
+		notice(TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
+		if (i % (ENTRIES / 4) == ENTRIES / 4 - 1) {
+			ASSERT_EQ(notice_glance(self), TOFU_UNCLEAR);
+			ASSERT_TRUE(notice_read(self));
+			ASSERT_EQ(device.page.mrq_full_pointer, i + 1);
+			ASSERT_EQ(notice_glance(self), TOFU_NOTHING);
+		} else {
+			ASSERT_EQ(notice_glance(self), TOFU_FOUND);
+		}
+	}
 }
 
 /* ---- Marks ---- */

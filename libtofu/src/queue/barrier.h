@@ -23,6 +23,15 @@ static inline __u64 tofu_entry_acquire(const __le64 *word)
 }
 
 /*
+ * The other words of the entry, after that. Who writes them is not to be
+ * trusted to leave them alone, so each is read once.
+ */
+static inline __u64 tofu_entry_word(const __le64 *word)
+{
+	return le64toh(__atomic_load_n(word, __ATOMIC_RELAXED));
+}
+
+/*
  * Reading a position that the engine publishes (toq_head). The TCQ entries
  * that were written before the engine fetched that far are seen.
  */

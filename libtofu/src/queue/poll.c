@@ -15,6 +15,8 @@ static void tcq_tell(struct tofu_queue *queue)
 	if (queue->tcq_told == queue->tcq_head)
 		return;
 	queue->tcq_told = queue->tcq_head;
+	queue->tcq_due = tofu_due(queue->tcq_head, queue->toq_mask);
+	queue->tcq_flip = tofu_flip(queue->tcq_head, queue->toq_mask);
 	tofu_position_release(&queue->cq->page->tcq_read, queue->tcq_head);
 }
 
@@ -36,8 +38,7 @@ static bool tcq_take(struct tofu_queue *queue, struct tofu_lane **lane,
 	__u64 entry;
 
 	entry = tofu_entry_acquire(&queue->cq->tcq[head & queue->toq_mask]);
-	if (TOFU_GET(entry, TOFU_TCQ_FLIP) !=
-	    tofu_ring_flip(head, queue->toq_code)) {
+	if (TOFU_GET(entry ^ queue->tcq_flip, TOFU_TCQ_FLIP)) {
 		tcq_tell(queue);
 		return false;
 	}
@@ -49,7 +50,7 @@ static bool tcq_take(struct tofu_queue *queue, struct tofu_lane **lane,
 	/* It is there when its command and all before it have ended. */
 	tofu_queue_ended(queue, (uint32_t)TOFU_GET(entry, TOFU_TCQ_INDEX));
 	queue->tcq_head = head + 1;
-	if (queue->tcq_head - queue->tcq_told > queue->toq_mask / 4)
+	if (head == queue->tcq_due)
 		tcq_tell(queue);
 	return true;
 }
@@ -112,31 +113,10 @@ static void mrq_tell(struct tofu_queue *queue)
 	if (queue->mrq_told == queue->mrq_head)
 		return;
 	queue->mrq_told = queue->mrq_head;
+	queue->mrq_due = tofu_due(queue->mrq_head, queue->mrq_mask);
+	queue->mrq_flip = tofu_flip(queue->mrq_head, queue->mrq_mask);
 	tofu_position_release(&queue->cq->page->mrq_full_pointer,
 			      queue->mrq_head);
-}
-
-static bool type_is_local(__u64 ctrl)
-{
-	__u64 type = TOFU_GET(ctrl, TOFU_MRQ_TYPE);
-
-	return type == TOFU_MRQ_LCL_PUT || type == TOFU_MRQ_LCL_GET ||
-	       type == TOFU_MRQ_LCL_ARMW;
-}
-
-/*
- * Where all commands under way have asked for LCL notices, and all of those
- * have been read, they have ended. After an error nobody counts any more: it
- * may have come without having been asked for.
- */
-static void ended_by_notice(struct tofu_queue *queue, __u64 ctrl)
-{
-	if (!type_is_local(ctrl))
-		return;
-	if (TOFU_GET(ctrl, TOFU_MRQ_STATUS) != TOFU_ST_OK)
-		queue->lcl_posted += 1ULL << 32;
-	if (++queue->lcl_read == queue->lcl_posted && !queue->lcl_silent)
-		queue->toq_ended = queue->toq_tail;
 }
 
 static bool mrq_take(struct tofu_queue *queue, struct tofu_mrq_entry *entry)
@@ -146,29 +126,27 @@ static bool mrq_take(struct tofu_queue *queue, struct tofu_mrq_entry *entry)
 		&queue->cq->mrq[head & queue->mrq_mask];
 	__u64 ctrl = tofu_entry_acquire(&next->ctrl);
 
-	if (TOFU_GET(ctrl, TOFU_MRQ_FLIP) !=
-	    tofu_ring_flip(head, queue->mrq_code)) {
+	if (TOFU_GET(ctrl ^ queue->mrq_flip, TOFU_MRQ_FLIP)) {
 		mrq_tell(queue);
 		return false;
 	}
-	*entry = *next;
-	if (queue->cq->direct)
-		ended_by_notice(queue, ctrl);
+	*entry = tofu_mrq_entry_read(next, ctrl,
+				     tofu_entry_word(&next->route));
+	if (tofu_mrq_is_local(ctrl) && queue->cq->direct)
+		tofu_queue_ended_by_notice(queue, ctrl);
 	queue->mrq_head = head + 1;
-	if (queue->mrq_head - queue->mrq_told > queue->mrq_mask / 4)
+	if (head == queue->mrq_due)
 		mrq_tell(queue);
 	return true;
 }
 
-/* An initiator's notice is for who sent, a target's for who was named. */
 static struct tofu_lane *notice_lane(const struct tofu_queue *queue,
 				     const struct tofu_mrq_entry *entry)
 {
-	__u64 tag = TOFU_GET(le64toh(entry->route), TOFU_ROUTE_TAG);
+	uint8_t tag =
+		tofu_mrq_tag(le64toh(entry->ctrl), le64toh(entry->route));
 
-	if (type_is_local(le64toh(entry->ctrl)))
-		return queue->lane[TOFU_GET(tag, TOFU_TAG_LCL)];
-	return queue->lane[TOFU_GET(tag, TOFU_TAG_RMT)];
+	return queue->lane[TOFU_GET(tag, TOFU_TAG_LCL)];
 }
 
 /* A lane that is not polled loses its notices, not those of the others. */

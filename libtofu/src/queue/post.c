@@ -75,7 +75,9 @@ static inline void command_write(struct tofu_queue *queue, uint64_t index,
 	toq[index & queue->toq_mask] = first;
 	if (slots == 2)
 		toq[(index + 1) & queue->toq_mask] = command[1];
-	tofu_command_remember(queue, lane, ctrl, slots, cbdata);
+	tofu_command_remember(queue, lane, slots, cbdata);
+	if (queue->cq->direct)
+		tofu_notice_expect(queue, ctrl);
 }
 
 /*

@@ -71,11 +71,10 @@ static inline void tofu_direct_copy(__u8 *direct,
 
 /* ---- Posting ---- */
 
-/* The command of control word @ctrl has been written at the tail. */
+/* A command has been written at the tail. */
 static inline void tofu_command_remember(struct tofu_queue *queue,
 					 const struct tofu_lane *lane,
-					 __u64 ctrl, unsigned int slots,
-					 void *cbdata)
+					 unsigned int slots, void *cbdata)
 {
 	uint64_t index = queue->toq_tail;
 	struct tofu_posted *posted = &queue->posted[index & queue->toq_mask];
@@ -84,8 +83,6 @@ static inline void tofu_command_remember(struct tofu_queue *queue,
 	posted->owner = lane->owner;
 	queue->toq_last = index;
 	queue->toq_tail = index + slots;
-	if (queue->cq->direct)
-		tofu_notice_expect(queue, ctrl);
 }
 
 /* tofu_post_is_easy - whether tofu_queue_post_easily() may be called */
@@ -109,19 +106,23 @@ static inline bool tofu_queue_post_easily(struct tofu_queue *queue,
 					  void *cbdata)
 {
 	const struct tofu_port_cq *cq = queue->cq;
+	struct tofu_cq_page *page = cq->page;
 	uint64_t index = queue->toq_tail, tail = index + 1;
-	bool alone = tofu_post_begin(queue);
+	bool direct = cq->direct, alone = tofu_post_begin(queue);
 
 	command.ctrl |= htole64(
 		TOFU_SET(TOFU_TOQ_FLIP, tofu_flip(index, queue->toq_mask)));
 	cq->toq[index & queue->toq_mask] = command;
-	tofu_command_remember(queue, lane, le64toh(command.ctrl), 1, cbdata);
-	if (alone && cq->direct) {
-		tofu_direct_copy(cq->page->direct, &command);
-		tail |= TOFU_FETCH_DIRECT;
+	tofu_command_remember(queue, lane, 1, cbdata);
+	if (direct) {
+		tofu_notice_expect(queue, le64toh(command.ctrl));
+		if (alone) {
+			tofu_direct_copy(page->direct, &command);
+			tail |= TOFU_FETCH_DIRECT;
+		}
 	}
-	tofu_position_release(&cq->page->fetch_start, tail);
-	return !cq->direct;
+	tofu_position_release(&page->fetch_start, tail);
+	return !direct;
 }
 
 #endif /* QUEUE_POST_H */

@@ -39,11 +39,13 @@ int tofu_queue_create(struct tofu_port_dev *port,
 				   params->mrq_code, &q->cq);
 	if (err)
 		goto err_lock;
-	q->toq_code = params->toq_code;
-	q->mrq_code = params->mrq_code;
 	q->toq_mask = entries - 1;
 	q->mrq_mask = TOFU_RING_ENTRIES(params->mrq_code) - 1;
 	q->toq_limit = entries - TOFU_TOQ_RESERVE;
+	q->tcq_due = tofu_due(0, q->toq_mask);
+	q->tcq_flip = tofu_flip(0, q->toq_mask);
+	q->mrq_due = tofu_due(0, q->mrq_mask);
+	q->mrq_flip = tofu_flip(0, q->mrq_mask);
 	q->locked = params->locked;
 	q->exclusive = params->exclusive;
 	*queue = q;

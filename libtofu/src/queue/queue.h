@@ -88,7 +88,6 @@ struct tofu_posted {
 /**
  * struct tofu_queue
  * @cq:         the port's side of it
- * @toq_code, @mrq_code: size codes
  * @toq_mask, @mrq_mask: entries - 1; the TCQ has as many as the TOQ
  * @locked:     whether tofu_queue_lock() locks
  * @exclusive:  one lane only
@@ -105,7 +104,10 @@ struct tofu_posted {
  * @lcl_silent: one of the commands from @toq_ended on did not ask for one
  * @tcq_head:   TCQ entries read
  * @tcq_told:   @tcq_head as last published
- * @mrq_head, @mrq_told: likewise
+ * @tcq_due:    an entry that is not read without publishing it: the last one
+ *              of its quarter of the ring
+ * @tcq_flip:   flip bit of the entries up to @tcq_due
+ * @mrq_head, @mrq_told, @mrq_due, @mrq_flip: likewise
  * @empty_polls: polls in a row that found nothing; races between lockless
  *              readers do no harm
  * @status_polls: polls of the MRQ in a row that found nothing; only with
@@ -117,8 +119,6 @@ struct tofu_posted {
  */
 struct tofu_queue {
 	struct tofu_port_cq *cq;
-	unsigned int toq_code;
-	unsigned int mrq_code;
 	uint64_t toq_mask;
 	uint64_t mrq_mask;
 	bool locked;
@@ -135,8 +135,12 @@ struct tofu_queue {
 
 	uint64_t tcq_head;
 	uint64_t tcq_told;
+	uint64_t tcq_due;
+	uint64_t tcq_flip;
 	uint64_t mrq_head;
 	uint64_t mrq_told;
+	uint64_t mrq_due;
+	uint64_t mrq_flip;
 	unsigned int empty_polls;
 	unsigned int status_polls;
 
@@ -204,6 +208,12 @@ static inline unsigned int tofu_flip(uint64_t index, uint64_t mask)
 	return !(index & (mask + 1));
 }
 
+/* tofu_due - the last entry of the quarter of the ring that @told is in */
+static inline uint64_t tofu_due(uint64_t told, uint64_t mask)
+{
+	return told | mask / 4;
+}
+
 /* ---- Data path: post.c ---- */
 
 /* Slots of which the engine may still have to report; see post.c */
@@ -213,7 +223,8 @@ static inline unsigned int tofu_flip(uint64_t index, uint64_t mask)
  * In struct tofu_toq_desc.ctrl of a command that is not yet queued: leave its
  * start to the next post. The bit is reserved in the TOQ and cleared there.
  */
-#define TOFU_COMMAND_DELAY (1ULL << 63)
+#define TOFU_COMMAND_DELAY TOFU_SET(TOFU_TOQ_FLAGS, 1U << 7)
+TOFU_ASSERT(!(TOFU_TOQ_F_ALL & 1U << 7), "the engine does not know the flag");
 
 /**
  * tofu_queue_post_locked - queue commands, all or none
@@ -252,7 +263,7 @@ void tofu_queue_start(struct tofu_queue *queue);
 
 /*
  * What most polls are takes a few instructions: one that finds nothing, and
- * one that finds a report of its own lane. It is for queues of one thread; all
+ * one that finds something of its own lane. It is for queues of one thread; all
  * else is said to be unclear, and told by the functions below.
  */
 enum tofu_glance { TOFU_NOTHING, TOFU_FOUND, TOFU_UNCLEAR };
@@ -269,20 +280,17 @@ static inline enum tofu_glance
 tofu_queue_report_glance(struct tofu_queue *queue, const struct tofu_lane *lane,
 			 struct tofu_report *report)
 {
-	uint64_t head = queue->tcq_head;
+	uint64_t head = queue->tcq_head, mask = queue->toq_mask;
 	const struct tofu_posted *posted;
 	__u64 entry;
 
 	if (queue->locked || lane->report_head != lane->report_tail)
 		return TOFU_UNCLEAR;
-	entry = tofu_entry_acquire(&queue->cq->tcq[head & queue->toq_mask]);
-	if (TOFU_GET(entry, TOFU_TCQ_FLIP) !=
-	    tofu_flip(head, queue->toq_mask))
+	entry = tofu_entry_acquire(&queue->cq->tcq[head & mask]);
+	if (TOFU_GET(entry ^ queue->tcq_flip, TOFU_TCQ_FLIP))
 		return head == queue->tcq_told ? TOFU_NOTHING : TOFU_UNCLEAR;
-	posted = &queue->posted[TOFU_GET(entry, TOFU_TCQ_INDEX) &
-				queue->toq_mask];
-	if (posted->owner != lane->owner ||
-	    head - queue->tcq_told >= queue->toq_mask / 4)
+	posted = &queue->posted[TOFU_GET(entry, TOFU_TCQ_INDEX) & mask];
+	if (posted->owner != lane->owner || head == queue->tcq_due)
 		return TOFU_UNCLEAR;
 	report->cbdata = posted->cbdata;
 	report->status = (unsigned int)TOFU_GET(entry, TOFU_TCQ_STATUS);
@@ -292,24 +300,104 @@ tofu_queue_report_glance(struct tofu_queue *queue, const struct tofu_lane *lane,
 	return TOFU_FOUND;
 }
 
-/* tofu_queue_notice_glance - whether there is a notice; none is taken */
+/*
+ * tofu_mrq_is_local - whether the notice tells the initiator, not the target;
+ * of a type that there is not, anything
+ */
+static inline bool tofu_mrq_is_local(__u64 ctrl)
+{
+	return !(ctrl & TOFU_SET(TOFU_MRQ_TYPE, 1));
+}
+TOFU_ASSERT(!(TOFU_MRQ_LCL_PUT & 1) && !(TOFU_MRQ_LCL_GET & 1) &&
+		    !(TOFU_MRQ_LCL_ARMW & 1) && TOFU_MRQ_RMT_PUT & 1 &&
+		    TOFU_MRQ_RMT_GET & 1 && TOFU_MRQ_RMT_ARMW & 1,
+	    "even types are local");
+
+/*
+ * tofu_mrq_tag - the tag as if this side had made the command: TOFU_TAG_LCL is
+ * the lane that the notice is for, of an initiator who sent, of a target who
+ * was named
+ */
+static inline uint8_t tofu_mrq_tag(__u64 ctrl, __u64 route)
+{
+	uint8_t tag = (uint8_t)TOFU_GET(route, TOFU_ROUTE_TAG);
+
+	if (tofu_mrq_is_local(ctrl))
+		return tag;
+	return (uint8_t)(TOFU_GET(tag, TOFU_TAG_RMT) << TOFU_TAG_LCL_SHIFT |
+			 TOFU_GET(tag, TOFU_TAG_LCL) << TOFU_TAG_RMT_SHIFT);
+}
+
+/*
+ * tofu_queue_ended_by_notice - a local notice has been read; only with struct
+ * tofu_port_cq.direct
+ *
+ * Where all commands under way have asked for LCL notices, and all of those
+ * have been read, they have ended. After an error nobody counts any more: it
+ * may have come without having been asked for.
+ */
+static inline void tofu_queue_ended_by_notice(struct tofu_queue *queue,
+					      __u64 ctrl)
+{
+	if (ctrl & TOFU_FIELD(TOFU_MRQ_STATUS))
+		queue->lcl_posted += 1ULL << 32;
+	if (++queue->lcl_read == queue->lcl_posted && !queue->lcl_silent)
+		queue->toq_ended = queue->toq_tail;
+}
+
+/* tofu_mrq_entry_read - the entry of which two words have been read */
+static inline struct tofu_mrq_entry
+tofu_mrq_entry_read(const struct tofu_mrq_entry *from, __u64 ctrl, __u64 route)
+{
+	return (struct tofu_mrq_entry){
+		.ctrl = htole64(ctrl),
+		.route = htole64(route),
+		.rmt = htole64(tofu_entry_word(&from->rmt)),
+		.lcl = htole64(tofu_entry_word(&from->lcl)),
+	};
+}
+
+/*
+ * tofu_queue_notice_glance - whether there is a notice; none is taken
+ * @next: set to where the next one is or will be
+ * @ctrl: set to its first word
+ */
 static inline enum tofu_glance
 tofu_queue_notice_glance(const struct tofu_queue *queue,
-			 const struct tofu_lane *lane)
+			 const struct tofu_lane *lane,
+			 const struct tofu_mrq_entry **next, __u64 *ctrl)
 {
 	uint64_t head = queue->mrq_head;
-	__u64 ctrl;
 
-	if (queue->locked || lane->notice_head != lane->notice_tail ||
-	    head != queue->mrq_told)
+	if (queue->locked || lane->notice_head != lane->notice_tail)
 		return TOFU_UNCLEAR;
-	/* Whoever sees one looks again, and then with acquire. */
-	ctrl = le64toh(__atomic_load_n(
-		&queue->cq->mrq[head & queue->mrq_mask].ctrl,
-		__ATOMIC_RELAXED));
-	return TOFU_GET(ctrl, TOFU_MRQ_FLIP) ==
-			       tofu_ring_flip(head, queue->mrq_code) ?
-		       TOFU_UNCLEAR : TOFU_NOTHING;
+	*next = &queue->cq->mrq[head & queue->mrq_mask];
+	*ctrl = tofu_entry_acquire(&(*next)->ctrl);
+	if (!TOFU_GET(*ctrl ^ queue->mrq_flip, TOFU_MRQ_FLIP))
+		return TOFU_FOUND;
+	return head == queue->mrq_told ? TOFU_NOTHING : TOFU_UNCLEAR;
+}
+
+/*
+ * tofu_queue_notice_take - take the notice that a glance has found, if that is
+ * easy and it tells of no error
+ * @tag: tofu_mrq_tag()
+ */
+static inline bool tofu_queue_notice_take(struct tofu_queue *queue,
+					  const struct tofu_lane *lane,
+					  __u64 ctrl, uint8_t tag)
+{
+	uint64_t head = queue->mrq_head;
+
+	if (TOFU_GET(tag, TOFU_TAG_LCL) != lane->number ||
+	    head == queue->mrq_due || ctrl & TOFU_FIELD(TOFU_MRQ_STATUS))
+		return false;
+	if (tofu_mrq_is_local(ctrl) && queue->cq->direct)
+		tofu_queue_ended_by_notice(queue, ctrl);
+	queue->mrq_head = head + 1;
+	queue->empty_polls = 0;
+	queue->status_polls = 0;
+	return true;
 }
 
 /* tofu_queue_report_locked - take the lane's next report; false: none */
@@ -360,6 +448,18 @@ static inline void tofu_empty_polls_set(struct tofu_queue *queue,
 /* tofu_queue_lend - it is enough: kick the engine if it wants that */
 bool tofu_queue_lend(struct tofu_queue *queue);
 
+/* tofu_queue_patient - count the poll; Return: whether that was not enough */
+static inline bool tofu_queue_patient(struct tofu_queue *queue)
+{
+	unsigned int polls =
+		__atomic_load_n(&queue->empty_polls, __ATOMIC_RELAXED) + 1;
+
+	if (polls >= queue->cq->poll_patience)
+		return false;
+	tofu_empty_polls_set(queue, polls);
+	return true;
+}
+
 /**
  * tofu_queue_idle - a poll has found nothing: lend the processor to the engine
  *
@@ -367,13 +467,7 @@ bool tofu_queue_lend(struct tofu_queue *queue);
  */
 static inline bool tofu_queue_idle(struct tofu_queue *queue)
 {
-	unsigned int polls =
-		__atomic_load_n(&queue->empty_polls, __ATOMIC_RELAXED) + 1;
-
-	if (polls >= queue->cq->poll_patience)
-		return tofu_queue_lend(queue);
-	tofu_empty_polls_set(queue, polls);
-	return false;
+	return !tofu_queue_patient(queue) && tofu_queue_lend(queue);
 }
 
 #endif /* QUEUE_QUEUE_H */

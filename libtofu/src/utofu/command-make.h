@@ -24,8 +24,6 @@
 	 UTOFU_ONESIDED_FLAG_DELAY_START | UTOFU_ONESIDED_FLAG_TCQ_NOTICE |    \
 	 UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE)
 
-#define TOFU_FLAG_FIELD_PATH 0xf0000000UL
-
 /* One branch for what is nearly always so; @false says nothing. */
 static inline bool tofu_transfer_plain(const struct tofu_transfer *t)
 {
@@ -33,73 +31,62 @@ static inline bool tofu_transfer_plain(const struct tofu_transfer *t)
 			   (t->stadd & ~TOFU_STADD_FIELDS) |
 			   (t->edata & ~TOFU_MASK(TOFU_TOQ_EDATA_BITS)) |
 			   (t->rmt & ~(TOFU_VCQ_ID_FIELDS &
-				       ~TOFU_FIELD(TOFU_VCQ_ID_PATH)));
+				       ~TOFU_FIELD(TOFU_VCQ_ID_PATH))) |
+			   tofu_vcq_id_carries(t->rmt);
 
-	return !unusual && tofu_vcq_id_ranges(t->rmt);
+	return !unusual;
 }
 
-static inline int tofu_transfer_check(const struct tofu_transfer *transfer)
+/* Return: what is wrong with the arguments, if anything; sets the path */
+static inline int tofu_transfer_check(struct tofu_transfer *transfer)
 {
 	struct tofu_transfer copy;
+	int code;
 
 	if (__builtin_expect(tofu_transfer_plain(transfer), true))
 		return UTOFU_SUCCESS;
 	/* A copy, so that the original can stay in registers. */
 	copy = *transfer;
-	return tofu_transfer_judge(&copy);
+	code = tofu_transfer_judge(&copy);
+	transfer->path = copy.path;
+	return code;
 }
 
-/* The bits @bits of the flags, each moved from where @from is to @to */
-static inline uint64_t tofu_flags_moved(unsigned long flags, unsigned long bits,
-					unsigned long from, uint64_t to)
+/* What there is of @flag, moved to where @to is, which is further up */
+static inline uint64_t tofu_flag_moved(unsigned long flags, unsigned long flag,
+				       uint64_t to)
 {
-	int by = __builtin_ctzll(to) - __builtin_ctzl(from);
-
-	return by < 0 ? (flags & bits) >> -by : (uint64_t)(flags & bits) << by;
+	return (flags & flag) * (to / flag);
 }
 
 /* Some bits lie as far from each other here as there. */
 #define TOFU_FLAGS_TOGETHER                      \
 	(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE | \
-	 UTOFU_ONESIDED_FLAG_CACHE_INJECTION)
-TOFU_ASSERT(UTOFU_ONESIDED_FLAG_CACHE_INJECTION /
-				UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE ==
-			TOFU_TOQ_F_CACHE_INJECTION / TOFU_TOQ_F_RMT_NOTICE &&
-		    UTOFU_ONESIDED_FLAG_STRONG_ORDER == TOFU_TOQ_F_STRONG_ORDER,
+	 UTOFU_ONESIDED_FLAG_CACHE_INJECTION |   \
+	 UTOFU_ONESIDED_FLAG_DELAY_START)
+#define TOFU_TOQ_TOGETHER                                               \
+	(TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_RMT_NOTICE |               \
+					  TOFU_TOQ_F_CACHE_INJECTION) | \
+	 TOFU_COMMAND_DELAY)
+/* The quotient is one bit. */
+TOFU_ASSERT(TOFU_TOQ_TOGETHER % TOFU_FLAGS_TOGETHER == 0 &&
+		    !(TOFU_TOQ_TOGETHER / TOFU_FLAGS_TOGETHER &
+		      (TOFU_TOQ_TOGETHER / TOFU_FLAGS_TOGETHER - 1)),
 	    "flags can be moved together");
-
-static inline uint64_t tofu_engine_flags(unsigned long flags)
-{
-	return (flags & TOFU_TOQ_F_STRONG_ORDER) |
-	       tofu_flags_moved(flags, TOFU_FLAGS_TOGETHER,
-				UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE,
-				TOFU_TOQ_F_RMT_NOTICE) |
-	       tofu_flags_moved(flags, UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE,
-				UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE,
-				TOFU_TOQ_F_LCL_NOTICE) |
-	       tofu_flags_moved(flags, UTOFU_ONESIDED_FLAG_TCQ_NOTICE,
-				UTOFU_ONESIDED_FLAG_TCQ_NOTICE,
-				TOFU_TOQ_F_TCQ_NOTICE);
-}
 
 static inline uint64_t tofu_ctrl_word(enum tofu_command kind,
 				      unsigned long flags)
 {
 	return TOFU_SET(TOFU_TOQ_CMD, kind) |
-	       tofu_engine_flags(flags) << TOFU_TOQ_FLAGS_SHIFT |
-	       tofu_flags_moved(flags, UTOFU_ONESIDED_FLAG_DELAY_START,
-				UTOFU_ONESIDED_FLAG_DELAY_START,
-				TOFU_COMMAND_DELAY);
-}
-
-/* Of the flags, else of the VCQ ID, else the target's own coordinates. */
-static inline uint64_t tofu_path_of(const struct tofu_transfer *transfer)
-{
-	uint64_t id = (transfer->flags & TOFU_FLAG_FIELD_PATH) >> 28;
-
-	if (!id)
-		id = TOFU_GET(transfer->rmt, TOFU_VCQ_ID_PATH);
-	return id ? id - 1 : TOFU_GET(transfer->rmt, TOFU_VCQ_ID_ABC);
+	       tofu_flag_moved(flags, TOFU_FLAGS_TOGETHER, TOFU_TOQ_TOGETHER) |
+	       tofu_flag_moved(flags, UTOFU_ONESIDED_FLAG_STRONG_ORDER,
+			       TOFU_SET(TOFU_TOQ_FLAGS,
+					TOFU_TOQ_F_STRONG_ORDER)) |
+	       tofu_flag_moved(flags, UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE,
+			       TOFU_SET(TOFU_TOQ_FLAGS,
+					TOFU_TOQ_F_LCL_NOTICE)) |
+	       tofu_flag_moved(flags, UTOFU_ONESIDED_FLAG_TCQ_NOTICE,
+			       TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_TCQ_NOTICE));
 }
 
 /*
@@ -117,7 +104,7 @@ tofu_desc_fill(struct tofu_toq_desc *desc, const struct tofu_transfer *transfer,
 
 	desc->ctrl = htole64(tofu_ctrl_word(kind, transfer->flags) | ctrl_more |
 			     transfer->edata << TOFU_TOQ_EDATA_SHIFT |
-			     tofu_path_of(transfer) << TOFU_TOQ_PATH_SHIFT);
+			     transfer->path << TOFU_TOQ_PATH_SHIFT);
 	desc->route = htole64(TOFU_GET(rmt, TOFU_VCQ_ID_NODE) |
 			      length << TOFU_ROUTE_LENGTH_SHIFT |
 			      TOFU_SET(TOFU_ROUTE_TAG, tag) |
@@ -137,7 +124,7 @@ tofu_desc_fill(struct tofu_toq_desc *desc, const struct tofu_transfer *transfer,
  * Return: enum utofu_return_code.
  */
 static inline int tofu_desc_putget(struct tofu_toq_desc *desc,
-				   const struct tofu_transfer *transfer,
+				   struct tofu_transfer *transfer,
 				   enum tofu_command kind,
 				   utofu_stadd_t lcl_stadd, size_t length)
 {
@@ -156,7 +143,7 @@ static inline int tofu_desc_putget(struct tofu_toq_desc *desc,
 
 /* tofu_desc_piggyback8 - likewise */
 static inline int tofu_desc_piggyback8(struct tofu_toq_desc *desc,
-				       const struct tofu_transfer *transfer,
+				       struct tofu_transfer *transfer,
 				       uint64_t data, size_t length)
 {
 	int code = tofu_transfer_check(transfer);
@@ -186,7 +173,7 @@ static inline void tofu_desc_armw_fill(struct tofu_toq_desc *desc,
 
 /* tofu_desc_armw - likewise; @size is 4 or 8 */
 static inline int tofu_desc_armw(struct tofu_toq_desc *desc,
-				 const struct tofu_transfer *transfer,
+				 struct tofu_transfer *transfer,
 				 enum utofu_armw_op op, unsigned int size,
 				 uint64_t operand)
 {

@@ -4,11 +4,23 @@
 #include <errno.h>
 
 #define FLAG_FIELD_SPS 0xf000000UL
-#define FLAGS_KNOWN (TOFU_FLAGS_PLAIN | FLAG_FIELD_SPS | TOFU_FLAG_FIELD_PATH)
+#define FLAG_FIELD_PATH 0xf0000000UL
+#define FLAGS_KNOWN (TOFU_FLAGS_PLAIN | FLAG_FIELD_SPS | FLAG_FIELD_PATH)
 #define FLAGS_NOP \
 	(UTOFU_ONESIDED_FLAG_TCQ_NOTICE | UTOFU_ONESIDED_FLAG_DELAY_START)
 
-int tofu_transfer_judge(const struct tofu_transfer *transfer)
+/* Of the flags, else of the VCQ ID */
+static void path_take(struct tofu_transfer *transfer)
+{
+	uint64_t id = (transfer->flags & FLAG_FIELD_PATH) >> 28;
+
+	if (!id)
+		id = TOFU_GET(transfer->rmt, TOFU_VCQ_ID_PATH);
+	if (id)
+		transfer->path = id - 1;
+}
+
+int tofu_transfer_judge(struct tofu_transfer *transfer)
 {
 	unsigned long flags = transfer->flags;
 
@@ -16,7 +28,7 @@ int tofu_transfer_judge(const struct tofu_transfer *transfer)
 		return UTOFU_ERR_INVALID_FLAGS;
 	if (flags & FLAG_FIELD_SPS)
 		return UTOFU_ERR_NOT_SUPPORTED;
-	if (!tofu_path_id_valid((flags & TOFU_FLAG_FIELD_PATH) >> 28))
+	if (!tofu_path_id_valid((flags & FLAG_FIELD_PATH) >> 28))
 		return UTOFU_ERR_INVALID_PATH_ID;
 	if (!tofu_vcq_id_valid(transfer->rmt))
 		return UTOFU_ERR_INVALID_VCQ_ID;
@@ -24,13 +36,14 @@ int tofu_transfer_judge(const struct tofu_transfer *transfer)
 		return UTOFU_ERR_INVALID_STADD;
 	if (transfer->edata > TOFU_MASK(TOFU_TOQ_EDATA_BITS))
 		return UTOFU_ERR_INVALID_EDATA;
+	path_take(transfer);
 	return UTOFU_SUCCESS;
 }
 
 /* ---- One for each kind that can take two slots ---- */
 
 int tofu_cmd_piggyback(struct tofu_cmd *cmd,
-		       const struct tofu_transfer *transfer, const void *data,
+		       struct tofu_transfer *transfer, const void *data,
 		       size_t length)
 {
 	int code = tofu_transfer_check(transfer);
@@ -53,7 +66,7 @@ int tofu_cmd_piggyback(struct tofu_cmd *cmd,
 	return UTOFU_SUCCESS;
 }
 
-int tofu_cmd_cswap(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
+int tofu_cmd_cswap(struct tofu_cmd *cmd, struct tofu_transfer *transfer,
 		   unsigned int size, uint64_t old_value, uint64_t new_value)
 {
 	int code = tofu_transfer_check(transfer);

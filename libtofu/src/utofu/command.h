@@ -8,6 +8,7 @@
 #include <utofu.h>
 
 #include "utofu/context.h"
+#include "utofu/vcq_id.h"
 
 /**
  * struct tofu_cmd - a command as it is queued, and as it is prepared
@@ -32,6 +33,8 @@ struct tofu_cmd {
  * @stadd: at the target
  * @edata: as given
  * @flags: as given
+ * @path:  of the descriptor: the target's own coordinates, unless
+ *         tofu_transfer_judge() has found another
  */
 struct tofu_transfer {
 	const struct tofu_vcq *vcq;
@@ -39,6 +42,7 @@ struct tofu_transfer {
 	utofu_stadd_t stadd;
 	uint64_t edata;
 	unsigned long flags;
+	uint64_t path;
 };
 
 /* tofu_transfer_of - from the arguments of its function; @vcq may be NULL */
@@ -52,11 +56,12 @@ tofu_transfer_of(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		.stadd = rmt_stadd,
 		.edata = edata,
 		.flags = flags,
+		.path = TOFU_GET(rmt_vcq_id, TOFU_VCQ_ID_ABC),
 	};
 }
 
-/* tofu_transfer_judge - what is wrong with the arguments, if anything */
-int tofu_transfer_judge(const struct tofu_transfer *transfer);
+/* tofu_transfer_judge - what is wrong with the arguments, else their path */
+int tofu_transfer_judge(struct tofu_transfer *transfer);
 
 /*
  * Each checks its arguments and fills @cmd; those of the commands of one
@@ -65,11 +70,11 @@ int tofu_transfer_judge(const struct tofu_transfer *transfer);
  */
 
 int tofu_cmd_piggyback(struct tofu_cmd *cmd,
-		       const struct tofu_transfer *transfer, const void *data,
+		       struct tofu_transfer *transfer, const void *data,
 		       size_t length);
 
 /* tofu_cmd_cswap - @size is 4 or 8 */
-int tofu_cmd_cswap(struct tofu_cmd *cmd, const struct tofu_transfer *transfer,
+int tofu_cmd_cswap(struct tofu_cmd *cmd, struct tofu_transfer *transfer,
 		   unsigned int size, uint64_t old_value, uint64_t new_value);
 int tofu_cmd_nop(struct tofu_cmd *cmd, unsigned long flags);
 

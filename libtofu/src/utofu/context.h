@@ -60,16 +60,17 @@ struct tofu_handle {
 
 /**
  * struct tofu_context
+ * @handle: written with @lock, read without: an entry whose @hdl is the one
+ *          looked for has the right @vcq
  * @lock:   of everything but reading @handle
  * @forked: this is a child of the process that opened @port
  * @port:   NULL until first use
  * @shape:  of the machine
  * @toq_code, @mrq_code: size codes of new queues
  * @queue:  by TNI and CQ number
- * @handle: written with @lock, read without: an entry whose @hdl is the one
- *          looked for has the right @vcq
  */
 struct tofu_context {
+	struct tofu_handle handle[TOFU_HANDLES];
 	pthread_mutex_t lock;
 	bool forked;
 	struct tofu_port_dev *port;
@@ -77,7 +78,6 @@ struct tofu_context {
 	unsigned int toq_code;
 	unsigned int mrq_code;
 	struct tofu_queue *queue[TOFU_TNIS_MAX][TOFU_CQS_PER_TNI];
-	struct tofu_handle handle[TOFU_HANDLES];
 };
 
 extern struct tofu_context tofu_context;

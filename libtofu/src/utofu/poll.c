@@ -35,17 +35,34 @@ static bool tcq_poll(const struct tofu_vcq *vcq, struct tofu_report *report)
 	return found;
 }
 
-/* @again: nothing was found, and the engine has been lent the processor. */
-__attribute__((noinline)) static int
-tcq_poll_report(const struct tofu_vcq *vcq, bool again, void **cbdata)
+static inline int tcq_found(const struct tofu_report *report, void **cbdata)
+{
+	*cbdata = report->cbdata;
+	return report->status == TOFU_ST_OK ? UTOFU_SUCCESS :
+					      tcq_code(report->status);
+}
+
+/* Nothing was found, often enough: the engine is lent the processor. */
+__attribute__((noinline)) static int tcq_lend(const struct tofu_vcq *vcq,
+					      void **cbdata)
 {
 	struct tofu_report report;
 
-	if (!tcq_poll(vcq, &report) &&
-	    (again || !tofu_queue_idle(vcq->queue) || !tcq_poll(vcq, &report)))
+	if (!tofu_queue_lend(vcq->queue) || !tcq_poll(vcq, &report))
 		return UTOFU_ERR_NOT_FOUND;
-	*cbdata = report.cbdata;
-	return tcq_code(report.status);
+	return tcq_found(&report, cbdata);
+}
+
+/* By itself, so that what nearly always happens has no call to prepare for. */
+__attribute__((noinline)) static int tcq_poll_slowly(const struct tofu_vcq *vcq,
+						     void **cbdata)
+{
+	struct tofu_report report;
+
+	if (tcq_poll(vcq, &report))
+		return tcq_found(&report, cbdata);
+	return tofu_queue_patient(vcq->queue) ? UTOFU_ERR_NOT_FOUND :
+						tcq_lend(vcq, cbdata);
 }
 
 int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
@@ -53,7 +70,6 @@ int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 {
 	const struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
 	struct tofu_report report;
-	enum tofu_glance glance;
 
 	if (!vcq)
 		return tofu_vcq_missing();
@@ -61,14 +77,15 @@ int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 		return UTOFU_ERR_INVALID_FLAGS;
 	if (!cbdata)
 		return UTOFU_ERR_INVALID_POINTER;
-	glance = tofu_queue_report_glance(vcq->queue, vcq->lane, &report);
-	if (glance == TOFU_FOUND) {
-		*cbdata = report.cbdata;
-		return tcq_code(report.status);
+	switch (tofu_queue_report_glance(vcq->queue, vcq->lane, &report)) {
+	case TOFU_FOUND:
+		return tcq_found(&report, cbdata);
+	case TOFU_NOTHING:
+		return tofu_queue_patient(vcq->queue) ? UTOFU_ERR_NOT_FOUND :
+							tcq_lend(vcq, cbdata);
+	default:
+		return tcq_poll_slowly(vcq, cbdata);
 	}
-	if (glance == TOFU_NOTHING && !tofu_queue_idle(vcq->queue))
-		return UTOFU_ERR_NOT_FOUND;
-	return tcq_poll_report(vcq, glance == TOFU_NOTHING, cbdata);
 }
 
 static size_t tcq_count(const struct tofu_vcq *vcq)
@@ -121,42 +138,38 @@ static int mrq_code(unsigned int status)
 	}
 }
 
-static bool type_is_local(unsigned int type)
+/* Of a type that there is not, anything */
+static inline bool type_is_armw(unsigned int type)
 {
-	return type == UTOFU_MRQ_TYPE_LCL_PUT ||
-	       type == UTOFU_MRQ_TYPE_LCL_GET ||
-	       type == UTOFU_MRQ_TYPE_LCL_ARMW;
+	return type & UTOFU_MRQ_TYPE_LCL_ARMW;
 }
+TOFU_ASSERT(UTOFU_MRQ_TYPE_LCL_ARMW == 4 && UTOFU_MRQ_TYPE_RMT_ARMW == 5 &&
+		    UTOFU_MRQ_TYPE_RMT_GET < 4,
+	    "ARMW is one bit of the type");
 
-static bool type_is_armw(unsigned int type)
+/*
+ * The values of enum utofu_mrq_notice_type are those of the entry; @tag is of
+ * tofu_mrq_tag().
+ */
+static inline void notice_fill(struct utofu_mrq_notice *notice,
+			       const struct tofu_mrq_entry *entry, uint8_t tag)
 {
-	return type == UTOFU_MRQ_TYPE_LCL_ARMW ||
-	       type == UTOFU_MRQ_TYPE_RMT_ARMW;
-}
-
-/* The values of enum utofu_mrq_notice_type are those of the entry. */
-static void notice_fill(struct utofu_mrq_notice *notice,
-			const struct tofu_mrq_entry *entry)
-{
-	uint64_t ctrl = le64toh(entry->ctrl);
-	uint64_t route = le64toh(entry->route);
-	uint64_t tag = TOFU_GET(route, TOFU_ROUTE_TAG);
+	uint64_t ctrl = le64toh(entry->ctrl), lcl = le64toh(entry->lcl);
 	unsigned int type = (unsigned int)TOFU_GET(ctrl, TOFU_MRQ_TYPE);
-	uint64_t other = type_is_local(type) ? TOFU_GET(tag, TOFU_TAG_RMT) :
-					       TOFU_GET(tag, TOFU_TAG_LCL);
+	bool armw = type_is_armw(type);
 
-	memset(notice, 0, sizeof(*notice));
-	notice->notice_type = (uint8_t)type;
-	notice->vcq_id = TOFU_GET(route, TOFU_VCQ_ID_NODE) |
-			 TOFU_SET(TOFU_VCQ_ID_CQ,
-				  TOFU_GET(ctrl, TOFU_MRQ_CQ)) |
-			 TOFU_SET(TOFU_VCQ_ID_NUMBER, other);
-	notice->edata = TOFU_GET(ctrl, TOFU_MRQ_EDATA);
-	notice->rmt_stadd = le64toh(entry->rmt) & TOFU_STADD_FIELDS;
-	if (type_is_armw(type))
-		notice->rmt_value = le64toh(entry->lcl);
-	else
-		notice->lcl_stadd = le64toh(entry->lcl) & TOFU_STADD_FIELDS;
+	*notice = (struct utofu_mrq_notice){
+		.notice_type = (uint8_t)type,
+		.vcq_id = TOFU_GET(le64toh(entry->route), TOFU_VCQ_ID_NODE) |
+			  TOFU_SET(TOFU_VCQ_ID_CQ,
+				   TOFU_GET(ctrl, TOFU_MRQ_CQ)) |
+			  TOFU_SET(TOFU_VCQ_ID_NUMBER,
+				   TOFU_GET(tag, TOFU_TAG_RMT)),
+		.edata = TOFU_GET(ctrl, TOFU_MRQ_EDATA),
+		.rmt_value = armw ? lcl : 0,
+		.lcl_stadd = armw ? 0 : lcl & TOFU_STADD_FIELDS,
+		.rmt_stadd = le64toh(entry->rmt) & TOFU_STADD_FIELDS,
+	};
 }
 
 static bool mrq_poll(const struct tofu_vcq *vcq, struct tofu_mrq_entry *entry)
@@ -187,26 +200,71 @@ static int mrq_empty(const struct tofu_vcq *vcq,
 	return lost ? mrq_lost(notice) : UTOFU_ERR_NOT_FOUND;
 }
 
-/* As tcq_poll_report() */
-__attribute__((noinline)) static int
-mrq_poll_notice(const struct tofu_vcq *vcq, bool again,
-		struct utofu_mrq_notice *notice)
+static int mrq_found(struct utofu_mrq_notice *notice,
+		     const struct tofu_mrq_entry *entry)
+{
+	uint64_t ctrl = le64toh(entry->ctrl);
+
+	notice_fill(notice, entry, tofu_mrq_tag(ctrl, le64toh(entry->route)));
+	return mrq_code((unsigned int)TOFU_GET(ctrl, TOFU_MRQ_STATUS));
+}
+
+/* As tcq_lend() */
+__attribute__((noinline)) static int mrq_lend(const struct tofu_vcq *vcq,
+					      struct utofu_mrq_notice *notice)
 {
 	struct tofu_mrq_entry entry;
 
-	if (!mrq_poll(vcq, &entry) &&
-	    (again || !tofu_queue_idle(vcq->queue) || !mrq_poll(vcq, &entry)))
+	if (!tofu_queue_lend(vcq->queue) || !mrq_poll(vcq, &entry))
 		return mrq_empty(vcq, notice);
-	notice_fill(notice, &entry);
-	return mrq_code((unsigned int)TOFU_GET(le64toh(entry.ctrl),
-					       TOFU_MRQ_STATUS));
+	return mrq_found(notice, &entry);
+}
+
+/* As tcq_poll_slowly() */
+__attribute__((noinline)) static int
+mrq_poll_slowly(const struct tofu_vcq *vcq, struct utofu_mrq_notice *notice)
+{
+	struct tofu_mrq_entry entry;
+
+	if (mrq_poll(vcq, &entry))
+		return mrq_found(notice, &entry);
+	return tofu_queue_patient(vcq->queue) ? mrq_empty(vcq, notice) :
+						mrq_lend(vcq, notice);
+}
+
+/* By itself, so that a poll that finds nothing saves no registers for it. */
+__attribute__((noinline)) static int
+mrq_take(const struct tofu_vcq *vcq, struct utofu_mrq_notice *notice,
+	 __u64 ctrl, const struct tofu_mrq_entry *next)
+{
+	__u64 route = tofu_entry_word(&next->route);
+	uint8_t tag = tofu_mrq_tag(ctrl, route);
+	struct tofu_mrq_entry entry;
+
+	if (!tofu_queue_notice_take(vcq->queue, vcq->lane, ctrl, tag))
+		return mrq_poll_slowly(vcq, notice);
+	entry = tofu_mrq_entry_read(next, ctrl, route);
+	notice_fill(notice, &entry, tag);
+	return UTOFU_SUCCESS;
+}
+
+static int mrq_nothing(const struct tofu_vcq *vcq,
+		       struct utofu_mrq_notice *notice)
+{
+	if (!tofu_queue_patient(vcq->queue))
+		return mrq_lend(vcq, notice);
+	/* The glance is of a queue that is not locked. */
+	if (tofu_queue_lost_locked(vcq->queue, vcq->lane))
+		return mrq_lost(notice);
+	return UTOFU_ERR_NOT_FOUND;
 }
 
 int utofu_poll_mrq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 		   struct utofu_mrq_notice *notice)
 {
 	const struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
-	bool nothing;
+	const struct tofu_mrq_entry *next;
+	__u64 ctrl;
 
 	if (!vcq)
 		return tofu_vcq_missing();
@@ -214,13 +272,14 @@ int utofu_poll_mrq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 		return UTOFU_ERR_INVALID_FLAGS;
 	if (!notice)
 		return UTOFU_ERR_INVALID_POINTER;
-	nothing = tofu_queue_notice_glance(vcq->queue, vcq->lane) ==
-		  TOFU_NOTHING;
-	if (!nothing || tofu_queue_idle(vcq->queue))
-		return mrq_poll_notice(vcq, nothing, notice);
-	if (tofu_queue_lost_locked(vcq->queue, vcq->lane))
-		return mrq_lost(notice);
-	return UTOFU_ERR_NOT_FOUND;
+	switch (tofu_queue_notice_glance(vcq->queue, vcq->lane, &next, &ctrl)) {
+	case TOFU_FOUND:
+		return mrq_take(vcq, notice, ctrl, next);
+	case TOFU_NOTHING:
+		return mrq_nothing(vcq, notice);
+	default:
+		return mrq_poll_slowly(vcq, notice);
+	}
 }
 
 static size_t mrq_count(const struct tofu_vcq *vcq)

@@ -23,7 +23,7 @@ int utofu_prepare_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		      size_t length, uint64_t edata, unsigned long int flags,
 		      void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd = { .slots = 1 };
 	int code;
@@ -40,7 +40,7 @@ int utofu_prepare_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		      size_t length, uint64_t edata, unsigned long int flags,
 		      void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd = { .slots = 1 };
 	int code;
@@ -58,7 +58,7 @@ int utofu_prepare_put_piggyback(utofu_vcq_hdl_t vcq_hdl,
 				uint64_t edata, unsigned long int flags,
 				void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
@@ -75,7 +75,7 @@ int utofu_prepare_put_piggyback8(utofu_vcq_hdl_t vcq_hdl,
 				 uint64_t edata, unsigned long int flags,
 				 void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd = { .slots = 1 };
 	int code;
@@ -91,7 +91,7 @@ int utofu_prepare_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			utofu_stadd_t rmt_stadd, uint64_t edata,
 			unsigned long int flags, void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd = { .slots = 1 };
 	int code;
@@ -107,7 +107,7 @@ int utofu_prepare_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			utofu_stadd_t rmt_stadd, uint64_t edata,
 			unsigned long int flags, void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd = { .slots = 1 };
 	int code;
@@ -123,7 +123,7 @@ int utofu_prepare_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			 utofu_stadd_t rmt_stadd, uint64_t edata,
 			 unsigned long int flags, void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
@@ -139,7 +139,7 @@ int utofu_prepare_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			 utofu_stadd_t rmt_stadd, uint64_t edata,
 			 unsigned long int flags, void *desc, size_t *desc_size)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;

@@ -8,7 +8,7 @@ int utofu_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length,
 	      uint64_t edata, unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_toq_desc desc;
 	int code;
@@ -24,7 +24,7 @@ int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length,
 	      uint64_t edata, unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_toq_desc desc;
 	int code;
@@ -40,7 +40,7 @@ int utofu_put_piggyback(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			void *lcl_data, utofu_stadd_t rmt_stadd, size_t length,
 			uint64_t edata, unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
@@ -56,7 +56,7 @@ int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			 size_t length, uint64_t edata, unsigned long int flags,
 			 void *cbdata)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_toq_desc desc;
 	int code;
@@ -72,7 +72,7 @@ int utofu_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		utofu_stadd_t rmt_stadd, uint64_t edata,
 		unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_toq_desc desc;
 	int code;
@@ -88,7 +88,7 @@ int utofu_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		utofu_stadd_t rmt_stadd, uint64_t edata,
 		unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_toq_desc desc;
 	int code;
@@ -104,7 +104,7 @@ int utofu_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		 utofu_stadd_t rmt_stadd, uint64_t edata,
 		 unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;
@@ -120,7 +120,7 @@ int utofu_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		 utofu_stadd_t rmt_stadd, uint64_t edata,
 		 unsigned long int flags, void *cbdata)
 {
-	const struct tofu_transfer transfer = tofu_transfer_of(
+	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	struct tofu_cmd cmd;
 	int code;

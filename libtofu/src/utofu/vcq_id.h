@@ -51,18 +51,32 @@ static inline bool tofu_path_id_valid(unsigned int id)
 	return id == 0 || (id <= 14 && tofu_path_valid(id - 1));
 }
 
-/* tofu_vcq_id_ranges - whether what the fields hold exists, but for the path */
-static inline bool tofu_vcq_id_ranges(utofu_vcq_id_t id)
+/* What brings the first number that does not exist up to a carry. */
+#define TOFU_VCQ_ID_SPARE(field, count) \
+	TOFU_SET(field, TOFU_MASK(field##_BITS) + 1 - (count))
+#define TOFU_VCQ_ID_CARRY(field) (1ULL << (field##_SHIFT + field##_BITS))
+
+/*
+ * tofu_vcq_id_carries - what the fields hold that does not exist, but for the
+ * path: a bit above each such field, 0 for none. All at once, since each put
+ * asks for it.
+ */
+static inline uint64_t tofu_vcq_id_carries(utofu_vcq_id_t id)
 {
-	return TOFU_GET(id, TOFU_ROUTE_B) != 3 &&
-	       TOFU_GET(id, TOFU_ROUTE_TNI) < TOFU_TNIS_MAX &&
-	       TOFU_GET(id, TOFU_VCQ_ID_CQ) < TOFU_CQS_PER_TNI;
+	uint64_t spare =
+		TOFU_VCQ_ID_SPARE(TOFU_ROUTE_B, 3) |
+		TOFU_VCQ_ID_SPARE(TOFU_ROUTE_TNI, TOFU_TNIS_MAX) |
+		TOFU_VCQ_ID_SPARE(TOFU_VCQ_ID_CQ, TOFU_CQS_PER_TNI);
+
+	return ((id + spare) ^ id) & (TOFU_VCQ_ID_CARRY(TOFU_ROUTE_B) |
+				      TOFU_VCQ_ID_CARRY(TOFU_ROUTE_TNI) |
+				      TOFU_VCQ_ID_CARRY(TOFU_VCQ_ID_CQ));
 }
 
 /* tofu_vcq_id_valid - whether some VCQ could have this ID */
 static inline bool tofu_vcq_id_valid(utofu_vcq_id_t id)
 {
-	return !(id & ~TOFU_VCQ_ID_FIELDS) && tofu_vcq_id_ranges(id) &&
+	return !(id & ~TOFU_VCQ_ID_FIELDS) && !tofu_vcq_id_carries(id) &&
 	       tofu_path_id_valid(
 		       (unsigned int)TOFU_GET(id, TOFU_VCQ_ID_PATH));
 }
