@@ -14,7 +14,8 @@
 #define PAGE 4096
 /*
  * In virtual time a poll takes longer than what is measured, and memory that
- * is waited for needs none. Elsewhere a poll is what lets the engine go on.
+ * is waited for needs none. Elsewhere a poll is what lets the engine go on, and
+ * what follows one is what lets the other programs go on.
  */
 #define LOOKS_VIRTUAL 4096
 
@@ -39,12 +40,18 @@ bool perf_is_peer(const struct perf *perf)
 int perf_notice_wait(struct perf *perf, struct utofu_mrq_notice *notice)
 {
 	struct tofu_wait wait = tofu_wait_keen(perf->settings.timeout);
-	int code;
+	utofu_vcq_hdl_t vcq = perf->engine[0].vcq;
 
 	do {
-		code = utofu_poll_mrq(perf->engine[0].vcq, 0, notice);
-	} while (code == UTOFU_ERR_NOT_FOUND && tofu_wait_more(&wait));
-	return code;
+		/* The sooner the next poll, the sooner it is found. */
+		for (unsigned int look = perf->looks; look; look--) {
+			int code = utofu_poll_mrq(vcq, 0, notice);
+
+			if (code != UTOFU_ERR_NOT_FOUND)
+				return code;
+		}
+	} while (tofu_wait_more(&wait));
+	return UTOFU_ERR_NOT_FOUND;
 }
 
 int perf_report_wait(struct perf *perf, struct perf_engine *engine,

@@ -16,7 +16,7 @@
  * struct command - a command that is made again and again
  * @op:    kind
  * @bytes: of payload
- * @value: what a put carries in its last bytes
+ * @value: what a put carries in its last bytes; of others, their number
  * @flags: notices
  */
 struct command {
@@ -52,8 +52,10 @@ static inline int put_post(struct perf *perf, const struct perf_engine *engine,
 			 perf->stadd, bytes, 0, command->flags, NULL);
 }
 
-static inline int atomic_post(struct perf *perf, const struct perf_engine *engine,
-		       utofu_vcq_id_t peer, const struct command *command)
+static inline int atomic_post(struct perf *perf,
+			      const struct perf_engine *engine,
+			      utofu_vcq_id_t peer,
+			      const struct command *command)
 {
 	utofu_stadd_t word = perf->stadd + perf_word_at(perf, PERF_WORD_ATOMIC);
 
@@ -87,20 +89,6 @@ post(struct perf *perf, struct perf_engine *engine, uint32_t peer,
 
 /* ---- Latency ---- */
 
-static int ping(struct perf *perf, size_t bytes, uint64_t value)
-{
-	const struct command put = { .op = PERF_PUT, .bytes = bytes,
-				     .value = value,
-				     .flags = PERF_WAITED_FOR };
-	int code;
-
-	put_value(perf, bytes, value);
-	code = post(perf, &perf->engine[0], 0, &put);
-	if (code == UTOFU_SUCCESS)
-		code = perf_flag_wait(perf, perf->area, bytes, value);
-	return code;
-}
-
 /* The other side: each put is answered by one of the same size. */
 static int pong(struct perf *perf, size_t bytes)
 {
@@ -132,40 +120,60 @@ static bool atomic_is(const struct utofu_mrq_notice *notice, size_t bytes,
 	return notice->rmt_value == value;
 }
 
-/* A get or an atomic until its answer is there. */
-static int ask(struct perf *perf, enum perf_op op, size_t bytes, uint64_t i)
+/* A command until its answer is there: of a put, one of the same size. */
+static inline int ask(struct perf *perf, const struct command *command,
+		      struct utofu_mrq_notice *notice)
 {
-	const struct command command = { .op = op, .bytes = bytes,
-					 .flags = NOTICE };
-	struct utofu_mrq_notice notice;
-	int code = post(perf, &perf->engine[0], 0, &command);
+	int code = post(perf, &perf->engine[0], 0, command);
 
-	if (code == UTOFU_SUCCESS)
-		code = perf_notice_wait(perf, &notice);
-	/* Each atomic adds one and brings the value before. */
-	if (code == UTOFU_SUCCESS && op == PERF_ARMW &&
-	    !atomic_is(&notice, bytes, i - 1))
-		code = UTOFU_ERR_MRQ_OTHER;
-	return code;
+	if (code != UTOFU_SUCCESS)
+		return code;
+	if (command->op == PERF_PUT)
+		return perf_flag_wait(perf, perf->area, command->bytes,
+				      command->value);
+	return perf_notice_wait(perf, notice);
 }
 
+/*
+ * Each atomic adds one and brings the value before. The source of a put is
+ * free when it has been reported.
+ */
+static int answer_check(struct perf *perf, const struct command *command,
+			const struct utofu_mrq_notice *notice)
+{
+	if (command->op == PERF_ARMW &&
+	    !atomic_is(notice, command->bytes, command->value - 1))
+		return UTOFU_ERR_MRQ_OTHER;
+	return perf_report_wait(perf, &perf->engine[0], 0);
+}
+
+/* What is done before and after is not in the time. */
 static int latency(struct perf *perf, enum perf_op op, size_t bytes,
 		   uint64_t *time)
 {
 	const struct perf_settings *settings = &perf->settings;
+	struct command command = {
+		.op = op,
+		.bytes = bytes,
+		.flags = op == PERF_PUT ? PERF_WAITED_FOR : NOTICE,
+	};
 
 	for (uint64_t i = 1; i <= settings->warmup + settings->iterations;
 	     i++) {
-		uint64_t began = tofu_now(), took;
-		int code = op == PERF_PUT ? ping(perf, bytes, i) :
-					    ask(perf, op, bytes, i);
+		struct utofu_mrq_notice notice;
+		uint64_t began, took;
+		int code;
 
+		command.value = i;
+		if (op == PERF_PUT)
+			put_value(perf, bytes, i);
+		began = tofu_now();
+		code = ask(perf, &command, &notice);
 		took = tofu_now() - began;
 		if (i > settings->warmup)
 			time[i - settings->warmup - 1] = took;
-		/* The source of a put is free when it has been reported. */
 		if (code == UTOFU_SUCCESS)
-			code = perf_report_wait(perf, &perf->engine[0], 0);
+			code = answer_check(perf, &command, &notice);
 		if (code != UTOFU_SUCCESS)
 			return code;
 	}

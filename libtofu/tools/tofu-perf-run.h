@@ -53,7 +53,8 @@ struct perf_engine {
  * @engines: how many are open
  * @area:  @span bytes to receive into, @span to send from, and the words
  * @stadd: of the area, on every node and TNI
- * @looks: at memory that is waited for, between two polls
+ * @looks: at memory that is waited for, between two polls; polls for a notice,
+ *         between two looks at the time
  */
 struct perf {
 	struct tofu_machine machine;
