@@ -121,6 +121,13 @@ static uint64_t tofu_regs_read(void *opaque, hwaddr addr, unsigned int size)
     TofuPCIState *s = opaque;
     uint64_t value;
 
+    /*
+     * Counters of the ports follow when somebody looks, or when the processor
+     * has to stop anyway, and that may be at any time.
+     */
+    if (s->machine) {
+        tofu_time_update(&s->time);
+    }
     tofu_node_lock(s->node);
     value = icc_reg_read(tofu_node_icc(s->node), addr, size);
     tofu_node_unlock(s->node);
