@@ -24,39 +24,13 @@ struct tofu_crossing {
 	struct tofu_crossing *next;
 };
 
-/* ---- Neighbours ---- */
-
-static const struct {
-	enum tofu_axis axis;
-	int step;
-} ports[TOFU_PORTS] = {
-	[TOFU_PORT_XP] = { TOFU_X, 1 }, [TOFU_PORT_XM] = { TOFU_X, -1 },
-	[TOFU_PORT_YP] = { TOFU_Y, 1 }, [TOFU_PORT_YM] = { TOFU_Y, -1 },
-	[TOFU_PORT_ZP] = { TOFU_Z, 1 }, [TOFU_PORT_ZM] = { TOFU_Z, -1 },
-	[TOFU_PORT_A] = { TOFU_A, 1 },	[TOFU_PORT_BP] = { TOFU_B, 1 },
-	[TOFU_PORT_BM] = { TOFU_B, -1 }, [TOFU_PORT_C] = { TOFU_C, 1 },
-};
-
-static int64_t neighbour(const struct tofu_shape *shape, uint32_t node,
-			 enum tofu_port port)
-{
-	struct tofu_coords coords = tofu_coords_of(shape, node);
-	const int size = shape->size[ports[port].axis];
-	uint8_t *c = &coords.c[ports[port].axis];
-
-	if (size == 1)
-		return -1;
-	*c = (uint8_t)((*c + size + ports[port].step) % size);
-	return tofu_node_at(shape, &coords);
-}
-
 void tofu_links_create(struct tofu_virtual *v)
 {
 	const struct tofu_fabric *fabric = v->node->fabric;
 
 	for (int port = 0; port < TOFU_PORTS; port++)
 		v->links.from[port] =
-			neighbour(&fabric->shape, fabric->self, port);
+			tofu_neighbour(&fabric->shape, fabric->self, port);
 }
 
 /* ---- What crosses ---- */

@@ -351,38 +351,6 @@ void icc_net_forget(struct icc_net *net, uint32_t node,
 
 /* ---- Counters ---- */
 
-static const enum tofu_axis axis_of[TOFU_PORTS] = {
-	[TOFU_PORT_XP] = TOFU_X,
-	[TOFU_PORT_XM] = TOFU_X,
-	[TOFU_PORT_YP] = TOFU_Y,
-	[TOFU_PORT_YM] = TOFU_Y,
-	[TOFU_PORT_ZP] = TOFU_Z,
-	[TOFU_PORT_ZM] = TOFU_Z,
-	[TOFU_PORT_A] = TOFU_A,
-	[TOFU_PORT_BP] = TOFU_B,
-	[TOFU_PORT_BM] = TOFU_B,
-	[TOFU_PORT_C] = TOFU_C,
-};
-
-static bool is_minus(enum tofu_port port)
-{
-	return port == TOFU_PORT_XM || port == TOFU_PORT_YM ||
-	       port == TOFU_PORT_ZM || port == TOFU_PORT_BM;
-}
-
-/* The node at the other end of a port. On A and C there is only the other. */
-static uint32_t neighbour(const struct icc_net *net, uint32_t node,
-			  enum tofu_port port)
-{
-	const enum tofu_axis axis = axis_of[port];
-	const unsigned int size = net->shape.size[axis];
-	struct tofu_coords at = tofu_coords_of(&net->shape, node);
-
-	at.c[axis] = (uint8_t)((at.c[axis] + (is_minus(port) ? size - 1 : 1)) %
-			       size);
-	return (uint32_t)tofu_node_at(&net->shape, &at);
-}
-
 const struct icc_net_link *icc_net_link(const struct icc_net *net,
 					uint32_t node, enum tofu_port port)
 {
@@ -392,7 +360,10 @@ const struct icc_net_link *icc_net_link(const struct icc_net *net,
 const struct icc_net_link *icc_net_link_in(const struct icc_net *net,
 					   uint32_t node, enum tofu_port port)
 {
-	return icc_net_link(net, neighbour(net, node, port),
+	const int64_t from = tofu_neighbour(&net->shape, node, port);
+
+	/* An axis of one node has no link: that which nobody uses will do. */
+	return icc_net_link(net, from < 0 ? node : (uint32_t)from,
 			    tofu_port_reverse(port));
 }
 

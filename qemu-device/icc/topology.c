@@ -8,14 +8,17 @@
 
 /* Largest size of each axis, and whether its ends are joined. */
 static const uint16_t axis_max[TOFU_AXES] = { 256, 256, 256, 2, 3, 2 };
-static const bool axis_torus[TOFU_AXES] = { true,  true, true,
+static const bool axis_torus[TOFU_AXES] = { true, true, true,
 					    false, true, false };
 
 /* Ports of each axis: towards larger coordinates, towards smaller. */
 static const enum tofu_port axis_port[TOFU_AXES][2] = {
-	{ TOFU_PORT_XP, TOFU_PORT_XM }, { TOFU_PORT_YP, TOFU_PORT_YM },
-	{ TOFU_PORT_ZP, TOFU_PORT_ZM }, { TOFU_PORT_A, TOFU_PORT_A },
-	{ TOFU_PORT_BP, TOFU_PORT_BM }, { TOFU_PORT_C, TOFU_PORT_C },
+	{ TOFU_PORT_XP, TOFU_PORT_XM },
+	{ TOFU_PORT_YP, TOFU_PORT_YM },
+	{ TOFU_PORT_ZP, TOFU_PORT_ZM },
+	{ TOFU_PORT_A, TOFU_PORT_A },
+	{ TOFU_PORT_BP, TOFU_PORT_BM },
+	{ TOFU_PORT_C, TOFU_PORT_C },
 };
 
 static int shape_check(const struct tofu_shape *shape)
@@ -179,6 +182,24 @@ size_t tofu_route(const struct tofu_shape *shape, uint32_t from, uint32_t to,
 	for (size_t i = 0; i < sizeof(leg) / sizeof(leg[0]); i++)
 		hops += walk(shape, &at, leg[i].axis, leg[i].goal, hop + hops);
 	return hops;
+}
+
+int64_t tofu_neighbour(const struct tofu_shape *shape, uint32_t node,
+		       enum tofu_port port)
+{
+	struct tofu_coords at = tofu_coords_of(shape, node);
+	int axis = 0;
+
+	while (axis_port[axis][0] != port && axis_port[axis][1] != port)
+		axis++;
+	if (shape->size[axis] == 1)
+		return -1;
+	/* Of A and C both ports are the same: there is only the other node. */
+	at.c[axis] = (uint8_t)((at.c[axis] + (axis_port[axis][0] == port ?
+						      1u :
+						      shape->size[axis] - 1u)) %
+			       shape->size[axis]);
+	return tofu_node_at(shape, &at);
 }
 
 enum tofu_port tofu_port_reverse(enum tofu_port port)

@@ -95,6 +95,14 @@ struct tofu_coords tofu_coords_unpack(uint64_t route);
 size_t tofu_route(const struct tofu_shape *shape, uint32_t from, uint32_t to,
 		  unsigned int path, struct tofu_hop *hop);
 
+/**
+ * tofu_neighbour - the node at the other end of a port
+ *
+ * Return: its number, or -1 where the axis has one node only.
+ */
+int64_t tofu_neighbour(const struct tofu_shape *shape, uint32_t node,
+		       enum tofu_port port);
+
 /* tofu_port_reverse - the port at the other end of a link */
 enum tofu_port tofu_port_reverse(enum tofu_port port);
 

@@ -5,7 +5,7 @@
 
 #include "icc/topology.h"
 
-static const char *const shapes[] = { "1",     "2",	"7",	   "2x2",
+static const char *const shapes[] = { "1", "2", "7", "2x2",
 				      "4x3x2", "2x3x5x2x3x2", "1x1x1x2x3x2",
 				      "3x1x4x1x3x2" };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
@@ -50,9 +50,26 @@ TEST(shapes_are_parsed)
 TEST(bad_shapes_are_refused)
 {
 	static const char *const bad[] = {
-		"", "x", "0", "257", "-1", "+1", " 1", "1 ", "2x", "x2", "2xx2",
-		"2x2x2x2", "2x2x2x2x2", "1x1x1x3x3x2", "1x1x1x2x4x2",
-		"1x1x1x2x3x3", "1x1x1x2x3x2x1", "2X2", "4294967297", "1x0x1",
+		"",
+		"x",
+		"0",
+		"257",
+		"-1",
+		"+1",
+		" 1",
+		"1 ",
+		"2x",
+		"x2",
+		"2xx2",
+		"2x2x2x2",
+		"2x2x2x2x2",
+		"1x1x1x3x3x2",
+		"1x1x1x2x4x2",
+		"1x1x1x2x3x3",
+		"1x1x1x2x3x2x1",
+		"2X2",
+		"4294967297",
+		"1x0x1",
 	};
 	struct tofu_shape s = parse("5");
 
@@ -290,13 +307,58 @@ TEST(no_hop_to_itself)
 TEST(ports_reverse)
 {
 	static const enum tofu_port other[TOFU_PORTS] = {
-		TOFU_PORT_XM, TOFU_PORT_XP, TOFU_PORT_YM, TOFU_PORT_YP,
-		TOFU_PORT_ZM, TOFU_PORT_ZP, TOFU_PORT_A, TOFU_PORT_BM,
-		TOFU_PORT_BP, TOFU_PORT_C,
+		TOFU_PORT_XM,
+		TOFU_PORT_XP,
+		TOFU_PORT_YM,
+		TOFU_PORT_YP,
+		TOFU_PORT_ZM,
+		TOFU_PORT_ZP,
+		TOFU_PORT_A,
+		TOFU_PORT_BM,
+		TOFU_PORT_BP,
+		TOFU_PORT_C,
 	};
 
 	for (int p = 0; p < TOFU_PORTS; p++)
 		EXPECT_EQ(other[p], tofu_port_reverse(p));
+}
+
+TEST(a_neighbour_is_where_the_first_hop_leads)
+{
+	static const char *const shapes[] = { "3x4x5", "2x2x2x2x3x2", "1" };
+
+	for (unsigned int i = 0; i < 3; i++) {
+		struct tofu_shape shape;
+		struct tofu_hop hop[TOFU_HOPS_MAX];
+
+		ASSERT_EQ(0, tofu_shape_parse(shapes[i], &shape));
+		for (uint32_t n = 0; n < tofu_shape_nodes(&shape); n++) {
+			for (int port = 0; port < TOFU_PORTS; port++) {
+				const int64_t to =
+					tofu_neighbour(&shape, n, port);
+
+				if (to < 0)
+					continue;
+				EXPECT_EQ(n, tofu_neighbour(
+						     &shape, (uint32_t)to,
+						     tofu_port_reverse(port)));
+				EXPECT_LE(1, tofu_route(&shape, n,
+							(uint32_t)to, 0, hop));
+			}
+		}
+	}
+}
+
+TEST(an_axis_of_one_node_has_no_neighbour)
+{
+	struct tofu_shape shape;
+
+	ASSERT_EQ(0, tofu_shape_parse("1x3", &shape));
+	EXPECT_EQ(-1, tofu_neighbour(&shape, 0, TOFU_PORT_XP));
+	EXPECT_EQ(-1, tofu_neighbour(&shape, 0, TOFU_PORT_C));
+	EXPECT_EQ(1, tofu_neighbour(&shape, 0, TOFU_PORT_YP));
+	EXPECT_EQ(2, tofu_neighbour(&shape, 0, TOFU_PORT_YM));
+	EXPECT_EQ(0, tofu_neighbour(&shape, 2, TOFU_PORT_YP));
 }
 
 TEST_HARNESS_MAIN
