@@ -153,18 +153,14 @@ static uint64_t filled_slots(const struct icc *icc, const struct icc_cq *cq)
 	       cq->toq.pos;
 }
 
-static unsigned int fetch_direct(struct icc_cq *cq, uint64_t filled,
+static unsigned int fetch_direct(struct icc_cq *cq, uint64_t slots,
 				 struct icc_command *command)
 {
-	const struct tofu_toq_desc *desc = cq->direct;
-
-	if (tofu_toq_slots(desc->ctrl, desc->route) != filled)
-		return 0;
-	command->desc = desc[0];
-	memcpy(command->data, &desc[1], sizeof(command->data));
+	command->desc = cq->direct[0];
+	memcpy(command->data, &cq->direct[1], sizeof(command->data));
 	command->index = cq->toq.pos;
-	cq->toq.pos += filled;
-	return (unsigned int)filled;
+	cq->toq.pos += slots;
+	return (unsigned int)slots;
 }
 
 unsigned int icc_cq_fetch(struct icc *icc, struct icc_cq *cq,
@@ -175,8 +171,8 @@ unsigned int icc_cq_fetch(struct icc *icc, struct icc_cq *cq,
 
 	if (!filled)
 		return 0;
-	if (icc_cq_direct(cq) && fetch_direct(cq, filled, command))
-		return (unsigned int)filled;
+	if (icc_cq_direct(cq))
+		return fetch_direct(cq, filled, command);
 	if (filled > TOFU_RING_ENTRIES(cq->toq.code) ||
 	    read_slot(icc, cq, cq->toq.pos, &command->desc))
 		goto exception;

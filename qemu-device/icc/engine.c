@@ -95,7 +95,9 @@ void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry)
 
 	if (!icc_cq_enabled(cq) || cq->life != entry->life)
 		return;
-	cq->known = entry->tail;
+	/* What found no room has been told of before, and maybe more since. */
+	if (entry->due == ICC_DUE_FETCH)
+		cq->known = entry->tail;
 	fetch(icc, cq, entry);
 }
 
@@ -106,11 +108,10 @@ void icc_engine_room(struct icc *icc, struct icc_cq *cq)
 	/* Not at once: the command that has ended is still being looked at. */
 	const struct icc_entry entry = {
 		.time = icc_now(icc),
-		.due = ICC_DUE_FETCH,
+		.due = ICC_DUE_ROOM,
 		.tni = cq->tni,
 		.cq = cq->cq,
 		.life = cq->life,
-		.tail = cq->known,
 		.since = icc_now(icc),
 	};
 

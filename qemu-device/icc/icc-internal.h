@@ -161,6 +161,7 @@ struct icc_command {
  * @command: of a response: what it answers
  * @sent:    of GET: bytes that have been answered
  * @part:    of GET: bytes in the outbox
+ * @life:    of the CQ, when the request was admitted
  */
 struct icc_arrival {
 	const struct tofu_packet *pkt;
@@ -170,6 +171,7 @@ struct icc_arrival {
 	struct icc_xfer *command;
 	uint32_t sent;
 	uint32_t part;
+	uint32_t life;
 };
 
 /**
@@ -382,7 +384,8 @@ unsigned int icc_cq_fetch(struct icc *icc, struct icc_cq *cq,
 static inline bool icc_cq_direct(const struct icc_cq *cq)
 {
 	return cq->direct_tail && cq->direct_tail == cq->known &&
-	       cq->direct_tail - cq->toq.pos <= 2;
+	       tofu_toq_slots(cq->direct[0].ctrl, cq->direct[0].route) ==
+		       cq->known - cq->toq.pos;
 }
 
 /* icc_cq_publish - let software use the slots that have been fetched */
@@ -563,20 +566,23 @@ void icc_reset_begin(struct icc *icc);
 
 /* ---- time.c: with a machine only ---- */
 
-enum icc_due { ICC_DUE_FETCH,
-	       ICC_DUE_SEND,
-	       ICC_DUE_ARRIVAL };
+enum icc_due {
+	ICC_DUE_FETCH,
+	ICC_DUE_ROOM,
+	ICC_DUE_SEND,
+	ICC_DUE_ARRIVAL,
+};
 
 /**
  * struct icc_entry - of the calendar
  * @time:  when it is due, ns
  * @order: among entries of one time the lower one comes first
- * @due:   what
+ * @due:   what; ROOM: a FETCH of what found the window full
  * @tni:   engine
- * @cq:    of FETCH
- * @life:  of FETCH: of the CQ
+ * @cq:    of FETCH and ROOM
+ * @life:  likewise: of the CQ
  * @tail:  of FETCH: slots that have been written
- * @since: of FETCH: when the doorbell rang
+ * @since: of FETCH: when the doorbell rang; of ROOM: when it was found
  * @held:  of ARRIVAL
  */
 struct icc_entry {

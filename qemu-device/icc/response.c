@@ -57,6 +57,9 @@ static struct icc_xfer *find(struct icc *icc, const struct tofu_packet *pkt)
 	if (x->stage == ICC_ENDED || fragment >= c->fragments ||
 	    !(c->pending[fragment / 64] & (1ULL << fragment % 64)))
 		return NULL;
+	/* Streams have more packets than bits, and are answered as one. */
+	if (icc->machine && fragment)
+		return NULL;
 	if (pkt->src != c->node || pkt->type != expected_type(c) ||
 	    pkt->src_tni != TOFU_GET(c->desc.route, TOFU_ROUTE_TNI) ||
 	    pkt->src_cq != TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ))
@@ -83,8 +86,13 @@ static enum tofu_status answer(const struct tofu_packet *pkt)
 
 static enum icc_stage response_receive(struct icc *icc, struct icc_xfer *x)
 {
+	const struct tofu_packet *pkt = x->arrival.pkt;
+
 	(void)icc;
-	x->status = (uint8_t)answer(x->arrival.pkt);
+	x->status = (uint8_t)answer(pkt);
+	/* Also of a CQ that writes no more: the last one has to be known. */
+	if (pkt->type == TOFU_PKT_DATA && x->status == TOFU_ST_OK)
+		x->arrival.command->command.received += pkt->length;
 	/* A CQ that has been disabled writes no memory any more. */
 	if (x->status != TOFU_ST_OK || !icc_cq_enabled(x->cq))
 		return ICC_NOTIFY;
@@ -131,7 +139,6 @@ static enum icc_stage response_write(struct icc *icc, struct icc_xfer *x)
 
 	if (pkt->type == TOFU_PKT_DATA) {
 		x->status = (uint8_t)write_data(icc, x);
-		c->received += pkt->length;
 	} else if (pkt->type == TOFU_PKT_VALUE) {
 		c->value = c->length == 8 ? pkt->compare :
 					    (uint32_t)pkt->compare;

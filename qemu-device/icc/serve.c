@@ -71,6 +71,7 @@ static enum tofu_status admit(struct icc *icc, struct icc_xfer *x)
 	if (!x->cq || !icc_cq_enabled(x->cq) || x->cq->gpid != pkt->gpid)
 		return TOFU_ST_PEER;
 	x->cq->counter[TOFU_CQ_RX_REQUESTS]++;
+	x->arrival.life = x->cq->life;
 	if (!length_good(icc, pkt))
 		return TOFU_ST_RMT_LENGTH;
 	return fault_status[icc_translate(icc, x->cq, pkt->rmt, &span,
@@ -117,7 +118,8 @@ static enum tofu_status next_part(struct icc *icc, struct icc_xfer *x)
 				       .offset = a->pkt->offset + a->sent,
 				       .length = a->part };
 
-	if (!icc_cq_enabled(x->cq))
+	/* Another program's tables are not what was asked for. */
+	if (!icc_cq_enabled(x->cq) || x->cq->life != a->life)
 		return TOFU_ST_PEER;
 	return fault_status[icc_translate(icc, x->cq, a->pkt->rmt, &span,
 					  &a->range)];

@@ -218,6 +218,7 @@ static void run(struct icc *icc, const struct icc_entry *entry)
 {
 	switch (entry->due) {
 	case ICC_DUE_FETCH:
+	case ICC_DUE_ROOM:
 		icc_engine_fetch(icc, entry);
 		break;
 	case ICC_DUE_SEND:

@@ -493,6 +493,41 @@ TEST_F(timed, a_disabled_cq_is_flushed_and_can_be_used_again)
 	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->b));
 }
 
+TEST_F(timed, a_get_ends_though_its_cq_was_disabled_in_the_middle)
+{
+	self->put.cmd = TOFU_CMD_GET;
+	self->put.length = LENGTH;
+	clock_post(&self->put);
+	clock_run_until(self->net, START + toy.doorbell_ns + toy.fetch_ns +
+					   2 * flight(1, 1000) + toy.read_ns +
+					   3000);
+	EXPECT_EQ(-1, region_differs(self->src, 0, self->dst, 0, 1000));
+	cq_disable(self->a);
+	cq_reg_set(self->a, TOFU_CQ_FLUSH, 1);
+	clock_run(self->net);
+	EXPECT_EQ(0, cq_reg(self->a, TOFU_CQ_FLUSH));
+	EXPECT_NE(-1, region_differs(self->src, 0, self->dst, 0, LENGTH));
+	cq_settings(self->a);
+	cq_enable(self->a);
+	EXPECT_EQ(TOFU_CQ_STATUS_ENABLED, cq_reg(self->a, TOFU_CQ_STATUS));
+}
+
+TEST_F(timed, the_next_owner_of_a_cq_answers_no_old_get)
+{
+	self->put.cmd = TOFU_CMD_GET;
+	self->put.length = LENGTH;
+	clock_post(&self->put);
+	clock_run_until(self->net, START + toy.doorbell_ns + toy.fetch_ns +
+					   2 * flight(1, 1000) + toy.read_ns +
+					   3000);
+	cq_disable(self->b);
+	cq_settings(self->b);
+	cq_enable(self->b);
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_PEER, cq_mrq_status(self->a));
+	EXPECT_EQ(-1, cq_mrq_status(self->b));
+}
+
 TEST_F(timed, a_dead_peer_ends_what_is_under_way)
 {
 	self->put.length = LENGTH;
