@@ -77,7 +77,6 @@ static uint64_t next_due(const struct tofu_virtual *v)
 	return v->starved ? min64(next, tofu_heap_time(&v->credits)) : next;
 }
 
-
 /*
  * No packet of this node enters the network before that, counting what it
  * knows of. A packet that is in the network moves the promise along with what
@@ -267,7 +266,6 @@ struct tofu_packet *tofu_virtual_tx_begin(struct tofu_node *node, uint32_t dst,
 					  size_t payload, int *err)
 {
 	struct tofu_virtual *v = node->virtual;
-	struct tofu_packet *pkt;
 
 	for (unsigned int turn = 0; !tofu_clock_has_room(&v->clock); turn++)
 		wait_inside(v, turn);
@@ -276,10 +274,12 @@ struct tofu_packet *tofu_virtual_tx_begin(struct tofu_node *node, uint32_t dst,
 			*err = -EHOSTDOWN;
 			return NULL;
 		}
-		pkt = tofu_fabric_tx_begin(node->fabric, dst, class_, payload,
-					   err);
-		if (pkt || *err != -EAGAIN)
-			return pkt;
+		v->record = tofu_fabric_tx_begin(node->fabric, dst, class_,
+						 payload, err);
+		if (v->record)
+			return &v->packet;
+		if (*err != -EAGAIN)
+			return NULL;
 		wait_inside(v, turn);
 	}
 }
@@ -287,7 +287,7 @@ struct tofu_packet *tofu_virtual_tx_begin(struct tofu_node *node, uint32_t dst,
 void tofu_virtual_tx_commit(struct tofu_node *node)
 {
 	struct tofu_virtual *v = node->virtual;
-	const struct tofu_packet *pkt = &node->fabric->open->packet;
+	const struct tofu_packet *pkt = &v->packet;
 	const struct tofu_shm_entry entry = {
 		.time = pkt->time,
 		.tid = pkt->tid,
@@ -295,10 +295,12 @@ void tofu_virtual_tx_commit(struct tofu_node *node)
 		.payload = node->fabric->open_payload,
 		.type = pkt->type,
 		.path = pkt->path,
-		.tni = pkt->src_tni,
-		.cq = pkt->src_cq,
+		/* Of an answer it is what the request named, whatever it was. */
+		.tni = pkt->src_tni % TOFU_TNIS_MAX,
+		.cq = pkt->src_cq % TOFU_CQS_PER_TNI,
 	};
 
+	memcpy(v->record, pkt, sizeof(*pkt) + entry.payload);
 	node->fabric->entry = (uint16_t)v->clock.tail;
 	tofu_fabric_tx_commit(node->fabric);
 	tofu_parcel_own(v, tofu_clock_append(&v->clock, &entry), &entry);
@@ -392,9 +394,7 @@ static unsigned int count_cpus(void)
 {
 	cpu_set_t set;
 
-	return sched_getaffinity(0, sizeof(set), &set)
-		       ? 1
-		       : (unsigned int)CPU_COUNT(&set);
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned int)CPU_COUNT(&set);
 }
 
 int tofu_virtual_create(struct tofu_node *node,

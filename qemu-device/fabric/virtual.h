@@ -70,6 +70,9 @@ struct tofu_links {
  * @credits: credits that come back, when they do
  * @owed:   by engine: packets without a credit back
  * @starved: count of engines that may wait for a credit
+ * @record: what is to be sent goes there when it is complete: others can write
+ *          to where it goes
+ * @packet, @payload: until then it is here
  */
 struct tofu_virtual {
 	struct tofu_node *node;
@@ -92,7 +95,14 @@ struct tofu_virtual {
 	struct tofu_parcel *unused;
 	struct tofu_links links;
 	struct tofu_trace *trace;
+	struct tofu_packet *record;
+	struct tofu_packet packet;
+	uint8_t payload[TOFU_PKT_MTU_MAX];
 };
+TOFU_ASSERT(offsetof(struct tofu_virtual, payload) ==
+		    offsetof(struct tofu_virtual, packet) +
+			    sizeof(struct tofu_packet),
+	    "a payload follows its packet");
 
 /* ---- parcels.c ---- */
 
