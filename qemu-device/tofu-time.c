@@ -18,7 +18,7 @@
 /* So many waits keep the BQL, which others need seldom. */
 #define TOFU_TIME_TURNS_LOCKED 16
 /* After so many waits, most of them of a millisecond, work is let through. */
-#define TOFU_TIME_TURNS_PATIENT 2000
+#define TOFU_TIME_TURNS_PATIENT 30000
 /* How long to wait for a processor to leave the gate. */
 #define TOFU_TIME_LEAVE_US 100
 
