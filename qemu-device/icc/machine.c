@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The presets. Every number says where it is from, or 'calibrated' and to
- * what; Documentation/timing.rst shows model against figure.
+ * what; Documentation/timing.rst shows model against figure. 'Reported' is
+ * what could not be read in a publication again.
  *
  * Small transfers give sums, not terms. How a sum is split is a choice: what
  * is on the way of puts, gets and atomics alike and not passed twice by any of
@@ -20,10 +21,10 @@ static const struct icc_machine machines[] = {
 		.mtu = 2008, /* published: packets of 2048 bytes */
 		.overhead = 40, /* published: 4.90 of 5 GB/s are payload */
 		.credits = 16, /* chosen: a multiple of a round trip's */
-		.hop_ns = 100, /* published, 0.1 us */
+		.hop_ns = 100, /* reported: about 0.1 us */
 		/* Calibrated, with receive and write: 0.6 us of hardware */
 		.doorbell_ns = 320,
-		.fetch_ns = 240, /* direct and in memory: 0.91 and 1.15 us */
+		.fetch_ns = 240, /* reported: 0.91 us direct, 1.15 us from memory */
 		.read_ns = 200, /* calibrated: control messages, 1.8 us */
 		.send_ns = 30, /* calibrated, as on fugaku */
 		.receive_ns = 30, /* likewise */
@@ -65,7 +66,9 @@ static const struct icc_machine machines[] = {
 		.overhead = 40, /* as K */
 		.credits = 16, /* as K */
 		.hop_ns = 90, /* between K's and fugaku's */
-		/* Calibrated, with receive and write: a put of 8 B, 0.71 us */
+		/* Calibrated, with receive and write: a put of 8 B, 0.71 us,
+		 * which is derived itself
+		 */
 		.doorbell_ns = 270,
 		.fetch_ns = 200, /* as fugaku */
 		.read_ns = 200, /* as K */
@@ -75,9 +78,9 @@ static const struct icc_machine machines[] = {
 		.reply_ns = 15, /* as fugaku */
 		.atomic_ns = 50, /* as fugaku */
 		.command_ns = 280, /* as fugaku */
-		.tni_mbs = 11460, /* published: a large put */
+		.tni_mbs = 11460, /* reported: a large put */
 		.tni_both_mbs = 22920, /* no figure: both ways at full speed */
-		.host_mbs = 45800, /* published: all engines */
+		.host_mbs = 45800, /* reported: all engines */
 	},
 	{
 		.name = "fugaku",
@@ -97,7 +100,7 @@ static const struct icc_machine machines[] = {
 		.reply_ns = 15, /* likewise */
 		.atomic_ns = 50, /* calibrated: get without ARMW, 0.16 us */
 		.command_ns = 285, /* calibrated: 1 KiB puts, 3.49 GB/s */
-		.tni_mbs = 6350, /* published: a large put */
+		.tni_mbs = 6350, /* reported, and measured: 6.30-6.36 GB/s */
 		.tni_both_mbs = 12700, /* no figure: both ways at full speed */
 		.host_mbs = 38100, /* published: all engines */
 	},
