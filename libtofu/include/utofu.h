@@ -99,7 +99,8 @@ typedef uint8_t utofu_path_id_t;
  *                    that has not this flag
  * TCQ_NOTICE         report in the own TCQ
  * LOCAL_MRQ_NOTICE   LCL_* notice in the own MRQ
- * SPS                session progress step, 0 … 15
+ * SPS                session progress step, 0 … 15: commands that may go on at
+ *                    a target in SESSION_MODE; no other minds
  * PATH               a path ID; 0 is the path of the VCQ ID
  */
 #define UTOFU_ONESIDED_FLAG_STRONG_ORDER (1UL << 0)
@@ -310,6 +311,25 @@ int utofu_get_onesided_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis);
 int utofu_query_onesided_caps(utofu_tni_id_t tni_id,
 			      struct utofu_onesided_caps **tni_caps);
 
+/**
+ * utofu_get_barrier_tnis - the TNIs that have barrier gates
+ * @tni_ids:  set to an array that the caller frees with free()
+ * @num_tnis: set to its length
+ *
+ * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_get_barrier_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis);
+
+/**
+ * utofu_query_barrier_caps - what the barrier gates of a TNI can do
+ * @tni_id:   TNI
+ * @tni_caps: set to a structure of the library: neither written nor freed
+ *
+ * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_query_barrier_caps(utofu_tni_id_t tni_id,
+			     struct utofu_barrier_caps **tni_caps);
+
 /* ---- VCQs ---- */
 
 /**
@@ -323,9 +343,14 @@ int utofu_query_onesided_caps(utofu_tni_id_t tni_id,
  * and one TNI must not overlap in time, EXCLUSIVE ones aside, each of which
  * stands for itself.
  *
+ * The commands of a SESSION_MODE VCQ wait, in order, until another's command
+ * that was carried out here lets them go: each command with SPS(n) that names
+ * this VCQ as its target lets n more go, now or as soon as they are posted.
+ * Such a VCQ has its own command queue, as an EXCLUSIVE one.
+ *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_FLAGS,
- * UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_NOT_SUPPORTED for SESSION_MODE;
- * UTOFU_ERR_FULL where the TNI has no command queue left.
+ * UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_FULL where the TNI has no command queue
+ * left.
  */
 int utofu_create_vcq(utofu_tni_id_t tni_id, unsigned long int flags,
 		     utofu_vcq_hdl_t *vcq_hdl);
@@ -409,6 +434,31 @@ int utofu_query_vcq_info(utofu_vcq_id_t vcq_id, uint8_t coords[],
 			 utofu_tni_id_t *tni_id, utofu_cq_id_t *cq_id,
 			 uint16_t *extra_val);
 
+/**
+ * utofu_get_path_id - the path ID of path coordinates
+ * @vcq_id:      VCQ at the other end
+ * @path_coords: path coordinates A, B, C; UTOFU_PATH_COORD_NULL in all three
+ *               for the default
+ * @path_id:     set to the path ID, for UTOFU_ONESIDED_FLAG_PATH()
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_VCQ_ID, UTOFU_ERR_INVALID_POINTER;
+ * UTOFU_ERR_INVALID_PATH for coordinates outside the machine.
+ */
+int utofu_get_path_id(utofu_vcq_id_t vcq_id, uint8_t path_coords[],
+		      utofu_path_id_t *path_id);
+
+/**
+ * utofu_get_path_coords - the path coordinates of a path ID
+ * @vcq_id:      VCQ at the other end
+ * @path_id:     path ID; 0 is the path of the VCQ ID
+ * @path_coords: filled with the path coordinates A, B, C
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_VCQ_ID, UTOFU_ERR_INVALID_PATH_ID,
+ * UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_get_path_coords(utofu_vcq_id_t vcq_id, utofu_path_id_t path_id,
+			  uint8_t path_coords[]);
+
 /* ---- Memory ---- */
 
 /**
@@ -486,8 +536,7 @@ int utofu_dereg_mem(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
  * Return: UTOFU_SUCCESS when the command is queued; UTOFU_ERR_BUSY when the
  * queue is full: poll the TCQ and try again; UTOFU_ERR_INVALID_VCQ_ID,
  * UTOFU_ERR_INVALID_EDATA, UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_INVALID_PATH_ID
- * (no such path), UTOFU_ERR_NOT_SUPPORTED (SPS); and, where a function has
- * the argument, UTOFU_ERR_INVALID_STADD (bits that no STADD has),
+ * (no such path); and, where a function has the argument, UTOFU_ERR_INVALID_STADD (bits that no STADD has),
  * UTOFU_ERR_INVALID_SIZE, UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_OP.
  * Everything else that can be wrong is told by utofu_poll_tcq() and
  * utofu_poll_mrq().
@@ -510,6 +559,62 @@ int utofu_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length,
 	      uint64_t edata, unsigned long int flags, void *cbdata);
+
+/**
+ * utofu_put_gap, utofu_get_gap - a put or get that is paced
+ * @mtu: bytes of payload in a packet at most, 1 … max_mtu, rounded down to a
+ *       multiple of 8 (up to 8 below that); 0: max_mtu
+ * @gap: 0 … max_gap: pause after each packet, the time of so many times 8 bytes
+ *       on a link
+ *
+ * Of a get it is the data that are paced. Only in virtual time either has an
+ * effect.
+ *
+ * Return: also UTOFU_ERR_INVALID_SIZE for @mtu, UTOFU_ERR_INVALID_ARG for @gap.
+ */
+int utofu_put_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		  utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+		  size_t length, uint64_t edata, unsigned long int flags,
+		  size_t mtu, size_t gap, void *cbdata);
+int utofu_get_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		  utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+		  size_t length, uint64_t edata, unsigned long int flags,
+		  size_t mtu, size_t gap, void *cbdata);
+
+/**
+ * utofu_put_stride, utofu_get_stride - a put or get of blocks
+ * @length:     bytes of a block, 0 … max_putget_size
+ * @stride:     bytes from the beginning of a block to that of the next, on both
+ *              sides; below 2^40
+ * @num_blocks: 1 … 2^24 - 1
+ *
+ * Each block is moved as a put or get of its own, in order: it has its own
+ * notices, with its own STADDs, and its own session progress step. The TCQ
+ * report is one for all, when all have ended.
+ *
+ * Return: also UTOFU_ERR_INVALID_SIZE for @stride, UTOFU_ERR_INVALID_NUMBER for
+ * @num_blocks.
+ */
+int utofu_put_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		     utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+		     size_t length, size_t stride, size_t num_blocks,
+		     uint64_t edata, unsigned long int flags, void *cbdata);
+int utofu_get_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		     utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+		     size_t length, size_t stride, size_t num_blocks,
+		     uint64_t edata, unsigned long int flags, void *cbdata);
+
+/* utofu_put_stride_gap, utofu_get_stride_gap - blocks, paced */
+int utofu_put_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			 utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+			 size_t length, size_t stride, size_t num_blocks,
+			 uint64_t edata, unsigned long int flags, size_t mtu,
+			 size_t gap, void *cbdata);
+int utofu_get_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			 utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+			 size_t length, size_t stride, size_t num_blocks,
+			 uint64_t edata, unsigned long int flags, size_t mtu,
+			 size_t gap, void *cbdata);
 
 /**
  * utofu_put_piggyback - put a few bytes that travel in the descriptor
@@ -584,6 +689,44 @@ int utofu_prepare_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
 		      size_t length, uint64_t edata, unsigned long int flags,
 		      void *desc, size_t *desc_size);
+int utofu_prepare_put_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			  utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+			  size_t length, uint64_t edata,
+			  unsigned long int flags, size_t mtu, size_t gap,
+			  void *desc, size_t *desc_size);
+int utofu_prepare_get_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			  utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+			  size_t length, uint64_t edata,
+			  unsigned long int flags, size_t mtu, size_t gap,
+			  void *desc, size_t *desc_size);
+int utofu_prepare_put_stride(utofu_vcq_hdl_t vcq_hdl,
+			     utofu_vcq_id_t rmt_vcq_id,
+			     utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+			     size_t length, size_t stride, size_t num_blocks,
+			     uint64_t edata, unsigned long int flags,
+			     void *desc, size_t *desc_size);
+int utofu_prepare_get_stride(utofu_vcq_hdl_t vcq_hdl,
+			     utofu_vcq_id_t rmt_vcq_id,
+			     utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+			     size_t length, size_t stride, size_t num_blocks,
+			     uint64_t edata, unsigned long int flags,
+			     void *desc, size_t *desc_size);
+int utofu_prepare_put_stride_gap(utofu_vcq_hdl_t vcq_hdl,
+				 utofu_vcq_id_t rmt_vcq_id,
+				 utofu_stadd_t lcl_stadd,
+				 utofu_stadd_t rmt_stadd, size_t length,
+				 size_t stride, size_t num_blocks,
+				 uint64_t edata, unsigned long int flags,
+				 size_t mtu, size_t gap, void *desc,
+				 size_t *desc_size);
+int utofu_prepare_get_stride_gap(utofu_vcq_hdl_t vcq_hdl,
+				 utofu_vcq_id_t rmt_vcq_id,
+				 utofu_stadd_t lcl_stadd,
+				 utofu_stadd_t rmt_stadd, size_t length,
+				 size_t stride, size_t num_blocks,
+				 uint64_t edata, unsigned long int flags,
+				 size_t mtu, size_t gap, void *desc,
+				 size_t *desc_size);
 int utofu_prepare_put_piggyback(utofu_vcq_hdl_t vcq_hdl,
 				utofu_vcq_id_t rmt_vcq_id, void *lcl_data,
 				utofu_stadd_t rmt_stadd, size_t length,
@@ -684,6 +827,160 @@ int utofu_query_num_unread_tcq(utofu_vcq_hdl_t vcq_hdl, size_t *count);
  * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
  */
 int utofu_query_num_unread_mrq(utofu_vcq_hdl_t vcq_hdl, size_t *count);
+
+/* ---- Barriers and reductions ---- */
+
+/*
+ * A barrier gate waits until a signal has come from each of its sources, a gate
+ * of its own node and one of another, and then signals its destinations, one of
+ * each kind. Gates are linked into a network, as a program likes: a ring, a
+ * tree, a butterfly. A start and end gate sends when its program starts a
+ * barrier; when signals have come from its own sources too, the barrier has
+ * ended there. Signals carry the values of a reduction, and a gate combines
+ * those that it gets.
+ *
+ * A VBG ID names a gate as a VCQ ID does a VCQ.
+ */
+
+/**
+ * utofu_alloc_vbg - allocate barrier gates
+ * @tni_id:  TNI
+ * @num_vbgs: how many, 1 or more
+ * @flags:   UTOFU_VBG_FLAG_*
+ * @vbg_ids: filled with their IDs; the first one is a start and end gate, the
+ *           others are relays
+ *
+ * Without THREAD_SAFE calls with the gates of one allocation must not overlap
+ * in time.
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_NUMBER,
+ * UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_FULL where the
+ * TNI has not so many left: then none is allocated.
+ */
+int utofu_alloc_vbg(utofu_tni_id_t tni_id, size_t num_vbgs,
+		    unsigned long int flags, utofu_vbg_id_t vbg_ids[]);
+
+/**
+ * utofu_free_vbg - free barrier gates
+ * @vbg_ids:  those of one utofu_alloc_vbg(), all of them, in any order
+ * @num_vbgs: how many
+ *
+ * A barrier that is under way there never ends on the other nodes.
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_VBG_ID,
+ * UTOFU_ERR_INVALID_NUMBER (not all): then none is freed.
+ */
+int utofu_free_vbg(utofu_vbg_id_t vbg_ids[], size_t num_vbgs);
+
+/**
+ * utofu_set_vbg - link barrier gates
+ * @vbg_settings: links of own gates; UTOFU_VBG_ID_NULL where there is none, and
+ *                UTOFU_PATH_COORD_NULL in all three for the default path
+ * @num_vbg_settings: how many
+ *
+ * What had arrived at these gates is forgotten. All nodes should have set their
+ * gates before any starts a barrier: a signal that finds no gate linked to its
+ * sender is lost.
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER
+ * (0), UTOFU_ERR_INVALID_VBG_ID (no own gate; a local link to another TNI or
+ * node; a remote link that is no gate), UTOFU_ERR_INVALID_PATH,
+ * UTOFU_ERR_BUSY while a barrier is under way there. After an error none of
+ * them is changed.
+ */
+int utofu_set_vbg(struct utofu_vbg_setting vbg_settings[],
+		  size_t num_vbg_settings);
+
+/**
+ * utofu_query_vbg_info - take a VBG ID apart
+ * @vbg_id:    any gate's
+ * @coords:    filled with six coordinates
+ * @tni_id:    set to the TNI
+ * @bg_id:     set to the number of the gate
+ * @extra_val: set to 0
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_VBG_ID, UTOFU_ERR_INVALID_BG_ID (no
+ * TNI has a gate of that number), UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_query_vbg_info(utofu_vbg_id_t vbg_id, uint8_t coords[],
+			 utofu_tni_id_t *tni_id, utofu_bg_id_t *bg_id,
+			 uint16_t *extra_val);
+
+/**
+ * utofu_barrier - start a barrier
+ * @vbg_id: own start and end gate
+ * @flags:  0
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_VBG_ID (no own start and end gate, or
+ * not linked), UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_BUSY until the one before has
+ * been polled to its end.
+ */
+int utofu_barrier(utofu_vbg_id_t vbg_id, unsigned long int flags);
+
+/**
+ * utofu_reduce_uint64 - start a reduction of integers
+ * @vbg_id:    own start and end gate
+ * @reduce_op: BAND, BOR, BXOR, MAX, MAXLOC or SUM; MAXLOC is of pairs, a value
+ *             and a location: the largest value, and of those that are equal
+ *             the lowest location
+ * @data:      elements; free for reuse on return
+ * @num_data:  how many, 1 … max_uint64_reduction; of MAXLOC an even number
+ * @flags:     0
+ *
+ * All nodes must agree on @reduce_op and @num_data.
+ *
+ * Return: as utofu_barrier(); UTOFU_ERR_INVALID_OP, UTOFU_ERR_NOT_SUPPORTED (an
+ * operation, but not of integers), UTOFU_ERR_INVALID_NUMBER,
+ * UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_reduce_uint64(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
+			uint64_t data[], size_t num_data,
+			unsigned long int flags);
+
+/**
+ * utofu_reduce_double - start a reduction of floating-point numbers
+ * @vbg_id:    own start and end gate
+ * @reduce_op: BFPSUM
+ * @data:      elements, finite; free for reuse on return
+ * @num_data:  how many, 1 … max_double_reduction
+ * @flags:     0
+ *
+ * The sum has the same bits whatever the order in which the values meet.
+ *
+ * Return: as utofu_reduce_uint64(); UTOFU_ERR_INVALID_DATA for a NaN or an
+ * infinity.
+ */
+int utofu_reduce_double(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
+			double data[], size_t num_data,
+			unsigned long int flags);
+
+/**
+ * utofu_poll_barrier - see whether a barrier has ended
+ * @vbg_id: with which it was started
+ * @flags:  0
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_COMPLETED; UTOFU_ERR_NOT_PROCESSED (none
+ * was started, or its end has been told); UTOFU_ERR_BARRIER_MISMATCH (the nodes
+ * did not agree on what they started); UTOFU_ERR_BARRIER_OTHER (a node is gone,
+ * or a gate got two signals where it waits for one); UTOFU_ERR_INVALID_OP (it
+ * was a reduction, or one of another type), UTOFU_ERR_INVALID_VBG_ID,
+ * UTOFU_ERR_INVALID_FLAGS.
+ */
+int utofu_poll_barrier(utofu_vbg_id_t vbg_id, unsigned long int flags);
+
+/**
+ * utofu_poll_reduce_uint64, utofu_poll_reduce_double - see whether a reduction
+ * has ended
+ * @vbg_id: with which it was started
+ * @flags:  0
+ * @data:   on UTOFU_SUCCESS filled with as many elements as it was started with
+ *
+ * Return: as utofu_poll_barrier(); UTOFU_ERR_INVALID_POINTER.
+ */
+int utofu_poll_reduce_uint64(utofu_vbg_id_t vbg_id, unsigned long int flags,
+			     uint64_t data[]);
+int utofu_poll_reduce_double(utofu_vbg_id_t vbg_id, unsigned long int flags,
+			     double data[]);
 
 /* ---- The rest ---- */
 

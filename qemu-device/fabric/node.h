@@ -93,6 +93,15 @@ bool tofu_node_progress(struct tofu_node *node);
 bool tofu_node_kick(struct tofu_node *node, bool poll);
 
 /**
+ * tofu_node_channel - a store to TOFU_CHANNEL_START of a channel's page
+ *
+ * Not a kick: without virtual time call tofu_node_kick() next, with it
+ * tofu_node_run().
+ */
+void tofu_node_channel(struct tofu_node *node, unsigned int tni,
+		       unsigned int channel);
+
+/**
  * tofu_node_sleep - get ready to sleep on tofu_node_fd(); takes the lock
  *
  * Return: milliseconds to sleep at most (-1: until readable), or 0: there is

@@ -21,6 +21,7 @@ enum tofu_packet_type {
 	TOFU_PKT_PUT = 1, /* request: data, or references to it */
 	TOFU_PKT_GET = 2, /* request: what to read */
 	TOFU_PKT_ARMW = 3, /* request */
+	TOFU_PKT_SIGNAL = 4, /* request of a gate, which nobody answers */
 	TOFU_PKT_DONE = 16, /* response to PUT: status */
 	TOFU_PKT_DATA = 17, /* response to GET: status, data or references */
 	TOFU_PKT_VALUE = 18, /* response to ARMW: status, value before */
@@ -53,6 +54,14 @@ struct tofu_ref {
 };
 TOFU_ASSERT_SIZE(struct tofu_ref, 16);
 
+/*
+ * SIGNAL uses of the header: src, src_tni, dst_tni, gpid, path, time;
+ * src_cq and dst_cq are the numbers of the two gates, armw_op is enum
+ * tofu_reduce_op, armw_size the count of elements, status enum
+ * tofu_barrier_status. The payload is TOFU_SIGNAL_BYTES.
+ */
+#define TOFU_SIGNAL_BYTES 48
+
 /**
  * struct tofu_packet - header of a packet; the payload follows
  * @src:     node number of the sender; the transport checks it
@@ -78,6 +87,9 @@ TOFU_ASSERT_SIZE(struct tofu_ref, 16);
  * @lcl:     STADD of the initiator as in the command
  * @operand: of ARMW
  * @compare: of ARMW CSWAP; of VALUE the value before
+ * @sps:     session progress step of the command
+ * @gap:     of GET: TOFU_TOQ_GAP of the command, for the data
+ * @mtu:     of GET: TOFU_TOQ_MTU of the command, likewise
  * @time:    ns of virtual time at which it enters the first link; 0 without
  *           virtual time
  */
@@ -97,7 +109,8 @@ struct tofu_packet {
 	uint8_t tag;
 	uint8_t armw_op;
 	uint8_t armw_size;
-	uint8_t reserved[2];
+	uint8_t sps;
+	uint8_t gap;
 	uint32_t length;
 	uint32_t total;
 	uint64_t offset;
@@ -107,7 +120,8 @@ struct tofu_packet {
 	uint64_t operand;
 	uint64_t compare;
 	uint64_t time;
-	uint64_t reserved1;
+	uint8_t mtu;
+	uint8_t reserved[7];
 };
 TOFU_ASSERT_SIZE(struct tofu_packet, 96);
 TOFU_ASSERT_OFFSET(struct tofu_packet, length, 24);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The interconnect controller (ICC): TNIs with their command queues, address
- * translation, atomics, counters. Plain C11: no thread, no clock, no lock, no
+ * translation, atomics, barrier gates, counters. Plain C11: no thread, no clock, no lock, no
  * allocation after icc_create(). It is told of events (register accesses,
  * doorbells, packets, a peer's death) and calls a small table of host
  * services. Not thread-safe: the owner serialises all calls.
@@ -140,6 +140,16 @@ void icc_reset(struct icc *icc);
 uint64_t icc_reg_read(struct icc *icc, uint64_t offset, unsigned int size);
 void icc_reg_write(struct icc *icc, uint64_t offset, uint64_t value,
 		   unsigned int size);
+
+/**
+ * icc_channel_start - software has written to TOFU_CHANNEL_START of a channel
+ *
+ * The channel's block is read later: by icc_progress(), with a machine when
+ * its time has come. Numbers that do not exist, and channels that are not
+ * enabled or not ended, are ignored.
+ */
+void icc_channel_start(struct icc *icc, unsigned int tni,
+		       unsigned int channel);
 
 /**
  * icc_progress - look at the CQ pages and go on with what waits

@@ -29,6 +29,7 @@
  * @write_ns:    from that to when a processor sees what was written
  * @reply_ns:    from a request's effect to its response in the engine
  * @atomic_ns:   an ARMW's access to memory
+ * @gate_ns:     a signal through a barrier gate
  * @command_ns:  least time between the first packets of two commands of one
  *               engine
  * @tni_mbs:     payload of an engine, sending or receiving
@@ -53,6 +54,7 @@ struct icc_machine {
 	uint32_t write_ns;
 	uint32_t reply_ns;
 	uint32_t atomic_ns;
+	uint32_t gate_ns;
 	uint32_t command_ns;
 	uint32_t tni_mbs;
 	uint32_t tni_both_mbs;

@@ -24,6 +24,8 @@
 #define TOFU_LENGTH_MAX 0xffffffULL /* bytes of a put or get */
 #define TOFU_PIGGYBACK_MAX 32 /* bytes carried in a descriptor */
 #define TOFU_PIGGYBACK_SLOT 8 /* up to so many fit the first slot */
+#define TOFU_BLOCKS_MAX 0xffffffULL /* of a strided put or get */
+#define TOFU_LINE 8 /* bytes: MTU and gap are counted in these */
 #define TOFU_PATHS 12
 #define TOFU_WINDOW 64 /* commands of a CQ in flight at most */
 
@@ -104,7 +106,13 @@ enum tofu_armw_op {
 #define TOFU_TOQ_EDATA_BITS 8
 #define TOFU_TOQ_PATH_SHIFT 40 /* pa + 2 * pb + 8 * pc */
 #define TOFU_TOQ_PATH_BITS 4
-#define TOFU_TOQ_ARMW_OP_SHIFT 48 /* ARMW only, else zero */
+#define TOFU_TOQ_SPS_SHIFT 44 /* session progress step */
+#define TOFU_TOQ_SPS_BITS 4
+#define TOFU_TOQ_GAP_SHIFT 48 /* lines between packets; PUT and GET only */
+#define TOFU_TOQ_GAP_BITS 8
+#define TOFU_TOQ_MTU_SHIFT 56 /* lines in a packet, 0: as many as can be; likewise */
+#define TOFU_TOQ_MTU_BITS 8
+#define TOFU_TOQ_ARMW_OP_SHIFT 48 /* ARMW only */
 #define TOFU_TOQ_ARMW_OP_BITS 4
 #define TOFU_TOQ_ARMW_8_SHIFT 52 /* 1: 8 bytes, 0: 4 bytes; ARMW only */
 #define TOFU_TOQ_ARMW_8_BITS 1
@@ -122,7 +130,8 @@ enum tofu_armw_op {
 #define TOFU_TOQ_F_LCL_NOTICE (1U << 2) /* LCL_* entry in the own MRQ */
 #define TOFU_TOQ_F_TCQ_NOTICE (1U << 3) /* entry in the TCQ */
 #define TOFU_TOQ_F_CACHE_INJECTION (1U << 4) /* a hint: no effect on data */
-#define TOFU_TOQ_F_ALL 0x1fU
+#define TOFU_TOQ_F_STRIDE (1U << 5) /* blocks; PUT and GET only, two slots */
+#define TOFU_TOQ_F_ALL 0x3fU
 
 /**
  * struct tofu_toq_desc - a command: one slot of the TOQ, or the first of two
@@ -134,7 +143,8 @@ enum tofu_armw_op {
  *         the operand of ARMW (the new value of CSWAP)
  *
  * PUT_PIGGYBACK of more than 8 bytes and ARMW CSWAP take a second slot,
- * struct tofu_toq_data. The slots of a command may wrap around the ring's end.
+ * struct tofu_toq_data; so do PUT and GET with the flag STRIDE, struct
+ * tofu_toq_stride. The slots of a command may wrap around the ring's end.
  */
 struct tofu_toq_desc {
 	__le64 ctrl;
@@ -159,6 +169,21 @@ struct tofu_toq_data {
 TOFU_ASSERT_SIZE(struct tofu_toq_data, 32);
 
 /**
+ * struct tofu_toq_stride - second slot of a PUT or GET in blocks
+ * @stride: bytes from the beginning of a block to that of the next, on both
+ *          sides; TOFU_ADDR_OFFSET_BITS wide
+ * @blocks: 1 … TOFU_BLOCKS_MAX; the route's length is that of one block
+ * @reserved: zero
+ */
+struct tofu_toq_stride {
+	__le64 stride;
+	__le64 blocks;
+	__le64 reserved[2];
+};
+TOFU_ASSERT_SIZE(struct tofu_toq_stride, 32);
+TOFU_ASSERT_OFFSET(struct tofu_toq_stride, blocks, 8);
+
+/**
  * tofu_toq_slots - how many slots a command takes
  * @ctrl:  struct tofu_toq_desc.ctrl
  * @route: struct tofu_toq_desc.route
@@ -168,6 +193,10 @@ TOFU_ASSERT_SIZE(struct tofu_toq_data, 32);
 static inline unsigned int tofu_toq_slots(__u64 ctrl, __u64 route)
 {
 	switch (TOFU_GET(ctrl, TOFU_TOQ_CMD)) {
+	case TOFU_CMD_PUT:
+	case TOFU_CMD_GET:
+		return TOFU_GET(ctrl, TOFU_TOQ_FLAGS) & TOFU_TOQ_F_STRIDE ?
+			       2 : 1;
 	case TOFU_CMD_PUT_PIGGYBACK:
 		return TOFU_GET(route, TOFU_ROUTE_LENGTH) >
 			       TOFU_PIGGYBACK_SLOT ? 2 : 1;

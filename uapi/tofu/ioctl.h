@@ -20,8 +20,9 @@
  *   ENODEV    the device is gone, or was reset: close and open again
  *   ENOMEM    no kernel memory, or RLIMIT_MEMLOCK is exhausted
  *   EBUSY     CQ_CREATE: that CQ is in use
- *   EIO       CQ_CREATE: the device refuses its settings
+ *   EIO       CQ_CREATE, GATE_SET: the device refuses the settings
  *   ENOSPC    CQ_CREATE: no CQ of the TNI is free;
+ *             GATES_CREATE: no channel, or too few gates are free;
  *             MEM_REG: no STAG or memory block is free
  *   EEXIST    MEM_REG: that STAG is in use
  *   ENOENT    MEM_DEREG: no such STAG
@@ -31,7 +32,7 @@
 #define TOFU_UAPI_IOCTL_H
 
 #include <linux/ioctl.h>
-#include <tofu/base.h>
+#include <tofu/barrier.h>
 
 #define TOFU_IOC_TYPE 'T'
 
@@ -51,7 +52,7 @@
  * @ring_code_max: largest size code of a ring
  * @stags:   entries of a CQ's steering table
  * @caps:    TOFU_INFO_*; from here on not in the first version
- * @reserved: in: 0
+ * @gates:   in: 0; out: gates of a TNI; 0: there is no barrier interface
  */
 struct tofu_ioc_info {
 	__u32 size;
@@ -65,7 +66,7 @@ struct tofu_ioc_info {
 	__u32 ring_code_max;
 	__u32 stags;
 	__u32 caps;
-	__u32 reserved;
+	__u32 gates;
 };
 TOFU_ASSERT_SIZE(struct tofu_ioc_info, 56);
 TOFU_ASSERT_OFFSET(struct tofu_ioc_info, caps, TOFU_IOC_INFO_SIZE_1);
@@ -120,11 +121,12 @@ enum tofu_map_index {
 };
 
 #define TOFU_CQ_ANY 0xffffffffU
+#define TOFU_CQ_SESSION_MODE (1U << 0) /* as TOFU_CQ_RINGS_SESSION */
 
 /**
  * struct tofu_ioc_cq_create - TOFU_IOC_CQ_CREATE, on the device
  * @size:     of this structure
- * @flags:    0
+ * @flags:    TOFU_CQ_SESSION_MODE
  * @tni:      TNI
  * @cq:       in: number of the CQ, or TOFU_CQ_ANY for the lowest free;
  *            out: its number
@@ -195,10 +197,70 @@ struct tofu_ioc_mem_dereg {
 };
 TOFU_ASSERT_SIZE(struct tofu_ioc_mem_dereg, 16);
 
+enum tofu_gates_map_index {
+	TOFU_GATES_MAP_CHANNEL, /* struct tofu_channel */
+	TOFU_GATES_MAP_START, /* the channel's page */
+	TOFU_GATES_MAPS,
+};
+
+/**
+ * struct tofu_ioc_gates_create - TOFU_IOC_GATES_CREATE, on the device
+ * @size:     of this structure
+ * @flags:    0
+ * @tni:      TNI
+ * @count:    gates: 1 … TOFU_GATES
+ * @fd:       out: their file, O_CLOEXEC; closing its last reference frees them
+ * @reserved: 0
+ * @gate:     in: 0; out: their numbers. The first one has the channel of its
+ *            number; the others are relays.
+ * @map:      out: what can be mapped from the file
+ *
+ * None is linked: until TOFU_IOC_GATE_SET a gate is disabled. The group
+ * (GPID) is that of a CQ.
+ */
+struct tofu_ioc_gates_create {
+	__u32 size;
+	__u32 flags;
+	__u32 tni;
+	__u32 count;
+	__s32 fd;
+	__u32 reserved;
+	__u8 gate[TOFU_GATES];
+	struct tofu_map map[TOFU_GATES_MAPS];
+};
+TOFU_ASSERT_SIZE(struct tofu_ioc_gates_create, 120);
+
+/**
+ * struct tofu_ioc_gate_set - TOFU_IOC_GATE_SET, on gates
+ * @size:    of this structure
+ * @flags:   0
+ * @index:   which of them, an index of struct tofu_ioc_gates_create.gate
+ * @reserved: 0
+ * @src_lcl, @src_rmt, @dst_lcl, @dst_rmt: link words, TOFU_LINK_*
+ *
+ * Enables the gate; what had arrived at it is forgotten. A channel counts the
+ * barriers that ended from zero again.
+ */
+struct tofu_ioc_gate_set {
+	__u32 size;
+	__u32 flags;
+	__u32 index;
+	__u32 reserved;
+	__u64 src_lcl;
+	__u64 src_rmt;
+	__u64 dst_lcl;
+	__u64 dst_rmt;
+};
+TOFU_ASSERT_SIZE(struct tofu_ioc_gate_set, 48);
+
 #define TOFU_IOC_INFO _IOWR(TOFU_IOC_TYPE, 0x00, struct tofu_ioc_info)
 #define TOFU_IOC_CQ_CREATE \
 	_IOWR(TOFU_IOC_TYPE, 0x01, struct tofu_ioc_cq_create)
 #define TOFU_IOC_TIME _IOWR(TOFU_IOC_TYPE, 0x02, struct tofu_ioc_time)
+#define TOFU_IOC_GATES_CREATE \
+	_IOWR(TOFU_IOC_TYPE, 0x03, struct tofu_ioc_gates_create)
+#define TOFU_IOC_GATE_SET \
+	_IOWR(TOFU_IOC_TYPE, 0x20, struct tofu_ioc_gate_set)
 #define TOFU_IOC_MEM_REG _IOWR(TOFU_IOC_TYPE, 0x10, struct tofu_ioc_mem_reg)
 #define TOFU_IOC_MEM_DEREG \
 	_IOWR(TOFU_IOC_TYPE, 0x11, struct tofu_ioc_mem_dereg)

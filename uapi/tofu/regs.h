@@ -7,6 +7,7 @@
 #ifndef TOFU_UAPI_REGS_H
 #define TOFU_UAPI_REGS_H
 
+#include <tofu/barrier.h>
 #include <tofu/desc.h>
 
 /* ---- PCI ---- */
@@ -23,7 +24,7 @@
 #define TOFU_BAR_REGS 0
 #define TOFU_BAR_REGS_SIZE 0x20000
 #define TOFU_BAR_PAGES 2 /* 64-bit, prefetchable */
-#define TOFU_BAR_PAGES_SIZE 0x100000
+#define TOFU_BAR_PAGES_SIZE 0x200000
 #define TOFU_BAR_MSIX 4
 
 /* MSI-X: vector 0 is the controller's, one more a CQ. */
@@ -60,6 +61,8 @@
 #define TOFU_CAPS_RAM_PAGES_BITS 1
 #define TOFU_CAPS_DIRECT_SHIFT 18 /* direct descriptors save time: use them */
 #define TOFU_CAPS_DIRECT_BITS 1
+#define TOFU_CAPS_GATES_SHIFT 19 /* per TNI; 0: there is no barrier interface */
+#define TOFU_CAPS_GATES_BITS 7
 
 #define TOFU_REG_CTRL 0x010
 /*
@@ -124,6 +127,8 @@ enum tofu_port_counter {
 #define TOFU_CQ_RINGS_TOQ_BITS 4
 #define TOFU_CQ_RINGS_MRQ_SHIFT 4
 #define TOFU_CQ_RINGS_MRQ_BITS 4
+#define TOFU_CQ_RINGS_SESSION_SHIFT 8 /* session mode */
+#define TOFU_CQ_RINGS_SESSION_BITS 1
 #define TOFU_CQ_STT_BASE 0x30 /* steering table */
 #define TOFU_CQ_STT_COUNT 0x38 /* entries, up to 2^TOFU_STAG_BITS_MAX */
 #define TOFU_CQ_MBT_BASE 0x40 /* memory block table */
@@ -151,6 +156,12 @@ enum tofu_port_counter {
 #define TOFU_CQ_TOQ_HEAD 0x70
 #define TOFU_CQ_TCQ_TAIL 0x78
 #define TOFU_CQ_MRQ_TAIL 0x80
+
+/*
+ * Read-only: of a CQ in session mode, commands that may still be fetched: steps
+ * that have come less commands fetched.
+ */
+#define TOFU_CQ_SESSION 0x88
 
 /* Counters, read-only, from zero at ENABLE. */
 enum tofu_cq_counter {
@@ -183,11 +194,39 @@ enum tofu_cq_stamp {
 
 #define TOFU_CQ_STAMP(stamp) (0xd0 + (stamp) * 8)
 
+/* ---- Registers of a gate, in TOFU_BAR_REGS ---- */
+
+#define TOFU_GATE_REGS(tni, gate) (0x18000 + (tni) * 0x1000 + (gate) * 0x40)
+#define TOFU_GATE_REGS_STRIDE 0x40
+
+/*
+ * Writing ENABLE = 1 takes over the registers from SRC_LCL to CHANNEL, checks
+ * them and forgets what had arrived; wrong settings leave the gate disabled.
+ * Those registers can only be written while the gate is disabled.
+ */
+#define TOFU_GATE_CTRL 0x00
+#define TOFU_GATE_CTRL_ENABLE (1ULL << 0)
+#define TOFU_GATE_SRC_LCL 0x08 /* link words: TOFU_LINK_* */
+#define TOFU_GATE_SRC_RMT 0x10
+#define TOFU_GATE_DST_LCL 0x18
+#define TOFU_GATE_DST_RMT 0x20
+#define TOFU_GATE_GPID 0x28 /* 16 bits; as of a CQ */
+#define TOFU_GATE_CHANNEL 0x30 /* bus address of struct tofu_channel; 0: a relay */
+#define TOFU_GATE_STATE 0x38 /* read-only */
+#define TOFU_GATE_STATE_LCL_SHIFT 0 /* a signal of SRC_LCL waits */
+#define TOFU_GATE_STATE_LCL_BITS 1
+#define TOFU_GATE_STATE_RMT_SHIFT 1 /* one of SRC_RMT */
+#define TOFU_GATE_STATE_RMT_BITS 1
+#define TOFU_GATE_STATE_BEGUN_SHIFT 2 /* started by software, and not ended */
+#define TOFU_GATE_STATE_BEGUN_BITS 1
+#define TOFU_GATE_STATE_FIRED_SHIFT 32 /* how many times it has fired */
+#define TOFU_GATE_STATE_FIRED_BITS 32
+
 /* ---- CQ pages, in TOFU_BAR_PAGES ---- */
 
 /*
- * The first half of the BAR holds the CQ pages, the second half a kick page
- * for each, at the same offset.
+ * The BAR holds the CQ pages, a kick page for each at the same offset in the
+ * second TOFU_PAGES_HALF, and the pages of the channels in the third.
  */
 #define TOFU_PAGE_SIZE 0x1000
 #define TOFU_PAGE_CQS 16 /* pages a TNI, of which 12 exist */
@@ -195,6 +234,12 @@ enum tofu_cq_stamp {
 #define TOFU_CQ_PAGE(tni, cq) \
 	(((tni) * TOFU_PAGE_CQS + (cq)) * (__u64)TOFU_PAGE_SIZE)
 #define TOFU_KICK_PAGE(tni, cq) (TOFU_PAGES_HALF + TOFU_CQ_PAGE(tni, cq))
+
+#define TOFU_CHANNEL_PAGE(tni, channel) \
+	(2 * TOFU_PAGES_HALF + TOFU_CQ_PAGE(tni, channel))
+
+/* A write of any value and size to a channel's page at: */
+#define TOFU_CHANNEL_START 0x0 /* start what the channel's block says */
 
 /* A write of any value and size to the kick page at: */
 #define TOFU_KICK_TAIL 0x0 /* fetch_start was moved */
