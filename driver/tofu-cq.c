@@ -58,6 +58,7 @@ static void tofu_cq_clear_page(struct tofu_cq *cq)
 static int tofu_cq_enable(struct tofu_cq *cq,
 			  const struct tofu_ioc_cq_create *arg)
 {
+	bool session = arg->flags & TOFU_CQ_SESSION_MODE;
 	struct tofu_dev *tdev = cq->tdev;
 	u64 status;
 
@@ -66,7 +67,8 @@ static int tofu_cq_enable(struct tofu_cq *cq,
 	writeq(cq->rings[TOFU_MAP_TCQ].dma, cq->regs + TOFU_CQ_TCQ_BASE);
 	writeq(cq->rings[TOFU_MAP_MRQ].dma, cq->regs + TOFU_CQ_MRQ_BASE);
 	writeq(TOFU_SET(TOFU_CQ_RINGS_TOQ, arg->toq_code) |
-	       TOFU_SET(TOFU_CQ_RINGS_MRQ, arg->mrq_code),
+	       TOFU_SET(TOFU_CQ_RINGS_MRQ, arg->mrq_code) |
+	       TOFU_SET(TOFU_CQ_RINGS_SESSION, session),
 	       cq->regs + TOFU_CQ_RINGS);
 	writeq(cq->stt_dma, cq->regs + TOFU_CQ_STT_BASE);
 	writeq(tdev->stags, cq->regs + TOFU_CQ_STT_COUNT);
@@ -524,7 +526,8 @@ err_release_fs:
 static int tofu_cq_check(struct tofu_dev *tdev,
 			 const struct tofu_ioc_cq_create *arg)
 {
-	if (arg->flags || arg->reserved || arg->tni >= tdev->tnis)
+	if (arg->flags & ~TOFU_CQ_SESSION_MODE || arg->reserved ||
+	    arg->tni >= tdev->tnis)
 		return -EINVAL;
 	if (arg->cq != TOFU_CQ_ANY && arg->cq >= TOFU_CQ_KERNEL)
 		return -EINVAL;

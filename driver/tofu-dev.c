@@ -94,7 +94,7 @@ int tofu_dev_info(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
 	struct tofu_ioc_info *arg = ucmd->cmd;
 	u64 node = tofu_nodes_word(tdev);
 
-	if (arg->flags || arg->reserved)
+	if (arg->flags || arg->gates)
 		return -EINVAL;
 	arg->tnis = tdev->tnis;
 	arg->cqs = TOFU_CQ_KERNEL;
@@ -105,6 +105,7 @@ int tofu_dev_info(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
 	arg->ring_code_max = tdev->ring_code_max;
 	arg->stags = tdev->stags;
 	arg->caps = tdev->direct ? TOFU_INFO_DIRECT : 0;
+	arg->gates = tdev->gates;
 	return tofu_ucmd_respond(ucmd);
 }
 

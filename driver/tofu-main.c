@@ -40,12 +40,14 @@ static int tofu_hw_identify(struct tofu_dev *tdev)
 		return dev_err_probe(dev, -ENODEV,
 				     "unknown controller (ID 0x%llx)\n", id);
 	tdev->tnis = TOFU_GET(caps, TOFU_CAPS_TNIS);
+	tdev->gates = TOFU_GET(caps, TOFU_CAPS_GATES);
 	tdev->ring_code_max = TOFU_GET(caps, TOFU_CAPS_RING_CODE);
 	tdev->ram_pages = TOFU_GET(caps, TOFU_CAPS_RAM_PAGES);
 	tdev->direct = TOFU_GET(caps, TOFU_CAPS_DIRECT);
 	tdev->stags = min_t(unsigned int, TOFU_STAGS_WANTED,
 			    1U << TOFU_GET(caps, TOFU_CAPS_STAG));
 	if (!tdev->tnis || tdev->tnis > TOFU_TNIS_MAX ||
+	    (tdev->gates && tdev->gates != TOFU_GATES) ||
 	    tdev->ring_code_max > TOFU_RING_CODE_MAX ||
 	    TOFU_GET(caps, TOFU_CAPS_CQS) != TOFU_CQS_PER_TNI ||
 	    tdev->stags <= TOFU_STAG_AUTO)

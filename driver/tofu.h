@@ -52,6 +52,7 @@ struct tofu_mem;
  * @ram_pages: CQ pages are memory
  * @direct:  direct descriptors save time; the device is in virtual time
  * @tnis:    TNIs
+ * @gates:   of a TNI: TOFU_GATES, or 0
  * @ring_code_max: largest size code of a ring
  * @stags:   entries of a CQ's tables
  * @op_sem:  see above
@@ -75,6 +76,7 @@ struct tofu_dev {
 	bool ram_pages;
 	bool direct;
 	unsigned int tnis;
+	unsigned int gates;
 	unsigned int ring_code_max;
 	unsigned int stags;
 

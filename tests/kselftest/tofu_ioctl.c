@@ -160,11 +160,11 @@ TEST_F(tofu, callers_of_the_first_version_get_no_more)
 
 	ASSERT_LE(0, dev);
 	/* What is beyond the caller's size is not looked at, nor written. */
-	info.reserved = 0x5678;
+	info.gates = 0x5678;
 	EXPECT_EQ(0, tk_ioctl(dev, TOFU_IOC_INFO, &info));
 	EXPECT_LT(0, info.tnis);
 	EXPECT_EQ(0x1234, info.caps);
-	EXPECT_EQ(0x5678, info.reserved);
+	EXPECT_EQ(0x5678, info.gates);
 	close(dev);
 }
 
@@ -275,7 +275,7 @@ TEST_F(tofu, info_flags_are_reserved)
 	ASSERT_LE(0, dev);
 	EXPECT_EQ(-EINVAL, tk_ioctl(dev, TOFU_IOC_INFO, &info));
 	info.flags = 0;
-	info.reserved = 1;
+	info.gates = 1;
 	EXPECT_EQ(-EINVAL, tk_ioctl(dev, TOFU_IOC_INFO, &info));
 	EXPECT_EQ(-EINVAL, tk_ioctl(dev, TOFU_IOC_TIME, &time));
 	close(dev);
@@ -284,7 +284,7 @@ TEST_F(tofu, info_flags_are_reserved)
 TEST_F(tofu, cq_create_fields)
 {
 	static const struct tofu_ioc_cq_create bad[] = {
-		{ .flags = 1 },
+		{ .flags = TOFU_CQ_SESSION_MODE << 1 },
 		{ .flags = 1U << 31 },
 		{ .reserved = 1 },
 		{ .tni = TOFU_TNIS_MAX },
