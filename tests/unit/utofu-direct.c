@@ -31,9 +31,10 @@ static struct device {
 } device;
 
 static int device_create(struct tofu_port_dev *port, unsigned int tni,
-			 unsigned int toq_code, unsigned int mrq_code,
-			 struct tofu_port_cq **cq)
+			 uint32_t flags, unsigned int toq_code,
+			 unsigned int mrq_code, struct tofu_port_cq **cq)
 {
+	(void)flags;
 	(void)toq_code;
 	(void)mrq_code;
 	device.cq.port = port;

@@ -142,9 +142,10 @@ static void flush_locked(struct tofu_port_cq *cq, int64_t deadline)
 	}
 }
 
-static int enable_locked(struct emu_cq *cq, unsigned int toq_code,
-			 unsigned int mrq_code)
+static int enable_locked(struct emu_cq *cq, uint32_t flags,
+			 unsigned int toq_code, unsigned int mrq_code)
 {
+	bool session = flags & TOFU_CQ_SESSION_MODE;
 	struct tofu_port_cq *base = &cq->base;
 
 	reg_write(base, TOFU_CQ_TOQ_BASE, (uintptr_t)base->toq);
@@ -152,7 +153,8 @@ static int enable_locked(struct emu_cq *cq, unsigned int toq_code,
 	reg_write(base, TOFU_CQ_MRQ_BASE, (uintptr_t)base->mrq);
 	reg_write(base, TOFU_CQ_RINGS,
 		  TOFU_SET(TOFU_CQ_RINGS_TOQ, toq_code) |
-			  TOFU_SET(TOFU_CQ_RINGS_MRQ, mrq_code));
+			  TOFU_SET(TOFU_CQ_RINGS_MRQ, mrq_code) |
+			  TOFU_SET(TOFU_CQ_RINGS_SESSION, session));
 	reg_write(base, TOFU_CQ_STT_BASE, (uintptr_t)cq->mem.steering);
 	reg_write(base, TOFU_CQ_STT_COUNT, TOFU_EMU_STAGS);
 	reg_write(base, TOFU_CQ_MBT_BASE, (uintptr_t)cq->mem.block);
@@ -208,8 +210,8 @@ static void cq_init(struct emu_cq *cq, struct emu_port *port, unsigned int tni,
 }
 
 static int emu_cq_create(struct tofu_port_dev *dev, unsigned int tni,
-			 unsigned int toq_code, unsigned int mrq_code,
-			 struct tofu_port_cq **base)
+			 uint32_t flags, unsigned int toq_code,
+			 unsigned int mrq_code, struct tofu_port_cq **base)
 {
 	struct emu_port *port = (struct emu_port *)dev;
 	int number = cq_number(port, tni);
@@ -229,7 +231,7 @@ static int emu_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 		goto err_rings;
 	tofu_node_lock(port->node);
 	cq_init(cq, port, tni, (unsigned int)number);
-	err = enable_locked(cq, toq_code, mrq_code);
+	err = enable_locked(cq, flags, toq_code, mrq_code);
 	tofu_node_unlock(port->node);
 	if (err)
 		goto err_mem;

@@ -77,12 +77,13 @@ static int kernel_cq_map(struct kernel_cq *cq, const struct tofu_map *map)
 }
 
 static int kernel_cq_create(struct tofu_port_dev *dev, unsigned int tni,
-			    unsigned int toq_code, unsigned int mrq_code,
-			    struct tofu_port_cq **cq)
+			    uint32_t flags, unsigned int toq_code,
+			    unsigned int mrq_code, struct tofu_port_cq **cq)
 {
 	struct kernel_port *port = (struct kernel_port *)dev;
 	struct tofu_ioc_cq_create create = {
 		.size = sizeof(create),
+		.flags = flags,
 		.tni = tni,
 		.cq = TOFU_CQ_ANY,
 		.toq_code = toq_code,

@@ -55,7 +55,8 @@ struct tofu_port_cq {
 
 /**
  * struct tofu_port_ops
- * @cq_create:  make the lowest free CQ of @tni with rings of these size codes
+ * @cq_create:  make the lowest free CQ of @tni with rings of these size codes;
+ *              @flags: TOFU_CQ_SESSION_MODE
  * @cq_destroy: with all that is registered; returns when nothing under way
  *              can touch the process's memory through it
  * @mem_reg:    register memory; @stag in: number or TOFU_STAG_ANY, out:
@@ -67,8 +68,8 @@ struct tofu_port_cq {
  */
 struct tofu_port_ops {
 	int (*cq_create)(struct tofu_port_dev *port, unsigned int tni,
-			 unsigned int toq_code, unsigned int mrq_code,
-			 struct tofu_port_cq **cq);
+			 uint32_t flags, unsigned int toq_code,
+			 unsigned int mrq_code, struct tofu_port_cq **cq);
 	void (*cq_destroy)(struct tofu_port_cq *cq);
 	int (*mem_reg)(struct tofu_port_cq *cq, void *addr, size_t length,
 		       uint32_t flags, uint32_t *stag, uint64_t *offset);

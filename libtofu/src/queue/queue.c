@@ -25,6 +25,7 @@ int tofu_queue_create(struct tofu_port_dev *port,
 {
 	uint64_t entries = TOFU_RING_ENTRIES(params->toq_code);
 	struct tofu_queue *q = calloc(1, sizeof(*q));
+	uint32_t flags = params->session ? TOFU_CQ_SESSION_MODE : 0;
 	int err = -ENOMEM;
 
 	if (!q)
@@ -35,7 +36,7 @@ int tofu_queue_create(struct tofu_port_dev *port,
 	err = queue_lock_init(q);
 	if (err)
 		goto err_posted;
-	err = port->ops->cq_create(port, params->tni, params->toq_code,
+	err = port->ops->cq_create(port, params->tni, flags, params->toq_code,
 				   params->mrq_code, &q->cq);
 	if (err)
 		goto err_lock;

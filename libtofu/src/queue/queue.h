@@ -98,8 +98,8 @@ struct tofu_posted {
  * @toq_last:   first slot of the last command
  * @toq_ended:  the commands below it are known to have ended: by what was
  *              polled, so it can be behind. Equal to @toq_tail: all have.
- * @lcl_posted: commands that asked for an LCL notice; this and the next two
- *              only with struct tofu_port_cq.direct
+ * @lcl_posted: LCL notices that commands asked for; this and the next two only
+ *              with struct tofu_port_cq.direct
  * @lcl_read:   of these notices, those that were read
  * @lcl_silent: one of the commands from @toq_ended on did not ask for one
  * @tcq_head:   TCQ entries read
@@ -156,6 +156,7 @@ struct tofu_queue {
  * @toq_code, @mrq_code: size codes
  * @locked:    several threads use it at once
  * @exclusive: it has one lane
+ * @session:   its commands wait to be let go
  */
 struct tofu_queue_params {
 	unsigned int tni;
@@ -163,6 +164,7 @@ struct tofu_queue_params {
 	unsigned int mrq_code;
 	bool locked;
 	bool exclusive;
+	bool session;
 };
 
 /* ---- Control path: queue.c ---- */
