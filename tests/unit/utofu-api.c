@@ -78,7 +78,8 @@ TEST_F(node, tnis_and_their_capabilities)
 		  UTOFU_ERR_INVALID_POINTER);
 
 	ASSERT_EQ(utofu_query_onesided_caps(3, &caps), UTOFU_SUCCESS);
-	EXPECT_EQ(caps->flags, UTOFU_ONESIDED_CAP_FLAG_ARMW);
+	EXPECT_EQ(caps->flags, UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE |
+				       UTOFU_ONESIDED_CAP_FLAG_ARMW);
 	EXPECT_EQ(caps->armw_ops, 0x3f);
 	EXPECT_EQ(caps->num_cmp_ids, 8);
 	EXPECT_EQ(caps->num_reserved_stags, 256);
@@ -115,8 +116,6 @@ TEST_F(node, vcq_arguments)
 	EXPECT_EQ(utofu_create_vcq(4, 0, &vcq), UTOFU_ERR_INVALID_TNI_ID);
 	EXPECT_EQ(utofu_create_vcq(0, 1UL << 3, &vcq),
 		  UTOFU_ERR_INVALID_FLAGS);
-	EXPECT_EQ(utofu_create_vcq(0, UTOFU_VCQ_FLAG_SESSION_MODE, &vcq),
-		  UTOFU_ERR_NOT_SUPPORTED);
 	EXPECT_EQ(utofu_create_vcq(0, 0, NULL), UTOFU_ERR_INVALID_POINTER);
 	EXPECT_EQ(utofu_create_vcq_with_cmp_id(0, 8, 0, &vcq),
 		  UTOFU_ERR_INVALID_CMP_ID);
@@ -510,8 +509,6 @@ TEST_F(node, transfer_arguments)
 		  UTOFU_ERR_INVALID_EDATA);
 	EXPECT_EQ(utofu_put(v, coords, s, d, 8, 0, 1UL << 4, NULL),
 		  UTOFU_ERR_INVALID_FLAGS);
-	EXPECT_EQ(utofu_put(v, coords, s, d, 8, 0, UTOFU_ONESIDED_FLAG_SPS(1),
-			    NULL), UTOFU_ERR_NOT_SUPPORTED);
 	EXPECT_EQ(utofu_put(v, coords, s, d, 8, 0,
 			    UTOFU_ONESIDED_FLAG_PATH(15), NULL),
 		  UTOFU_ERR_INVALID_PATH_ID);

@@ -60,6 +60,23 @@ static inline bool command_delayed(const struct tofu_toq_desc *command)
 	return le64toh(command->ctrl) & TOFU_COMMAND_DELAY;
 }
 
+/*
+ * A put or get of blocks has a notice for each. A number that is none, which a
+ * program can have made of what it prepared, only keeps commands from going
+ * direct: the engine looks for itself.
+ */
+static inline uint64_t command_notices(const struct tofu_toq_desc *command,
+				       unsigned int slots)
+{
+	struct tofu_toq_stride stride;
+
+	if (slots == 1 || !(le64toh(command->ctrl) &
+			    TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_STRIDE)))
+		return 1;
+	memcpy(&stride, &command[1], sizeof(stride));
+	return le64toh(stride.blocks) & TOFU_BLOCKS_MAX;
+}
+
 /* Writes one command, of one slot or two, and remembers it. */
 static inline void command_write(struct tofu_queue *queue, uint64_t index,
 				 const struct tofu_lane *lane,
@@ -77,7 +94,8 @@ static inline void command_write(struct tofu_queue *queue, uint64_t index,
 		toq[(index + 1) & queue->toq_mask] = command[1];
 	tofu_command_remember(queue, lane, slots, cbdata);
 	if (queue->cq->direct)
-		tofu_notice_expect(queue, ctrl);
+		tofu_notice_expect(queue, ctrl,
+				   command_notices(command, slots));
 }
 
 /*

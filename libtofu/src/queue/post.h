@@ -49,11 +49,15 @@ static inline bool tofu_post_begin(struct tofu_queue *queue)
 
 /* ---- Direct commands: struct tofu_port_cq.direct ---- */
 
-/* That a command ends shows in the TCQ, or by its LCL notice; see poll.c. */
-static inline void tofu_notice_expect(struct tofu_queue *queue, __u64 ctrl)
+/*
+ * That a command ends shows in the TCQ, or by its LCL notices; see poll.c.
+ * @count: how many there are, where there are any
+ */
+static inline void tofu_notice_expect(struct tofu_queue *queue, __u64 ctrl,
+				      uint64_t count)
 {
 	if (ctrl & TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_LCL_NOTICE))
-		queue->lcl_posted++;
+		queue->lcl_posted += count;
 	else
 		queue->lcl_silent = true;
 }
@@ -115,7 +119,7 @@ static inline bool tofu_queue_post_easily(struct tofu_queue *queue,
 	cq->toq[index & queue->toq_mask] = command;
 	tofu_command_remember(queue, lane, 1, cbdata);
 	if (direct) {
-		tofu_notice_expect(queue, le64toh(command.ctrl));
+		tofu_notice_expect(queue, le64toh(command.ctrl), 1);
 		if (alone) {
 			tofu_direct_copy(page->direct, &command);
 			tail |= TOFU_FETCH_DIRECT;

@@ -89,6 +89,9 @@ static inline uint64_t tofu_ctrl_word(enum tofu_command kind,
 			       TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_TCQ_NOTICE));
 }
 
+TOFU_ASSERT(TOFU_TOQ_SPS_SHIFT == TOFU_TOQ_PATH_SHIFT + TOFU_TOQ_PATH_BITS,
+	    "struct tofu_transfer.path has both");
+
 /*
  * @ctrl_more and @lcl: of the command's kind. All has been checked, so fields
  * need not be cut.

@@ -3,21 +3,23 @@
 
 #include <errno.h>
 
-#define FLAG_FIELD_SPS 0xf000000UL
-#define FLAG_FIELD_PATH 0xf0000000UL
-#define FLAGS_KNOWN (TOFU_FLAGS_PLAIN | FLAG_FIELD_SPS | FLAG_FIELD_PATH)
+#include "utofu/path.h"
+
+#define FLAGS_SPS UTOFU_ONESIDED_FLAG_SPS(TOFU_MASK(TOFU_TOQ_SPS_BITS))
+#define FLAGS_PATH UTOFU_ONESIDED_FLAG_PATH(TOFU_MASK(TOFU_VCQ_ID_PATH_BITS))
+#define FLAGS_KNOWN (TOFU_FLAGS_PLAIN | FLAGS_SPS | FLAGS_PATH)
 #define FLAGS_NOP \
 	(UTOFU_ONESIDED_FLAG_TCQ_NOTICE | UTOFU_ONESIDED_FLAG_DELAY_START)
 
-/* Of the flags, else of the VCQ ID */
-static void path_take(struct tofu_transfer *transfer)
+static unsigned int flags_sps(unsigned long flags)
 {
-	uint64_t id = (transfer->flags & FLAG_FIELD_PATH) >> 28;
+	return (unsigned int)((flags & FLAGS_SPS) / UTOFU_ONESIDED_FLAG_SPS(1));
+}
 
-	if (!id)
-		id = TOFU_GET(transfer->rmt, TOFU_VCQ_ID_PATH);
-	if (id)
-		transfer->path = id - 1;
+static unsigned int flags_path(unsigned long flags)
+{
+	return (unsigned int)((flags & FLAGS_PATH) /
+			      UTOFU_ONESIDED_FLAG_PATH(1));
 }
 
 int tofu_transfer_judge(struct tofu_transfer *transfer)
@@ -26,9 +28,7 @@ int tofu_transfer_judge(struct tofu_transfer *transfer)
 
 	if (flags & ~FLAGS_KNOWN)
 		return UTOFU_ERR_INVALID_FLAGS;
-	if (flags & FLAG_FIELD_SPS)
-		return UTOFU_ERR_NOT_SUPPORTED;
-	if (!tofu_path_id_valid((flags & FLAG_FIELD_PATH) >> 28))
+	if (!tofu_path_id_exists(flags_path(flags)))
 		return UTOFU_ERR_INVALID_PATH_ID;
 	if (!tofu_vcq_id_valid(transfer->rmt))
 		return UTOFU_ERR_INVALID_VCQ_ID;
@@ -36,11 +36,63 @@ int tofu_transfer_judge(struct tofu_transfer *transfer)
 		return UTOFU_ERR_INVALID_STADD;
 	if (transfer->edata > TOFU_MASK(TOFU_TOQ_EDATA_BITS))
 		return UTOFU_ERR_INVALID_EDATA;
-	path_take(transfer);
+	transfer->path = tofu_path_taken(transfer->rmt, flags_path(flags)) |
+			 flags_sps(flags) << TOFU_TOQ_PATH_BITS;
 	return UTOFU_SUCCESS;
 }
 
-/* ---- One for each kind that can take two slots ---- */
+/* ---- One for each kind, but for those of command-make.h ---- */
+
+/* MTU and gap in lines; an MTU of 0 is none of its own. */
+static uint64_t pace_word(const struct tofu_putget *more)
+{
+	size_t lines = more->mtu / TOFU_LINE;
+
+	if (more->mtu && !lines)
+		lines = 1;
+	return TOFU_SET(TOFU_TOQ_MTU, lines) |
+	       TOFU_SET(TOFU_TOQ_GAP, more->gap);
+}
+
+static int putget_check(const struct tofu_putget *more)
+{
+	if (more->mtu > TOFU_MTU_MAX)
+		return UTOFU_ERR_INVALID_SIZE;
+	if (more->gap > TOFU_MASK(TOFU_TOQ_GAP_BITS))
+		return UTOFU_ERR_INVALID_ARG;
+	if (!more->strided)
+		return UTOFU_SUCCESS;
+	if (more->stride > TOFU_MASK(TOFU_ADDR_OFFSET_BITS))
+		return UTOFU_ERR_INVALID_SIZE;
+	if (!more->num_blocks || more->num_blocks > TOFU_BLOCKS_MAX)
+		return UTOFU_ERR_INVALID_NUMBER;
+	return UTOFU_SUCCESS;
+}
+
+int tofu_cmd_putget(struct tofu_cmd *cmd, struct tofu_transfer *transfer,
+		    enum tofu_command kind, utofu_stadd_t lcl_stadd,
+		    size_t length, const struct tofu_putget *more)
+{
+	uint64_t ctrl = pace_word(more);
+	int code;
+
+	code = tofu_desc_putget(&cmd->desc, transfer, kind, lcl_stadd, length);
+	if (!code)
+		code = putget_check(more);
+	if (code)
+		return code;
+	cmd->slots = 1;
+	if (more->strided) {
+		ctrl |= TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_STRIDE);
+		cmd->stride = (struct tofu_toq_stride){
+			.stride = htole64(more->stride),
+			.blocks = htole64(more->num_blocks),
+		};
+		cmd->slots = 2;
+	}
+	cmd->desc.ctrl |= htole64(ctrl);
+	return UTOFU_SUCCESS;
+}
 
 int tofu_cmd_piggyback(struct tofu_cmd *cmd,
 		       struct tofu_transfer *transfer, const void *data,

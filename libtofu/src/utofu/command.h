@@ -20,7 +20,10 @@ struct tofu_cmd {
 		struct tofu_toq_desc slot[2];
 		struct {
 			struct tofu_toq_desc desc;
-			struct tofu_toq_data data;
+			union {
+				struct tofu_toq_data data;
+				struct tofu_toq_stride stride;
+			};
 		};
 	};
 	size_t slots;
@@ -33,8 +36,9 @@ struct tofu_cmd {
  * @stadd: at the target
  * @edata: as given
  * @flags: as given
- * @path:  of the descriptor: the target's own coordinates, unless
- *         tofu_transfer_judge() has found another
+ * @path:  of the descriptor, and above it the session progress step: the
+ *         target's own coordinates and 0, unless tofu_transfer_judge() has
+ *         found others
  */
 struct tofu_transfer {
 	const struct tofu_vcq *vcq;
@@ -60,6 +64,23 @@ tofu_transfer_of(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	};
 }
 
+/* Bytes of payload in a packet */
+#define TOFU_MTU_MAX 1920
+
+/**
+ * struct tofu_putget - what a put or get has beyond those of utofu_put()
+ * @mtu, @gap: as given, or 0
+ * @strided:   it is one of blocks
+ * @stride, @num_blocks: as given
+ */
+struct tofu_putget {
+	size_t mtu;
+	size_t gap;
+	bool strided;
+	size_t stride;
+	size_t num_blocks;
+};
+
 /* tofu_transfer_judge - what is wrong with the arguments, else their path */
 int tofu_transfer_judge(struct tofu_transfer *transfer);
 
@@ -68,6 +89,11 @@ int tofu_transfer_judge(struct tofu_transfer *transfer);
  * slot are in utofu/command-make.h.
  * Return: enum utofu_return_code.
  */
+
+/* tofu_cmd_putget - @kind is TOFU_CMD_PUT or TOFU_CMD_GET */
+int tofu_cmd_putget(struct tofu_cmd *cmd, struct tofu_transfer *transfer,
+		    enum tofu_command kind, utofu_stadd_t lcl_stadd,
+		    size_t length, const struct tofu_putget *more);
 
 int tofu_cmd_piggyback(struct tofu_cmd *cmd,
 		       struct tofu_transfer *transfer, const void *data,

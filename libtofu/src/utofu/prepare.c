@@ -52,6 +52,94 @@ int utofu_prepare_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	return code ? code : prepared(&cmd, desc, desc_size);
 }
 
+static int prepare_putget(struct tofu_transfer *transfer,
+			  enum tofu_command kind, utofu_stadd_t lcl_stadd,
+			  size_t length, const struct tofu_putget *more,
+			  void *desc, size_t *desc_size)
+{
+	struct tofu_cmd cmd;
+	int code;
+
+	if (!transfer->vcq)
+		return tofu_vcq_missing();
+	code = tofu_cmd_putget(&cmd, transfer, kind, lcl_stadd, length, more);
+	return code ? code : prepared(&cmd, desc, desc_size);
+}
+
+int utofu_prepare_put_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, uint64_t edata, unsigned long int flags, size_t mtu, size_t gap, void *desc, size_t *desc_size)
+{
+	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	const struct tofu_putget more = {
+		.mtu = mtu,
+		.gap = gap,
+	};
+
+	return prepare_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more, desc, desc_size);
+}
+
+int utofu_prepare_get_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, uint64_t edata, unsigned long int flags, size_t mtu, size_t gap, void *desc, size_t *desc_size)
+{
+	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	const struct tofu_putget more = {
+		.mtu = mtu,
+		.gap = gap,
+	};
+
+	return prepare_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more, desc, desc_size);
+}
+
+int utofu_prepare_put_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, size_t stride, size_t num_blocks, uint64_t edata, unsigned long int flags, void *desc, size_t *desc_size)
+{
+	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	const struct tofu_putget more = {
+		.strided = true,
+		.stride = stride,
+		.num_blocks = num_blocks,
+	};
+
+	return prepare_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more, desc, desc_size);
+}
+
+int utofu_prepare_get_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, size_t stride, size_t num_blocks, uint64_t edata, unsigned long int flags, void *desc, size_t *desc_size)
+{
+	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	const struct tofu_putget more = {
+		.strided = true,
+		.stride = stride,
+		.num_blocks = num_blocks,
+	};
+
+	return prepare_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more, desc, desc_size);
+}
+
+int utofu_prepare_put_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, size_t stride, size_t num_blocks, uint64_t edata, unsigned long int flags, size_t mtu, size_t gap, void *desc, size_t *desc_size)
+{
+	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	const struct tofu_putget more = {
+		.mtu = mtu,
+		.gap = gap,
+		.strided = true,
+		.stride = stride,
+		.num_blocks = num_blocks,
+	};
+
+	return prepare_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more, desc, desc_size);
+}
+
+int utofu_prepare_get_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, size_t stride, size_t num_blocks, uint64_t edata, unsigned long int flags, size_t mtu, size_t gap, void *desc, size_t *desc_size)
+{
+	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	const struct tofu_putget more = {
+		.mtu = mtu,
+		.gap = gap,
+		.strided = true,
+		.stride = stride,
+		.num_blocks = num_blocks,
+	};
+
+	return prepare_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more, desc, desc_size);
+}
+
 int utofu_prepare_put_piggyback(utofu_vcq_hdl_t vcq_hdl,
 				utofu_vcq_id_t rmt_vcq_id, void *lcl_data,
 				utofu_stadd_t rmt_stadd, size_t length,
@@ -173,8 +261,12 @@ static bool desc_is_of(const struct tofu_toq_desc *desc,
 {
 	uint64_t tag = TOFU_GET(le64toh(desc->route), TOFU_ROUTE_TAG);
 	bool own_lane = TOFU_GET(tag, TOFU_TAG_LCL) == vcq->lane->number;
+	uint64_t ctrl = le64toh(desc->ctrl);
 
-	switch (TOFU_GET(le64toh(desc->ctrl), TOFU_TOQ_CMD)) {
+	/* With a flip bit of its own it might not be a command for the engine. */
+	if (ctrl & TOFU_FIELD(TOFU_TOQ_FLIP))
+		return false;
+	switch (TOFU_GET(ctrl, TOFU_TOQ_CMD)) {
 	case TOFU_CMD_NOP:
 		return true;
 	case TOFU_CMD_PUT:

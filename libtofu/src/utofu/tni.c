@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "utofu/command.h"
 #include "utofu/context.h"
 #include "utofu/vcq_id.h"
 
-/* What is the same for all TNIs. SESSION_MODE is not there yet. */
+/* What is the same for all TNIs. */
 static struct utofu_onesided_caps onesided_caps = {
-	.flags = UTOFU_ONESIDED_CAP_FLAG_ARMW,
+	.flags = UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE |
+		 UTOFU_ONESIDED_CAP_FLAG_ARMW,
 	.armw_ops = UTOFU_ONESIDED_CAP_ARMW_OP_CSWAP |
 		    UTOFU_ONESIDED_CAP_ARMW_OP_SWAP |
 		    UTOFU_ONESIDED_CAP_ARMW_OP_ADD |
@@ -22,8 +24,8 @@ static struct utofu_onesided_caps onesided_caps = {
 	.max_putget_size = TOFU_LENGTH_MAX,
 	.max_piggyback_size = TOFU_PIGGYBACK_MAX,
 	.max_edata_size = 1,
-	.max_mtu = 1920,
-	.max_gap = 255,
+	.max_mtu = TOFU_MTU_MAX,
+	.max_gap = TOFU_MASK(TOFU_TOQ_GAP_BITS),
 };
 
 int utofu_get_onesided_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis)

@@ -50,6 +50,9 @@ static bool queue_shareable(const struct tofu_queue *queue, unsigned long flags)
 	       queue->locked == !!(flags & UTOFU_VCQ_FLAG_THREAD_SAFE);
 }
 
+/* Steps of a session are of a queue, not of a VCQ. */
+#define FLAGS_ALONE (UTOFU_VCQ_FLAG_EXCLUSIVE | UTOFU_VCQ_FLAG_SESSION_MODE)
+
 /*
  * A component ID names one VCQ among those that share, so it goes to the first
  * queue, and is refused where that has it already. The others go to any that
@@ -58,7 +61,7 @@ static bool queue_shareable(const struct tofu_queue *queue, unsigned long flags)
 static struct tofu_queue *queue_find(unsigned int tni, unsigned int number,
 				     unsigned long flags)
 {
-	if (flags & UTOFU_VCQ_FLAG_EXCLUSIVE)
+	if (flags & FLAGS_ALONE)
 		return NULL;
 	for (unsigned int cq = 0; cq < TOFU_CQS_PER_TNI; cq++) {
 		struct tofu_queue *queue = tofu_context.queue[tni][cq];
@@ -79,7 +82,8 @@ static int queue_get(unsigned int tni, unsigned int number, unsigned long flags,
 		.toq_code = tofu_context.toq_code,
 		.mrq_code = tofu_context.mrq_code,
 		.locked = flags & UTOFU_VCQ_FLAG_THREAD_SAFE,
-		.exclusive = flags & UTOFU_VCQ_FLAG_EXCLUSIVE,
+		.exclusive = flags & FLAGS_ALONE,
+		.session = flags & UTOFU_VCQ_FLAG_SESSION_MODE,
 	};
 	int err;
 
@@ -154,11 +158,8 @@ static int vcq_create(unsigned int tni, unsigned int number,
 
 	if (!hdl)
 		return UTOFU_ERR_INVALID_POINTER;
-	if (flags & ~(UTOFU_VCQ_FLAG_THREAD_SAFE | UTOFU_VCQ_FLAG_EXCLUSIVE |
-		      UTOFU_VCQ_FLAG_SESSION_MODE))
+	if (flags & ~(UTOFU_VCQ_FLAG_THREAD_SAFE | FLAGS_ALONE))
 		return UTOFU_ERR_INVALID_FLAGS;
-	if (flags & UTOFU_VCQ_FLAG_SESSION_MODE)
-		return UTOFU_ERR_NOT_SUPPORTED;
 	code = tofu_context_open();
 	if (code)
 		return code;
@@ -243,41 +244,6 @@ int utofu_construct_vcq_id(uint8_t coords[], utofu_tni_id_t tni_id,
 	if (cmp_id >= TOFU_LANE_ANONYMOUS)
 		return UTOFU_ERR_INVALID_CMP_ID;
 	*id = vcq_id(tofu_coords_pack(&at), tni_id, cq_id, cmp_id);
-	return UTOFU_SUCCESS;
-}
-
-/* Path coordinates as a path ID. Return: -1 where they are outside. */
-static int path_id_of(const uint8_t path_coords[])
-{
-	const uint16_t *size = tofu_context.shape.size;
-
-	if (path_coords[0] >= size[TOFU_A] || path_coords[1] >= size[TOFU_B] ||
-	    path_coords[2] >= size[TOFU_C])
-		return -1;
-	return 1 + (int)(TOFU_SET(TOFU_PATH_A, path_coords[0]) |
-			 TOFU_SET(TOFU_PATH_B, path_coords[1]) |
-			 TOFU_SET(TOFU_PATH_C, path_coords[2]));
-}
-
-int utofu_set_vcq_id_path(utofu_vcq_id_t *id, uint8_t path_coords[])
-{
-	int path = 0;
-
-	if (!id)
-		return UTOFU_ERR_INVALID_POINTER;
-	if (!tofu_vcq_id_valid(*id))
-		return UTOFU_ERR_INVALID_VCQ_ID;
-	if (path_coords) {
-		int code = tofu_context_open();
-
-		if (code)
-			return code;
-		path = path_id_of(path_coords);
-		if (path < 0)
-			return UTOFU_ERR_INVALID_PATH;
-	}
-	*id &= ~TOFU_FIELD(TOFU_VCQ_ID_PATH);
-	*id |= TOFU_SET(TOFU_VCQ_ID_PATH, path);
 	return UTOFU_SUCCESS;
 }
 
