@@ -240,6 +240,11 @@ enum tofu_cq_stamp {
 
 /* A write of any value and size to a channel's page at: */
 #define TOFU_CHANNEL_START 0x0 /* start what the channel's block says */
+/*
+ * A poll of the block found nothing; as TOFU_KICK_POLL, and for the same
+ * reason. In virtual time never wanted.
+ */
+#define TOFU_CHANNEL_POLL 0x8
 
 /* A write of any value and size to the kick page at: */
 #define TOFU_KICK_TAIL 0x0 /* fetch_start was moved */
