@@ -50,7 +50,8 @@ static const char usage[] =
 	"      --no-prefix        do not begin the lines printed with '[node] '\n"
 	"  -h, --help             print this and exit\n"
 	"\n"
-	"Standard input of PROGRAM is empty. When one process fails, the others are\n"
+	"PROGRAM finds TOFU_NODE, TOFU_NODES and TOFU_SHAPE in its environment, as under\n"
+	"tofu-cluster run. Its standard input is empty. When one process fails, the others are\n"
 	"ended. Exit status: the largest of the processes, where one that was killed by\n"
 	"a signal counts as 128 plus the signal; 124 after the time, 125 when tofu-run\n"
 	"itself fails, 127 when PROGRAM cannot be started.\n";
@@ -113,6 +114,7 @@ static int64_t now_ms(void)
 
 static void environment_set(const struct run *run, unsigned int node)
 {
+	char shape[TOFU_SHAPE_TEXT];
 	char text[64];
 
 	/* Not /proc/self: descendants that close descriptors can open it. */
@@ -121,6 +123,9 @@ static void environment_set(const struct run *run, unsigned int node)
 	setenv("TOFU_FABRIC", text, 1);
 	snprintf(text, sizeof(text), "%u", node);
 	setenv("TOFU_NODE", text, 1);
+	snprintf(text, sizeof(text), "%u", run->nodes);
+	setenv("TOFU_NODES", text, 1);
+	setenv("TOFU_SHAPE", tofu_shape_text(&run->shape, shape), 1);
 	snprintf(text, sizeof(text), "%u", run->tnis);
 	setenv("TOFU_TNIS", text, 1);
 	setenv("TOFU_PORT", "emu", 1);
