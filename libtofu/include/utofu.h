@@ -536,8 +536,9 @@ int utofu_dereg_mem(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
  * Return: UTOFU_SUCCESS when the command is queued; UTOFU_ERR_BUSY when the
  * queue is full: poll the TCQ and try again; UTOFU_ERR_INVALID_VCQ_ID,
  * UTOFU_ERR_INVALID_EDATA, UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_INVALID_PATH_ID
- * (no such path); and, where a function has the argument, UTOFU_ERR_INVALID_STADD (bits that no STADD has),
- * UTOFU_ERR_INVALID_SIZE, UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_OP.
+ * (no such path); and, where a function has the argument,
+ * UTOFU_ERR_INVALID_STADD (bits that no STADD has), UTOFU_ERR_INVALID_SIZE,
+ * UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_OP.
  * Everything else that can be wrong is told by utofu_poll_tcq() and
  * utofu_poll_mrq().
  */

@@ -66,55 +66,87 @@ static int prepare_putget(struct tofu_transfer *transfer,
 	return code ? code : prepared(&cmd, desc, desc_size);
 }
 
-int utofu_prepare_put_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, uint64_t edata, unsigned long int flags, size_t mtu, size_t gap, void *desc, size_t *desc_size)
+int utofu_prepare_put_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			  utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+			  size_t length, uint64_t edata,
+			  unsigned long int flags, size_t mtu, size_t gap,
+			  void *desc, size_t *desc_size)
 {
-	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	struct tofu_transfer transfer =
+		tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	const struct tofu_putget more = {
 		.mtu = mtu,
 		.gap = gap,
 	};
 
-	return prepare_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more, desc, desc_size);
+	return prepare_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more,
+			      desc, desc_size);
 }
 
-int utofu_prepare_get_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, uint64_t edata, unsigned long int flags, size_t mtu, size_t gap, void *desc, size_t *desc_size)
+int utofu_prepare_get_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			  utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+			  size_t length, uint64_t edata,
+			  unsigned long int flags, size_t mtu, size_t gap,
+			  void *desc, size_t *desc_size)
 {
-	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	struct tofu_transfer transfer =
+		tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	const struct tofu_putget more = {
 		.mtu = mtu,
 		.gap = gap,
 	};
 
-	return prepare_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more, desc, desc_size);
+	return prepare_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more,
+			      desc, desc_size);
 }
 
-int utofu_prepare_put_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, size_t stride, size_t num_blocks, uint64_t edata, unsigned long int flags, void *desc, size_t *desc_size)
+int utofu_prepare_put_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			     utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+			     size_t length, size_t stride, size_t num_blocks,
+			     uint64_t edata, unsigned long int flags,
+			     void *desc, size_t *desc_size)
 {
-	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	struct tofu_transfer transfer =
+		tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	const struct tofu_putget more = {
 		.strided = true,
 		.stride = stride,
 		.num_blocks = num_blocks,
 	};
 
-	return prepare_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more, desc, desc_size);
+	return prepare_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more,
+			      desc, desc_size);
 }
 
-int utofu_prepare_get_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, size_t stride, size_t num_blocks, uint64_t edata, unsigned long int flags, void *desc, size_t *desc_size)
+int utofu_prepare_get_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			     utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+			     size_t length, size_t stride, size_t num_blocks,
+			     uint64_t edata, unsigned long int flags,
+			     void *desc, size_t *desc_size)
 {
-	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	struct tofu_transfer transfer =
+		tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	const struct tofu_putget more = {
 		.strided = true,
 		.stride = stride,
 		.num_blocks = num_blocks,
 	};
 
-	return prepare_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more, desc, desc_size);
+	return prepare_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more,
+			      desc, desc_size);
 }
 
-int utofu_prepare_put_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, size_t stride, size_t num_blocks, uint64_t edata, unsigned long int flags, size_t mtu, size_t gap, void *desc, size_t *desc_size)
+int utofu_prepare_put_stride_gap(utofu_vcq_hdl_t vcq_hdl,
+				 utofu_vcq_id_t rmt_vcq_id,
+				 utofu_stadd_t lcl_stadd,
+				 utofu_stadd_t rmt_stadd, size_t length,
+				 size_t stride, size_t num_blocks,
+				 uint64_t edata, unsigned long int flags,
+				 size_t mtu, size_t gap, void *desc,
+				 size_t *desc_size)
 {
-	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	struct tofu_transfer transfer =
+		tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	const struct tofu_putget more = {
 		.mtu = mtu,
 		.gap = gap,
@@ -123,12 +155,21 @@ int utofu_prepare_put_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq
 		.num_blocks = num_blocks,
 	};
 
-	return prepare_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more, desc, desc_size);
+	return prepare_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more,
+			      desc, desc_size);
 }
 
-int utofu_prepare_get_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, size_t stride, size_t num_blocks, uint64_t edata, unsigned long int flags, size_t mtu, size_t gap, void *desc, size_t *desc_size)
+int utofu_prepare_get_stride_gap(utofu_vcq_hdl_t vcq_hdl,
+				 utofu_vcq_id_t rmt_vcq_id,
+				 utofu_stadd_t lcl_stadd,
+				 utofu_stadd_t rmt_stadd, size_t length,
+				 size_t stride, size_t num_blocks,
+				 uint64_t edata, unsigned long int flags,
+				 size_t mtu, size_t gap, void *desc,
+				 size_t *desc_size)
 {
-	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	struct tofu_transfer transfer =
+		tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	const struct tofu_putget more = {
 		.mtu = mtu,
 		.gap = gap,
@@ -137,7 +178,8 @@ int utofu_prepare_get_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq
 		.num_blocks = num_blocks,
 	};
 
-	return prepare_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more, desc, desc_size);
+	return prepare_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more,
+			      desc, desc_size);
 }
 
 int utofu_prepare_put_piggyback(utofu_vcq_hdl_t vcq_hdl,

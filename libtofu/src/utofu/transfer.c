@@ -49,69 +49,80 @@ static int post_putget(struct tofu_transfer *transfer, enum tofu_command kind,
 	return code ? code : tofu_cmd_post_one(transfer->vcq, &cmd, cbdata);
 }
 
-int utofu_put_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, uint64_t edata, unsigned long int flags, size_t mtu, size_t gap, void *cbdata)
+int utofu_put_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		  utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+		  size_t length, uint64_t edata, unsigned long int flags,
+		  size_t mtu, size_t gap, void *cbdata)
 {
-	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	struct tofu_transfer transfer =
+		tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	const struct tofu_putget more = {
 		.mtu = mtu,
 		.gap = gap,
 	};
 
-	return post_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more, cbdata);
+	return post_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more,
+			   cbdata);
 }
 
-int utofu_get_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, uint64_t edata, unsigned long int flags, size_t mtu, size_t gap, void *cbdata)
+int utofu_get_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		  utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+		  size_t length, uint64_t edata, unsigned long int flags,
+		  size_t mtu, size_t gap, void *cbdata)
 {
-	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	struct tofu_transfer transfer =
+		tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	const struct tofu_putget more = {
 		.mtu = mtu,
 		.gap = gap,
 	};
 
-	return post_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more, cbdata);
+	return post_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more,
+			   cbdata);
 }
 
-int utofu_put_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, size_t stride, size_t num_blocks, uint64_t edata, unsigned long int flags, void *cbdata)
+int utofu_put_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		     utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+		     size_t length, size_t stride, size_t num_blocks,
+		     uint64_t edata, unsigned long int flags, void *cbdata)
 {
-	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	struct tofu_transfer transfer =
+		tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	const struct tofu_putget more = {
 		.strided = true,
 		.stride = stride,
 		.num_blocks = num_blocks,
 	};
 
-	return post_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more, cbdata);
+	return post_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more,
+			   cbdata);
 }
 
-int utofu_get_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, size_t stride, size_t num_blocks, uint64_t edata, unsigned long int flags, void *cbdata)
+int utofu_get_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+		     utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+		     size_t length, size_t stride, size_t num_blocks,
+		     uint64_t edata, unsigned long int flags, void *cbdata)
 {
-	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	struct tofu_transfer transfer =
+		tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	const struct tofu_putget more = {
 		.strided = true,
 		.stride = stride,
 		.num_blocks = num_blocks,
 	};
 
-	return post_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more, cbdata);
+	return post_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more,
+			   cbdata);
 }
 
-int utofu_put_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, size_t stride, size_t num_blocks, uint64_t edata, unsigned long int flags, size_t mtu, size_t gap, void *cbdata)
+int utofu_put_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			 utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+			 size_t length, size_t stride, size_t num_blocks,
+			 uint64_t edata, unsigned long int flags, size_t mtu,
+			 size_t gap, void *cbdata)
 {
-	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
-	const struct tofu_putget more = {
-		.mtu = mtu,
-		.gap = gap,
-		.strided = true,
-		.stride = stride,
-		.num_blocks = num_blocks,
-	};
-
-	return post_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more, cbdata);
-}
-
-int utofu_get_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length, size_t stride, size_t num_blocks, uint64_t edata, unsigned long int flags, size_t mtu, size_t gap, void *cbdata)
-{
-	struct tofu_transfer transfer = tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	struct tofu_transfer transfer =
+		tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
 	const struct tofu_putget more = {
 		.mtu = mtu,
 		.gap = gap,
@@ -120,7 +131,28 @@ int utofu_get_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, uto
 		.num_blocks = num_blocks,
 	};
 
-	return post_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more, cbdata);
+	return post_putget(&transfer, TOFU_CMD_PUT, lcl_stadd, length, &more,
+			   cbdata);
+}
+
+int utofu_get_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
+			 utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
+			 size_t length, size_t stride, size_t num_blocks,
+			 uint64_t edata, unsigned long int flags, size_t mtu,
+			 size_t gap, void *cbdata)
+{
+	struct tofu_transfer transfer =
+		tofu_transfer_of(vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
+	const struct tofu_putget more = {
+		.mtu = mtu,
+		.gap = gap,
+		.strided = true,
+		.stride = stride,
+		.num_blocks = num_blocks,
+	};
+
+	return post_putget(&transfer, TOFU_CMD_GET, lcl_stadd, length, &more,
+			   cbdata);
 }
 
 int utofu_put_piggyback(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
