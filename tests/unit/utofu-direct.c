@@ -280,6 +280,77 @@ TEST_F(direct, notices_tell_it_too)
 	EXPECT_TRUE(was_direct(self));
 }
 
+/* A put in blocks, as it is prepared */
+static int put_blocks(SELF *self, unsigned long flags, uint64_t blocks)
+{
+	uint64_t command[8] = {
+		TOFU_SET(TOFU_TOQ_CMD, TOFU_CMD_PUT) |
+			TOFU_SET(TOFU_TOQ_FLAGS, flags | TOFU_TOQ_F_STRIDE),
+		[4] = 64, [5] = blocks,
+	};
+	int ret = post(self, command, 2);
+
+	self->posted += 2;
+	return ret;
+}
+
+TEST_F(direct, each_block_has_a_notice)
+{
+	put_blocks(self, LCL, 3);
+	EXPECT_TRUE(was_direct(self));
+	for (int i = 0; i < 2; i++)
+		notice(TOFU_MRQ_LCL_PUT, TOFU_ST_OK);
+	while (notice_read(self))
+		;
+	put(self, 1, LCL, 1);
+	EXPECT_TRUE(was_usual(self));
+	notice(TOFU_MRQ_LCL_PUT, TOFU_ST_OK);
+	notice(TOFU_MRQ_LCL_PUT, TOFU_ST_OK);
+	while (notice_read(self))
+		;
+	put_blocks(self, TCQ, 100000);
+	EXPECT_TRUE(was_direct(self));
+	report(3);
+	EXPECT_TRUE(report_read(self));
+	put(self, 1, LCL, 2);
+	EXPECT_TRUE(was_direct(self));
+}
+
+/* No prepared command can make notices seem to be read that never come. */
+TEST_F(direct, a_number_of_blocks_that_is_none_tells_nothing)
+{
+	const uint64_t numbers[] = { 0, 1ULL << 24, UINT64_MAX, 1ULL << 63 };
+
+	for (unsigned int i = 0; i < 4; i++) {
+		put(self, 1, LCL, 1);
+		EXPECT_TRUE(was_direct(self));
+		put_blocks(self, LCL, numbers[i]);
+		notice(TOFU_MRQ_LCL_PUT, TOFU_ST_OK);
+		EXPECT_TRUE(notice_read(self));
+		put(self, 1, TCQ, 2);
+		EXPECT_TRUE(was_usual(self));
+		report(self->posted - 1);
+		EXPECT_TRUE(report_read(self));
+	}
+}
+
+/*
+ * Of a queue in session mode too, one that was not let go has not ended: the
+ * engine reads the next ones from the ring.
+ */
+TEST_F(direct, a_command_that_waits_is_under_way)
+{
+	put(self, 1, TCQ | LCL, 1);
+	EXPECT_TRUE(was_direct(self));
+	for (int i = 0; i < 100; i++) {
+		notice(TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
+		EXPECT_TRUE(notice_read(self));
+		EXPECT_FALSE(report_read(self));
+		put(self, 1, TCQ | LCL, 2);
+		EXPECT_TRUE(was_usual(self));
+	}
+}
+
 /* A notice of an earlier command must not be taken for one of the last. */
 TEST_F(direct, old_notices_tell_nothing)
 {

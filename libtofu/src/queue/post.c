@@ -61,9 +61,8 @@ static inline bool command_delayed(const struct tofu_toq_desc *command)
 }
 
 /*
- * A put or get of blocks has a notice for each. A number that is none, which a
- * program can have made of what it prepared, only keeps commands from going
- * direct: the engine looks for itself.
+ * A put or get of blocks has a notice for each; with a number that is none,
+ * which a program can have made of what it had prepared, it has none.
  */
 static inline uint64_t command_notices(const struct tofu_toq_desc *command,
 				       unsigned int slots)
@@ -74,7 +73,8 @@ static inline uint64_t command_notices(const struct tofu_toq_desc *command,
 			    TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_STRIDE)))
 		return 1;
 	memcpy(&stride, &command[1], sizeof(stride));
-	return le64toh(stride.blocks) & TOFU_BLOCKS_MAX;
+	return le64toh(stride.blocks) <= TOFU_BLOCKS_MAX ?
+		       le64toh(stride.blocks) : 0;
 }
 
 /* Writes one command, of one slot or two, and remembers it. */

@@ -51,12 +51,12 @@ static inline bool tofu_post_begin(struct tofu_queue *queue)
 
 /*
  * That a command ends shows in the TCQ, or by its LCL notices; see poll.c.
- * @count: how many there are, where there are any
+ * @count: how many there are, where it asks for any
  */
 static inline void tofu_notice_expect(struct tofu_queue *queue, __u64 ctrl,
 				      uint64_t count)
 {
-	if (ctrl & TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_LCL_NOTICE))
+	if (ctrl & TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_LCL_NOTICE) && count)
 		queue->lcl_posted += count;
 	else
 		queue->lcl_silent = true;
