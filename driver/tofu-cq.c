@@ -1,37 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Command queues as files.
- *
- * A file of its own inode each, so that every CQ has an address space through
- * which its mappings, and no others, can be taken away.
+ * Command queues.
  */
 #include <linux/dma-mapping.h>
-#include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/mm.h>
-#include <linux/mount.h>
-#include <linux/pseudo_fs.h>
 #include <linux/slab.h>
-#include <linux/uidgid.h>
-#include <linux/user_namespace.h>
 
 #include "tofu.h"
 #define CREATE_TRACE_POINTS
 #include "tofu-trace.h"
 
-#define TOFU_FS_MAGIC 0x746f6675
-
 /* How long close() waits for a flush before it leaves it to the reaper. */
 #define TOFU_CLOSE_LIMIT HZ
 #define TOFU_REAP_INTERVAL (HZ / 2)
 
-static struct vfsmount *tofu_mount;
-static int tofu_mount_count;
-static const struct file_operations tofu_cq_fops;
+static const struct tofu_handle_ops tofu_cq_handle_ops;
+
+static struct tofu_cq *tofu_cq_of_handle(struct tofu_handle *handle)
+{
+	return container_of(handle, struct tofu_cq, handle);
+}
 
 struct tofu_cq *tofu_cq_of(struct file *file)
 {
-	return file->private_data;
+	return tofu_cq_of_handle(tofu_handle_of(file));
 }
 
 /* ---- Registers and tables ---- */
@@ -47,7 +39,7 @@ static void tofu_cq_disable(struct tofu_cq *cq)
  */
 static void tofu_cq_clear_page(struct tofu_cq *cq)
 {
-	size_t size = cq->tdev->ram_pages ? TOFU_PAGE_SIZE :
+	size_t size = cq->handle.tdev->ram_pages ? TOFU_PAGE_SIZE :
 					    sizeof(struct tofu_cq_page);
 	size_t i;
 
@@ -59,7 +51,7 @@ static int tofu_cq_enable(struct tofu_cq *cq,
 			  const struct tofu_ioc_cq_create *arg)
 {
 	bool session = arg->flags & TOFU_CQ_SESSION_MODE;
-	struct tofu_dev *tdev = cq->tdev;
+	struct tofu_dev *tdev = cq->handle.tdev;
 	u64 status;
 
 	tofu_cq_clear_page(cq);
@@ -74,8 +66,7 @@ static int tofu_cq_enable(struct tofu_cq *cq,
 	writeq(tdev->stags, cq->regs + TOFU_CQ_STT_COUNT);
 	writeq(cq->mbt_dma, cq->regs + TOFU_CQ_MBT_BASE);
 	writeq(tdev->stags, cq->regs + TOFU_CQ_MBT_COUNT);
-	writeq(from_kuid(&init_user_ns, current_euid()) & 0xffff,
-	       cq->regs + TOFU_CQ_GPID);
+	writeq(tofu_gpid(), cq->regs + TOFU_CQ_GPID);
 	writeq(TOFU_CQ_CTRL_ENABLE, cq->regs + TOFU_CQ_CTRL);
 
 	status = readq(cq->regs + TOFU_CQ_STATUS);
@@ -91,8 +82,8 @@ static int tofu_cq_enable(struct tofu_cq *cq,
 
 static int tofu_cq_alloc_tables(struct tofu_cq *cq)
 {
-	struct device *dev = &cq->tdev->pdev->dev;
-	unsigned int count = cq->tdev->stags;
+	struct device *dev = &cq->handle.tdev->pdev->dev;
+	unsigned int count = cq->handle.tdev->stags;
 
 	cq->stt = dma_alloc_coherent(dev, count * sizeof(*cq->stt),
 				     &cq->stt_dma,
@@ -107,8 +98,8 @@ static int tofu_cq_alloc_tables(struct tofu_cq *cq)
 
 static void tofu_cq_free_tables(struct tofu_cq *cq)
 {
-	struct device *dev = &cq->tdev->pdev->dev;
-	unsigned int count = cq->tdev->stags;
+	struct device *dev = &cq->handle.tdev->pdev->dev;
+	unsigned int count = cq->handle.tdev->stags;
 
 	if (cq->mbt)
 		dma_free_coherent(dev, count * sizeof(*cq->mbt), cq->mbt,
@@ -123,40 +114,68 @@ static void tofu_cq_free_memory(struct tofu_cq *cq)
 	enum tofu_map_index i;
 
 	for (i = 0; i < TOFU_MAPS; i++)
-		tofu_ring_free(cq, i);
+		tofu_ring_free(cq->handle.tdev, &cq->rings[i]);
 	tofu_cq_free_tables(cq);
 	if (cq->page)
 		iounmap(cq->page);
 }
 
+static int tofu_cq_alloc_rings(struct tofu_cq *cq,
+			       const struct tofu_ioc_cq_create *arg)
+{
+	const u64 toq = TOFU_RING_ENTRIES(arg->toq_code);
+	const u64 mrq = TOFU_RING_ENTRIES(arg->mrq_code);
+	const size_t bytes[TOFU_MAPS] = {
+		[TOFU_MAP_TOQ] = toq * sizeof(struct tofu_toq_desc),
+		[TOFU_MAP_TCQ] = toq * sizeof(__le64),
+		[TOFU_MAP_MRQ] = mrq * sizeof(struct tofu_mrq_entry),
+	};
+	enum tofu_map_index i;
+	int ret = 0;
+
+	for (i = TOFU_MAP_TOQ; i < TOFU_MAPS && !ret; i++)
+		ret = tofu_ring_alloc(cq->handle.tdev, &cq->rings[i], bytes[i]);
+	return ret;
+}
+
+static int tofu_cq_map_page(struct tofu_cq *cq)
+{
+	struct tofu_dev *tdev = cq->handle.tdev;
+	phys_addr_t page = tdev->pages + TOFU_CQ_PAGE(cq->tni, cq->nr);
+
+	/* As user space maps it: no two kinds of one page. */
+	cq->page = tdev->ram_pages ? ioremap_cache(page, TOFU_PAGE_SIZE) :
+				     ioremap(page, TOFU_PAGE_SIZE);
+	return cq->page ? 0 : -ENOMEM;
+}
+
 static int tofu_cq_alloc_memory(struct tofu_cq *cq,
 				const struct tofu_ioc_cq_create *arg)
 {
-	phys_addr_t page = cq->tdev->pages + TOFU_CQ_PAGE(cq->tni, cq->nr);
-	u64 toq = TOFU_RING_ENTRIES(arg->toq_code);
-	u64 mrq = TOFU_RING_ENTRIES(arg->mrq_code);
 	int ret;
 
-	ret = tofu_ring_alloc(cq, TOFU_MAP_TOQ,
-			      toq * sizeof(struct tofu_toq_desc));
-	if (!ret)
-		ret = tofu_ring_alloc(cq, TOFU_MAP_TCQ, toq * sizeof(__le64));
-	if (!ret)
-		ret = tofu_ring_alloc(cq, TOFU_MAP_MRQ,
-				      mrq * sizeof(struct tofu_mrq_entry));
+	ret = tofu_cq_alloc_rings(cq, arg);
 	if (!ret)
 		ret = tofu_cq_alloc_tables(cq);
-	if (!ret) {
-		/* As user space maps it: no two kinds of one page. */
-		cq->page = cq->tdev->ram_pages ?
-			   ioremap_cache(page, TOFU_PAGE_SIZE) :
-			   ioremap(page, TOFU_PAGE_SIZE);
-		if (!cq->page)
-			ret = -ENOMEM;
-	}
+	if (!ret)
+		ret = tofu_cq_map_page(cq);
 	if (ret)
 		tofu_cq_free_memory(cq);
 	return ret;
+}
+
+static void tofu_cq_set_areas(struct tofu_cq *cq)
+{
+	struct tofu_dev *tdev = cq->handle.tdev;
+	struct tofu_area *areas = cq->handle.areas;
+	enum tofu_map_index i;
+
+	areas[TOFU_MAP_PAGE] = tofu_area_of_bar(
+		tdev, TOFU_CQ_PAGE(cq->tni, cq->nr), tdev->ram_pages);
+	areas[TOFU_MAP_KICK] = tofu_area_of_bar(
+		tdev, TOFU_KICK_PAGE(cq->tni, cq->nr), false);
+	for (i = TOFU_MAP_TOQ; i < TOFU_MAPS; i++)
+		areas[i] = tofu_area_of_ring(&cq->rings[i]);
 }
 
 /* ---- The table of CQs ---- */
@@ -180,7 +199,7 @@ static int tofu_cq_choose_locked(struct tofu_dev *tdev, u32 tni, u32 wanted)
 
 static int tofu_cq_take(struct tofu_cq *cq, u32 tni, u32 wanted)
 {
-	struct tofu_dev *tdev = cq->tdev;
+	struct tofu_dev *tdev = cq->handle.tdev;
 	int nr;
 
 	mutex_lock(&tdev->lock);
@@ -198,15 +217,15 @@ static int tofu_cq_take(struct tofu_cq *cq, u32 tni, u32 wanted)
 
 static void tofu_cq_give_back_locked(struct tofu_cq *cq)
 {
-	cq->tdev->cqs[tofu_cq_index(cq->tni, cq->nr)] = NULL;
-	atomic_dec(&cq->tdev->nr_cqs);
+	cq->handle.tdev->cqs[tofu_cq_index(cq->tni, cq->nr)] = NULL;
+	atomic_dec(&cq->handle.tdev->nr_cqs);
 }
 
 /* ---- Destruction ---- */
 
 static void tofu_cq_free(struct tofu_cq *cq)
 {
-	put_device(&cq->tdev->dev);
+	tofu_handle_put(&cq->handle);
 	if (!cq->leaked)
 		kfree(cq);
 }
@@ -225,7 +244,7 @@ static void tofu_cq_drop_locked(struct tofu_cq *cq)
 	tofu_cq_free_memory(cq);
 	tofu_cq_give_back_locked(cq);
 	if (cq->late)
-		atomic_dec(&cq->tdev->nr_deferred);
+		atomic_dec(&cq->handle.tdev->nr_deferred);
 }
 
 /*
@@ -235,7 +254,7 @@ static void tofu_cq_drop_locked(struct tofu_cq *cq)
  */
 static void tofu_cq_leak_locked(struct tofu_cq *cq)
 {
-	dev_err(&cq->tdev->pdev->dev,
+	dev_err(&cq->handle.tdev->pdev->dev,
 		"CQ %u of TNI %u never became quiet: its rings and %u regions are lost until the next boot\n",
 		cq->nr, cq->tni, tofu_mem_count_all(cq));
 	cq->leaked = true;
@@ -243,12 +262,12 @@ static void tofu_cq_leak_locked(struct tofu_cq *cq)
 	iounmap(cq->page);
 	tofu_cq_give_back_locked(cq);
 	if (cq->late)
-		atomic_dec(&cq->tdev->nr_deferred);
+		atomic_dec(&cq->handle.tdev->nr_deferred);
 }
 
 static void tofu_cq_defer(struct tofu_cq *cq)
 {
-	struct tofu_dev *tdev = cq->tdev;
+	struct tofu_dev *tdev = cq->handle.tdev;
 
 	dev_warn_ratelimited(&tdev->dev,
 			     "CQ %u of TNI %u: a flush is late, its memory stays pinned until it ends\n",
@@ -262,7 +281,7 @@ static void tofu_cq_defer(struct tofu_cq *cq)
 
 static void tofu_cq_destroy(struct tofu_cq *cq)
 {
-	struct tofu_dev *tdev = cq->tdev;
+	struct tofu_dev *tdev = cq->handle.tdev;
 	u64 ticket;
 
 	tofu_cq_disable(cq);
@@ -275,25 +294,6 @@ static void tofu_cq_destroy(struct tofu_cq *cq)
 	tofu_cq_drop_locked(cq);
 	mutex_unlock(&tdev->lock);
 	tofu_cq_free(cq);
-}
-
-static int tofu_cq_release(struct inode *inode, struct file *file)
-{
-	struct tofu_cq *cq = tofu_cq_of(file);
-	struct tofu_dev *tdev = cq->tdev;
-
-	/* The CQ may be the last to hold it. */
-	get_device(&tdev->dev);
-	down_read(&tdev->op_sem);
-	cq->inode = NULL;
-	if (!cq->dead)
-		tofu_cq_destroy(cq);
-	else
-		tofu_cq_free(cq);
-	up_read(&tdev->op_sem);
-	put_device(&tdev->dev);
-	simple_release_fs(&tofu_mount, &tofu_mount_count);
-	return 0;
 }
 
 /* ---- What was left behind ---- */
@@ -343,11 +343,7 @@ void tofu_cq_reap_later(struct tofu_dev *tdev)
 static void tofu_cq_revoke_locked(struct tofu_cq *cq)
 {
 	tofu_cq_disable(cq);
-	down_write(&cq->tdev->map_sem);
-	cq->dead = true;
-	up_write(&cq->tdev->map_sem);
-	if (cq->inode)
-		unmap_mapping_range(cq->inode->i_mapping, 0, 0, 1);
+	tofu_handle_revoke(&cq->handle);
 	wake_up_all(&cq->wait);
 }
 
@@ -418,12 +414,12 @@ static __poll_t tofu_cq_look(struct tofu_cq *cq)
 static __poll_t tofu_cq_poll(struct file *file, struct poll_table_struct *table)
 {
 	struct tofu_cq *cq = tofu_cq_of(file);
-	struct tofu_dev *tdev = cq->tdev;
+	struct tofu_dev *tdev = cq->handle.tdev;
 	__poll_t mask = EPOLLERR | EPOLLHUP;
 
 	poll_wait(file, &cq->wait, table);
 	down_read(&tdev->op_sem);
-	if (!tofu_cq_gone(cq)) {
+	if (!tofu_handle_gone(&cq->handle)) {
 		/* Arm, then look, then sleep: else a wakeup could be missed. */
 		writeq(TOFU_CQ_IRQ_TCQ | TOFU_CQ_IRQ_MRQ |
 		       TOFU_CQ_IRQ_EXCEPTION, cq->regs + TOFU_CQ_IRQ_ARM);
@@ -435,12 +431,12 @@ static __poll_t tofu_cq_poll(struct file *file, struct poll_table_struct *table)
 
 static int tofu_cq_ioc_info(struct tofu_ucmd *ucmd)
 {
-	return tofu_dev_info(tofu_cq_of(ucmd->file)->tdev, ucmd);
+	return tofu_dev_info(tofu_handle_of(ucmd->file)->tdev, ucmd);
 }
 
 static int tofu_cq_ioc_time(struct tofu_ucmd *ucmd)
 {
-	return tofu_dev_time(tofu_cq_of(ucmd->file)->tdev, ucmd);
+	return tofu_dev_time(tofu_handle_of(ucmd->file)->tdev, ucmd);
 }
 
 static const struct tofu_ioctl_op tofu_cq_ops[] = {
@@ -452,74 +448,33 @@ static const struct tofu_ioctl_op tofu_cq_ops[] = {
 		   tofu_mem_dereg),
 };
 
-static long tofu_cq_ioctl(struct file *file, unsigned int cmd,
-			  unsigned long arg)
-{
-	struct tofu_cq *cq = tofu_cq_of(file);
-	struct tofu_dev *tdev = cq->tdev;
-	long ret = -ENODEV;
-
-	down_read(&tdev->op_sem);
-	if (!tofu_cq_gone(cq))
-		ret = tofu_ioctl(file, cmd, arg, tofu_cq_ops,
-				 ARRAY_SIZE(tofu_cq_ops));
-	up_read(&tdev->op_sem);
-	return ret;
-}
-
 static const struct file_operations tofu_cq_fops = {
 	.owner = THIS_MODULE,
-	.release = tofu_cq_release,
-	.mmap = tofu_cq_mmap,
+	.release = tofu_handle_release,
+	.mmap = tofu_handle_mmap,
 	.poll = tofu_cq_poll,
-	.unlocked_ioctl = tofu_cq_ioctl,
+	.unlocked_ioctl = tofu_handle_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
-static int tofu_fs_init_context(struct fs_context *fc)
+static void tofu_cq_handle_destroy(struct tofu_handle *handle)
 {
-	return init_pseudo(fc, TOFU_FS_MAGIC) ? 0 : -ENOMEM;
+	tofu_cq_destroy(tofu_cq_of_handle(handle));
 }
 
-/* Mounted while there are CQs: the mount holds the module. */
-static struct file_system_type tofu_fs = {
-	.name = TOFU_NAME,
-	.owner = THIS_MODULE,
-	.init_fs_context = tofu_fs_init_context,
-	.kill_sb = kill_anon_super,
+static void tofu_cq_handle_free(struct tofu_handle *handle)
+{
+	tofu_cq_free(tofu_cq_of_handle(handle));
+}
+
+static const struct tofu_handle_ops tofu_cq_handle_ops = {
+	.name = "[tofu-cq]",
+	.fops = &tofu_cq_fops,
+	.ioctls = tofu_cq_ops,
+	.nr_ioctls = ARRAY_SIZE(tofu_cq_ops),
+	.destroy = tofu_cq_handle_destroy,
+	.free = tofu_cq_handle_free,
 };
-
-static struct file *tofu_cq_file(struct tofu_cq *cq)
-{
-	struct inode *inode;
-	struct file *file;
-	int ret;
-
-	ret = simple_pin_fs(&tofu_fs, &tofu_mount, &tofu_mount_count);
-	if (ret)
-		return ERR_PTR(ret);
-	inode = alloc_anon_inode(tofu_mount->mnt_sb);
-	if (IS_ERR(inode)) {
-		file = ERR_CAST(inode);
-		goto err_release_fs;
-	}
-	/* The file's end drops it; the device's file holds another. */
-	__module_get(THIS_MODULE);
-	file = alloc_file_pseudo(inode, tofu_mount, "[tofu-cq]", O_RDWR,
-				 &tofu_cq_fops);
-	if (IS_ERR(file))
-		goto err_iput;
-	file->private_data = cq;
-	cq->inode = inode;
-	return file;
-
-err_iput:
-	module_put(THIS_MODULE);
-	iput(inode);
-err_release_fs:
-	simple_release_fs(&tofu_mount, &tofu_mount_count);
-	return file;
-}
 
 /* ---- Creation ---- */
 
@@ -544,8 +499,7 @@ static struct tofu_cq *tofu_cq_alloc(struct tofu_dev *tdev)
 	cq = kzalloc(sizeof(*cq), GFP_KERNEL_ACCOUNT);
 	if (!cq)
 		return NULL;
-	cq->tdev = tdev;
-	get_device(&tdev->dev);
+	tofu_handle_init(&cq->handle, tdev, &tofu_cq_handle_ops);
 	init_waitqueue_head(&cq->wait);
 	tofu_flush_init(&cq->flush);
 	mutex_init(&cq->mem_lock);
@@ -575,6 +529,7 @@ static struct tofu_cq *tofu_cq_build(struct tofu_dev *tdev,
 	ret = tofu_cq_enable(cq, arg);
 	if (ret)
 		goto err_irq_free;
+	tofu_cq_set_areas(cq);
 	trace_tofu_cq_create(cq);
 	return cq;
 
@@ -595,38 +550,15 @@ int tofu_cq_create(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
 {
 	struct tofu_ioc_cq_create *arg = ucmd->cmd;
 	struct tofu_cq *cq;
-	struct file *file;
 	int ret;
 
 	ret = tofu_cq_check(tdev, arg);
 	if (ret)
 		return ret;
-	arg->fd = get_unused_fd_flags(O_CLOEXEC);
-	if (arg->fd < 0)
-		return arg->fd;
 	cq = tofu_cq_build(tdev, arg);
-	if (IS_ERR(cq)) {
-		ret = PTR_ERR(cq);
-		goto err_put_fd;
-	}
-	file = tofu_cq_file(cq);
-	if (IS_ERR(file)) {
-		tofu_cq_destroy(cq);
-		ret = PTR_ERR(file);
-		goto err_put_fd;
-	}
-
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
 	arg->cq = cq->nr;
-	tofu_cq_describe_maps(cq, arg->map);
-	ret = tofu_ucmd_respond(ucmd);
-	if (ret)
-		goto err_fput;
-	fd_install(arg->fd, file);
-	return 0;
-
-err_fput:
-	fput(file);
-err_put_fd:
-	put_unused_fd(arg->fd);
-	return ret;
+	tofu_handle_describe_maps(&cq->handle, arg->map, TOFU_MAPS);
+	return tofu_handle_install(&cq->handle, ucmd, &arg->fd);
 }

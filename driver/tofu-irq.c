@@ -80,11 +80,11 @@ int tofu_flush_wait(struct tofu_cq *cq, u64 ticket)
 	do {
 		if (tofu_flush_done(cq, ticket))
 			return 0;
-		if (READ_ONCE(cq->tdev->gone))
+		if (READ_ONCE(cq->handle.tdev->gone))
 			return -ENODEV;
 		ret = wait_event_killable_timeout(cq->wait,
 						  tofu_flush_done(cq, ticket) ||
-						  READ_ONCE(cq->tdev->gone),
+						  READ_ONCE(cq->handle.tdev->gone),
 						  TOFU_FLUSH_POLL);
 	} while (ret >= 0);
 	return -EINTR;
@@ -95,11 +95,11 @@ bool tofu_flush_wait_limit(struct tofu_cq *cq, u64 ticket, long limit)
 	unsigned long end = jiffies + limit;
 
 	while (!tofu_flush_done(cq, ticket)) {
-		if (time_after(jiffies, end) || READ_ONCE(cq->tdev->gone))
+		if (time_after(jiffies, end) || READ_ONCE(cq->handle.tdev->gone))
 			return false;
 		wait_event_timeout(cq->wait,
 				   tofu_flush_done(cq, ticket) ||
-				   READ_ONCE(cq->tdev->gone),
+				   READ_ONCE(cq->handle.tdev->gone),
 				   TOFU_FLUSH_POLL);
 	}
 	return true;
@@ -125,7 +125,7 @@ static irqreturn_t tofu_irq(int irq, void *data)
 
 static int tofu_irq_number(struct tofu_cq *cq)
 {
-	return pci_irq_vector(cq->tdev->pdev, TOFU_VECTOR_CQ(cq->tni, cq->nr));
+	return pci_irq_vector(cq->handle.tdev->pdev, TOFU_VECTOR_CQ(cq->tni, cq->nr));
 }
 
 int tofu_irq_request(struct tofu_cq *cq)

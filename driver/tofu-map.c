@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rings, and what user space maps of a CQ.
+ * Rings, and what user space maps of a handle.
  *
  * Pages are filled in by the fault handler, not by mmap(): at that time the
  * mapping is not yet in the file's address space, so that a revocation would
@@ -18,7 +18,7 @@
 
 static_assert(PAGE_SIZE == TOFU_PAGE_SIZE, "a CQ page is a page");
 
-static u64 tofu_map_key(enum tofu_map_index index)
+static u64 tofu_map_key(unsigned int index)
 {
 	return (u64)(index + 1) << TOFU_KEY_SHIFT;
 }
@@ -31,10 +31,9 @@ static u64 tofu_map_key(enum tofu_map_index index)
  * of coherent memory, and that works in mmap() only. On a device that sees the
  * processor's caches, which probing has checked, they are the same.
  */
-int tofu_ring_alloc(struct tofu_cq *cq, enum tofu_map_index index, size_t bytes)
+int tofu_ring_alloc(struct tofu_dev *tdev, struct tofu_ring *ring, size_t bytes)
 {
-	struct device *dev = &cq->tdev->pdev->dev;
-	struct tofu_ring *ring = &cq->rings[index];
+	struct device *dev = &tdev->pdev->dev;
 
 	ring->size = PAGE_ALIGN(bytes);
 	ring->addr = alloc_pages_exact(ring->size, GFP_KERNEL_ACCOUNT |
@@ -51,63 +50,55 @@ int tofu_ring_alloc(struct tofu_cq *cq, enum tofu_map_index index, size_t bytes)
 	return 0;
 }
 
-void tofu_ring_free(struct tofu_cq *cq, enum tofu_map_index index)
+void tofu_ring_free(struct tofu_dev *tdev, struct tofu_ring *ring)
 {
-	struct tofu_ring *ring = &cq->rings[index];
-
 	if (!ring->addr)
 		return;
-	dma_unmap_single(&cq->tdev->pdev->dev, ring->dma, ring->size,
+	dma_unmap_single(&tdev->pdev->dev, ring->dma, ring->size,
 			 DMA_BIDIRECTIONAL);
 	free_pages_exact(ring->addr, ring->size);
 	ring->addr = NULL;
 }
 
-/* ---- Mappings ---- */
+/* ---- Areas ---- */
 
-static size_t tofu_map_length(struct tofu_cq *cq, enum tofu_map_index index)
+struct tofu_area tofu_area_of_ring(const struct tofu_ring *ring)
 {
-	if (index == TOFU_MAP_PAGE || index == TOFU_MAP_KICK)
-		return TOFU_PAGE_SIZE;
-	return cq->rings[index].size;
+	return (struct tofu_area){
+		.pfn = PHYS_PFN(virt_to_phys(ring->addr)),
+		.size = ring->size,
+		.cached = true,
+	};
 }
 
-static bool tofu_map_is_cached(struct tofu_cq *cq, enum tofu_map_index index)
+struct tofu_area tofu_area_of_bar(struct tofu_dev *tdev, u64 offset,
+				  bool cached)
 {
-	if (index == TOFU_MAP_KICK)
-		return false;
-	return index != TOFU_MAP_PAGE || cq->tdev->ram_pages;
+	return (struct tofu_area){
+		.pfn = PHYS_PFN(tdev->pages + offset),
+		.size = TOFU_PAGE_SIZE,
+		.cached = cached,
+	};
 }
 
-static unsigned long tofu_map_pfn(struct tofu_cq *cq, enum tofu_map_index index)
+void tofu_handle_describe_maps(const struct tofu_handle *handle,
+			       struct tofu_map *maps, unsigned int count)
 {
-	switch (index) {
-	case TOFU_MAP_PAGE:
-		return PHYS_PFN(cq->tdev->pages +
-				TOFU_CQ_PAGE(cq->tni, cq->nr));
-	case TOFU_MAP_KICK:
-		return PHYS_PFN(cq->tdev->pages +
-				TOFU_KICK_PAGE(cq->tni, cq->nr));
-	default:
-		return PHYS_PFN(virt_to_phys(cq->rings[index].addr));
-	}
-}
+	unsigned int i;
 
-void tofu_cq_describe_maps(struct tofu_cq *cq, struct tofu_map *maps)
-{
-	enum tofu_map_index i;
-
-	for (i = 0; i < TOFU_MAPS; i++) {
+	for (i = 0; i < count; i++) {
 		maps[i].key = tofu_map_key(i);
-		maps[i].length = tofu_map_length(cq, i);
-		maps[i].cache = tofu_map_is_cached(cq, i) ? TOFU_MAP_CACHED :
-							    TOFU_MAP_UNCACHED;
+		maps[i].length = handle->areas[i].size;
+		maps[i].cache = handle->areas[i].cached ? TOFU_MAP_CACHED :
+							  TOFU_MAP_UNCACHED;
 		maps[i].reserved = 0;
 	}
 }
 
-/* The index was checked by tofu_cq_mmap(); a split keeps the page offset. */
-static enum tofu_map_index tofu_vma_index(struct vm_area_struct *vma)
+/* ---- Mappings ---- */
+
+/* The index was checked by tofu_handle_mmap(); a split keeps the page offset. */
+static unsigned int tofu_vma_index(struct vm_area_struct *vma)
 {
 	return ((u64)vma->vm_pgoff << PAGE_SHIFT >> TOFU_KEY_SHIFT) - 1;
 }
@@ -116,11 +107,11 @@ static enum tofu_map_index tofu_vma_index(struct vm_area_struct *vma)
  * The first touch fills in all of it, so that the data path has no more
  * faults.
  */
-static vm_fault_t tofu_map_populate(struct tofu_cq *cq,
+static vm_fault_t tofu_map_populate(struct tofu_handle *handle,
 				    struct vm_area_struct *vma)
 {
-	enum tofu_map_index index = tofu_vma_index(vma);
-	unsigned long pfn = tofu_map_pfn(cq, index) + vma->vm_pgoff -
+	unsigned int index = tofu_vma_index(vma);
+	unsigned long pfn = handle->areas[index].pfn + vma->vm_pgoff -
 			    (tofu_map_key(index) >> PAGE_SHIFT);
 	unsigned long addr;
 	vm_fault_t ret;
@@ -135,13 +126,13 @@ static vm_fault_t tofu_map_populate(struct tofu_cq *cq,
 
 static vm_fault_t tofu_map_fault(struct vm_fault *vmf)
 {
-	struct tofu_cq *cq = tofu_cq_of(vmf->vma->vm_file);
+	struct tofu_handle *handle = tofu_handle_of(vmf->vma->vm_file);
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 
-	down_read(&cq->tdev->map_sem);
-	if (!tofu_cq_gone(cq))
-		ret = tofu_map_populate(cq, vmf->vma);
-	up_read(&cq->tdev->map_sem);
+	down_read(&handle->tdev->map_sem);
+	if (!tofu_handle_gone(handle))
+		ret = tofu_map_populate(handle, vmf->vma);
+	up_read(&handle->tdev->map_sem);
 	return ret;
 }
 
@@ -149,26 +140,27 @@ static const struct vm_operations_struct tofu_map_ops = {
 	.fault = tofu_map_fault,
 };
 
-int tofu_cq_mmap(struct file *file, struct vm_area_struct *vma)
+int tofu_handle_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	struct tofu_cq *cq = tofu_cq_of(file);
+	struct tofu_handle *handle = tofu_handle_of(file);
 	unsigned long length = vma->vm_end - vma->vm_start;
-	enum tofu_map_index i;
+	unsigned int i;
 
-	if (tofu_cq_gone(cq))
+	if (tofu_handle_gone(handle))
 		return -ENODEV;
 	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC))
 		return -EINVAL;
 	for (i = 0; i < TOFU_MAPS; i++)
 		if (vma->vm_pgoff == tofu_map_key(i) >> PAGE_SHIFT)
 			break;
-	if (i == TOFU_MAPS || length != tofu_map_length(cq, i))
+	/* An area that the handle does not have has no length. */
+	if (i == TOFU_MAPS || length != handle->areas[i].size)
 		return -EINVAL;
 
 	/* VM_IO keeps madvise() from undoing VM_DONTCOPY. */
 	tofu_vm_flags_mod(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND |
 			  VM_DONTDUMP | VM_DONTCOPY, VM_MAYEXEC);
-	if (!tofu_map_is_cached(cq, i))
+	if (!handle->areas[i].cached)
 		vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
 	vma->vm_ops = &tofu_map_ops;
 	return 0;

@@ -55,7 +55,7 @@ struct tofu_mem {
 
 static struct device *tofu_mem_device(struct tofu_mem *mem)
 {
-	return &mem->cq->tdev->pdev->dev;
+	return &mem->cq->handle.tdev->pdev->dev;
 }
 
 static enum dma_data_direction tofu_mem_direction(struct tofu_mem *mem)
@@ -131,7 +131,7 @@ static int tofu_mem_pin(struct tofu_mem *mem)
 	if (ret)
 		unpin_user_pages(pages, mem->npages);
 	else
-		atomic_add(mem->npages, &mem->cq->tdev->nr_pinned);
+		atomic_add(mem->npages, &mem->cq->handle.tdev->nr_pinned);
 out_free:
 	kvfree(pages);
 	return ret;
@@ -147,7 +147,7 @@ static void tofu_mem_unpin(struct tofu_mem *mem)
 						 sg->length >> PAGE_SHIFT,
 						 !mem->read_only);
 	sg_free_table(&mem->sgt);
-	atomic_sub(mem->npages, &mem->cq->tdev->nr_pinned);
+	atomic_sub(mem->npages, &mem->cq->handle.tdev->nr_pinned);
 }
 
 static int tofu_mem_map(struct tofu_mem *mem)
@@ -303,7 +303,7 @@ static int tofu_stag_take(struct tofu_mem *mem, u32 wanted)
 	mutex_lock(&cq->mem_lock);
 	if (wanted == TOFU_STAG_ANY) {
 		ret = xa_alloc(&cq->regions, &mem->stag, mem,
-			       XA_LIMIT(TOFU_STAG_AUTO, cq->tdev->stags - 1),
+			       XA_LIMIT(TOFU_STAG_AUTO, cq->handle.tdev->stags - 1),
 			       GFP_KERNEL_ACCOUNT);
 		if (ret == -EBUSY)
 			ret = -ENOSPC;
@@ -340,7 +340,7 @@ static int tofu_mem_build(struct tofu_mem *mem)
 	ret = tofu_table_create(mem);
 	if (ret)
 		goto err_unmap;
-	atomic_inc(&mem->cq->tdev->nr_regions);
+	atomic_inc(&mem->cq->handle.tdev->nr_regions);
 	return 0;
 
 err_unmap:
@@ -360,7 +360,7 @@ static void tofu_mem_free(struct tofu_mem *mem)
 	tofu_mem_unmap(mem);
 	tofu_mem_unpin(mem);
 	tofu_mem_unaccount(mem);
-	atomic_dec(&mem->cq->tdev->nr_regions);
+	atomic_dec(&mem->cq->handle.tdev->nr_regions);
 	kfree(mem);
 }
 
@@ -467,8 +467,8 @@ static void tofu_mem_defer(struct tofu_mem *mem)
 	mutex_lock(&cq->mem_lock);
 	list_add_tail(&mem->link, &cq->deferred);
 	mutex_unlock(&cq->mem_lock);
-	atomic_inc(&cq->tdev->nr_deferred);
-	tofu_cq_reap_later(cq->tdev);
+	atomic_inc(&cq->handle.tdev->nr_deferred);
+	tofu_cq_reap_later(cq->handle.tdev);
 }
 
 int tofu_mem_dereg(struct tofu_ucmd *ucmd)
@@ -503,7 +503,7 @@ bool tofu_mem_reap_locked(struct tofu_cq *cq)
 		if (!tofu_flush_done(cq, mem->ticket))
 			continue;
 		list_del(&mem->link);
-		atomic_dec(&cq->tdev->nr_deferred);
+		atomic_dec(&cq->handle.tdev->nr_deferred);
 		xa_erase(&cq->regions, mem->stag);
 		tofu_mem_free(mem);
 	}
@@ -516,7 +516,7 @@ void tofu_mem_free_all(struct tofu_cq *cq)
 	unsigned long stag;
 
 	list_for_each_entry(mem, &cq->deferred, link)
-		atomic_dec(&cq->tdev->nr_deferred);
+		atomic_dec(&cq->handle.tdev->nr_deferred);
 	INIT_LIST_HEAD(&cq->deferred);
 	xa_for_each(&cq->regions, stag, mem) {
 		xa_erase(&cq->regions, stag);

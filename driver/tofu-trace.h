@@ -18,7 +18,7 @@ DECLARE_EVENT_CLASS(tofu_cq,
 		__field(unsigned int, nr)
 	),
 	TP_fast_assign(
-		__entry->device = cq->tdev->dev.id;
+		__entry->device = cq->handle.tdev->dev.id;
 		__entry->tni = cq->tni;
 		__entry->nr = cq->nr;
 	),
@@ -43,7 +43,7 @@ DECLARE_EVENT_CLASS(tofu_mem,
 		__field(u64, length)
 	),
 	TP_fast_assign(
-		__entry->device = cq->tdev->dev.id;
+		__entry->device = cq->handle.tdev->dev.id;
 		__entry->tni = cq->tni;
 		__entry->nr = cq->nr;
 		__entry->stag = stag;
@@ -72,7 +72,7 @@ DECLARE_EVENT_CLASS(tofu_cq_word,
 		__field(u64, word)
 	),
 	TP_fast_assign(
-		__entry->device = cq->tdev->dev.id;
+		__entry->device = cq->handle.tdev->dev.id;
 		__entry->tni = cq->tni;
 		__entry->nr = cq->nr;
 		__entry->word = word;

@@ -29,6 +29,8 @@
 #include <linux/rwsem.h>
 #include <linux/scatterlist.h>
 #include <linux/spinlock.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -127,8 +129,58 @@ struct tofu_ring {
 };
 
 /**
+ * struct tofu_area - pages that user space can map
+ * @pfn:    the first one
+ * @size:   bytes, a multiple of the page size
+ * @cached: how
+ */
+struct tofu_area {
+	unsigned long pfn;
+	size_t size;
+	bool cached;
+};
+
+struct tofu_handle;
+
+/**
+ * struct tofu_handle_ops - a kind of handle
+ * @name:  of its files
+ * @fops:  theirs; of tofu_handle_*() but for poll()
+ * @ioctls: their commands
+ * @nr_ioctls: how many
+ * @destroy: the file is gone: take the hardware back and free the handle; the
+ *         caller holds op_sem for reading
+ * @free:  the file is gone, the hardware was taken back by revocation
+ */
+struct tofu_handle_ops {
+	const char *name;
+	const struct file_operations *fops;
+	const struct tofu_ioctl_op *ioctls;
+	size_t nr_ioctls;
+	void (*destroy)(struct tofu_handle *handle);
+	void (*free)(struct tofu_handle *handle);
+};
+
+/**
+ * struct tofu_handle - a part of the hardware that user space has as a file
+ * @tdev:  controller; referenced
+ * @ops:   kind
+ * @areas: what can be mapped; those that it has not are of no size
+ * @inode: of the file: its address space knows all mappings. NULL after the
+ *         file's release
+ * @dead:  the hardware was taken away; written under op_sem and map_sem
+ */
+struct tofu_handle {
+	struct tofu_dev *tdev;
+	const struct tofu_handle_ops *ops;
+	struct tofu_area areas[TOFU_MAPS];
+	struct inode *inode;
+	bool dead;
+};
+
+/**
  * struct tofu_cq - a command queue that user space has
- * @tdev:     controller; referenced
+ * @handle:   its file
  * @tni:      which TNI
  * @nr:       which of its CQs
  * @regs:     its registers
@@ -138,9 +190,6 @@ struct tofu_ring {
  * @stt_dma:  its bus address
  * @mbt:      memory block table
  * @mbt_dma:  its bus address
- * @inode:    of the file: its address space knows all mappings. NULL after
- *            the file's release
- * @dead:     the hardware was taken away; written under op_sem and map_sem
  * @wait:     woken by every interrupt
  * @flush:    flushes
  * @mem_lock: protects @regions, @deferred and the tables
@@ -150,7 +199,7 @@ struct tofu_ring {
  * @leaked:   the device never became quiet: never to be freed
  */
 struct tofu_cq {
-	struct tofu_dev *tdev;
+	struct tofu_handle handle;
 	unsigned int tni;
 	unsigned int nr;
 	void __iomem *regs;
@@ -160,9 +209,6 @@ struct tofu_cq {
 	dma_addr_t stt_dma;
 	struct tofu_memory_block *mbt;
 	dma_addr_t mbt_dma;
-	struct inode *inode;
-	bool dead;
-
 	wait_queue_head_t wait;
 	struct tofu_flush flush;
 
@@ -253,6 +299,42 @@ static inline u64 tofu_read(struct tofu_dev *tdev, u32 reg)
 	return readq(tdev->regs + reg);
 }
 
+/* tofu_gpid - the group of what the caller creates */
+static inline u64 tofu_gpid(void)
+{
+	return from_kuid(&init_user_ns, current_euid()) & 0xffff;
+}
+
+/* ---- tofu-handle.c: files of the driver's own ---- */
+
+struct tofu_handle *tofu_handle_of(struct file *file);
+
+/* tofu_handle_init - of a zeroed handle; tofu_handle_put() drops the device */
+void tofu_handle_init(struct tofu_handle *handle, struct tofu_dev *tdev,
+		      const struct tofu_handle_ops *ops);
+void tofu_handle_put(struct tofu_handle *handle);
+
+/**
+ * tofu_handle_install - give a handle to user space, and answer the command
+ * @handle: complete; destroyed when this fails
+ * @ucmd:   command
+ * @fd:     where in its structure the descriptor goes
+ */
+int tofu_handle_install(struct tofu_handle *handle, struct tofu_ucmd *ucmd,
+			s32 *fd);
+
+/* tofu_handle_revoke - dead from now on, with no mapping; op_sem is held */
+void tofu_handle_revoke(struct tofu_handle *handle);
+
+/* tofu_handle_gone - the hardware is not its any more; under op_sem or map_sem */
+static inline bool tofu_handle_gone(const struct tofu_handle *handle)
+{
+	return handle->dead || READ_ONCE(handle->tdev->gone);
+}
+
+long tofu_handle_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+int tofu_handle_release(struct inode *inode, struct file *file);
+
 /* ---- tofu-cq.c ---- */
 
 /**
@@ -289,19 +371,20 @@ void tofu_cq_reap_later(struct tofu_dev *tdev);
 /* tofu_cq_of - the CQ of a CQ's file */
 struct tofu_cq *tofu_cq_of(struct file *file);
 
-/* tofu_cq_gone - its hardware is not ours any more; under op_sem or map_sem */
-static inline bool tofu_cq_gone(struct tofu_cq *cq)
-{
-	return cq->dead || READ_ONCE(cq->tdev->gone);
-}
-
 /* ---- tofu-map.c: rings and mappings ---- */
 
-int tofu_ring_alloc(struct tofu_cq *cq, enum tofu_map_index index,
+int tofu_ring_alloc(struct tofu_dev *tdev, struct tofu_ring *ring,
 		    size_t bytes);
-void tofu_ring_free(struct tofu_cq *cq, enum tofu_map_index index);
-int tofu_cq_mmap(struct file *file, struct vm_area_struct *vma);
-void tofu_cq_describe_maps(struct tofu_cq *cq, struct tofu_map *maps);
+void tofu_ring_free(struct tofu_dev *tdev, struct tofu_ring *ring);
+
+struct tofu_area tofu_area_of_ring(const struct tofu_ring *ring);
+/* tofu_area_of_bar - a page of TOFU_BAR_PAGES */
+struct tofu_area tofu_area_of_bar(struct tofu_dev *tdev, u64 offset,
+				  bool cached);
+
+int tofu_handle_mmap(struct file *file, struct vm_area_struct *vma);
+void tofu_handle_describe_maps(const struct tofu_handle *handle,
+			       struct tofu_map *maps, unsigned int count);
 
 /* ---- tofu-mem.c ---- */
 

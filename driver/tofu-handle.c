@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Handles: files of the driver's own, which give user space a part of the
+ * hardware.
+ *
+ * A file of its own inode each, so that every handle has an address space
+ * through which its mappings, and no others, can be taken away.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mount.h>
+#include <linux/pseudo_fs.h>
+
+#include "tofu.h"
+
+#define TOFU_FS_MAGIC 0x746f6675
+
+static struct vfsmount *tofu_mount;
+static int tofu_mount_count;
+
+struct tofu_handle *tofu_handle_of(struct file *file)
+{
+	return file->private_data;
+}
+
+void tofu_handle_init(struct tofu_handle *handle, struct tofu_dev *tdev,
+		      const struct tofu_handle_ops *ops)
+{
+	get_device(&tdev->dev);
+	handle->tdev = tdev;
+	handle->ops = ops;
+}
+
+void tofu_handle_put(struct tofu_handle *handle)
+{
+	put_device(&handle->tdev->dev);
+}
+
+void tofu_handle_revoke(struct tofu_handle *handle)
+{
+	down_write(&handle->tdev->map_sem);
+	handle->dead = true;
+	up_write(&handle->tdev->map_sem);
+	if (handle->inode)
+		unmap_mapping_range(handle->inode->i_mapping, 0, 0, 1);
+}
+
+/* ---- What user space does with the file ---- */
+
+long tofu_handle_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct tofu_handle *handle = tofu_handle_of(file);
+	struct tofu_dev *tdev = handle->tdev;
+	long ret = -ENODEV;
+
+	down_read(&tdev->op_sem);
+	if (!tofu_handle_gone(handle))
+		ret = tofu_ioctl(file, cmd, arg, handle->ops->ioctls,
+				 handle->ops->nr_ioctls);
+	up_read(&tdev->op_sem);
+	return ret;
+}
+
+int tofu_handle_release(struct inode *inode, struct file *file)
+{
+	struct tofu_handle *handle = tofu_handle_of(file);
+	struct tofu_dev *tdev = handle->tdev;
+
+	/* The handle may be the last to hold it. */
+	get_device(&tdev->dev);
+	down_read(&tdev->op_sem);
+	handle->inode = NULL;
+	if (!handle->dead)
+		handle->ops->destroy(handle);
+	else
+		handle->ops->free(handle);
+	up_read(&tdev->op_sem);
+	put_device(&tdev->dev);
+	simple_release_fs(&tofu_mount, &tofu_mount_count);
+	return 0;
+}
+
+/* ---- Creation ---- */
+
+static int tofu_fs_init_context(struct fs_context *fc)
+{
+	return init_pseudo(fc, TOFU_FS_MAGIC) ? 0 : -ENOMEM;
+}
+
+/* Mounted while there are handles: the mount holds the module. */
+static struct file_system_type tofu_fs = {
+	.name = TOFU_NAME,
+	.owner = THIS_MODULE,
+	.init_fs_context = tofu_fs_init_context,
+	.kill_sb = kill_anon_super,
+};
+
+static struct file *tofu_handle_file(struct tofu_handle *handle)
+{
+	struct inode *inode;
+	struct file *file;
+	int ret;
+
+	ret = simple_pin_fs(&tofu_fs, &tofu_mount, &tofu_mount_count);
+	if (ret)
+		return ERR_PTR(ret);
+	inode = alloc_anon_inode(tofu_mount->mnt_sb);
+	if (IS_ERR(inode)) {
+		file = ERR_CAST(inode);
+		goto err_release_fs;
+	}
+	/* The file's end drops it; the device's file holds another. */
+	__module_get(THIS_MODULE);
+	file = alloc_file_pseudo(inode, tofu_mount, handle->ops->name, O_RDWR,
+				 handle->ops->fops);
+	if (IS_ERR(file))
+		goto err_iput;
+	file->private_data = handle;
+	handle->inode = inode;
+	return file;
+
+err_iput:
+	module_put(THIS_MODULE);
+	iput(inode);
+err_release_fs:
+	simple_release_fs(&tofu_mount, &tofu_mount_count);
+	return file;
+}
+
+int tofu_handle_install(struct tofu_handle *handle, struct tofu_ucmd *ucmd,
+			s32 *fd)
+{
+	struct file *file;
+	int ret;
+
+	file = tofu_handle_file(handle);
+	if (IS_ERR(file)) {
+		handle->ops->destroy(handle);
+		return PTR_ERR(file);
+	}
+	/* From here on the file's end destroys the handle. */
+	*fd = get_unused_fd_flags(O_CLOEXEC);
+	if (*fd < 0) {
+		ret = *fd;
+		goto err_fput;
+	}
+	ret = tofu_ucmd_respond(ucmd);
+	if (ret)
+		goto err_put_fd;
+	fd_install(*fd, file);
+	return 0;
+
+err_put_fd:
+	put_unused_fd(*fd);
+err_fput:
+	fput(file);
+	return ret;
+}
