@@ -24,6 +24,7 @@ void tofu_debugfs_add(struct tofu_dev *tdev)
 
 	dir = debugfs_create_dir(dev_name(&tdev->dev), tofu_debugfs);
 	debugfs_create_atomic_t("cqs", 0444, dir, &tdev->nr_cqs);
+	debugfs_create_atomic_t("gates", 0444, dir, &tdev->nr_gates);
 	debugfs_create_atomic_t("regions", 0444, dir, &tdev->nr_regions);
 	debugfs_create_atomic_t("pinned_pages", 0444, dir, &tdev->nr_pinned);
 	debugfs_create_atomic_t("deferred", 0444, dir, &tdev->nr_deferred);

@@ -14,11 +14,13 @@
 
 #define TOFU_MINORS 16
 
-/* As long as the longest structure of tofu_dev_ops and tofu_cq_ops. */
+/* As long as the longest structure of any table of ioctls. */
 union tofu_ioc_any {
 	struct tofu_ioc_info info;
 	struct tofu_ioc_time time;
 	struct tofu_ioc_cq_create cq_create;
+	struct tofu_ioc_gates_create gates_create;
+	struct tofu_ioc_gate_set gate_set;
 	struct tofu_ioc_mem_reg mem_reg;
 	struct tofu_ioc_mem_dereg mem_dereg;
 };
@@ -144,12 +146,19 @@ static int tofu_dev_ioc_cq_create(struct tofu_ucmd *ucmd)
 	return tofu_cq_create(tofu_dev_of(ucmd->file), ucmd);
 }
 
+static int tofu_dev_ioc_gates_create(struct tofu_ucmd *ucmd)
+{
+	return tofu_gates_create(tofu_dev_of(ucmd->file), ucmd);
+}
+
 static const struct tofu_ioctl_op tofu_dev_ops[] = {
 	TOFU_IOCTL_GROWN(TOFU_IOC_INFO, struct tofu_ioc_info,
 			 TOFU_IOC_INFO_SIZE_1, tofu_dev_ioc_info),
 	TOFU_IOCTL(TOFU_IOC_TIME, struct tofu_ioc_time, tofu_dev_ioc_time),
 	TOFU_IOCTL(TOFU_IOC_CQ_CREATE, struct tofu_ioc_cq_create,
 		   tofu_dev_ioc_cq_create),
+	TOFU_IOCTL(TOFU_IOC_GATES_CREATE, struct tofu_ioc_gates_create,
+		   tofu_dev_ioc_gates_create),
 };
 
 static long tofu_dev_ioctl(struct file *file, unsigned int cmd,
@@ -200,6 +209,7 @@ struct tofu_dev *tofu_dev_alloc(struct pci_dev *pdev)
 	init_rwsem(&tdev->op_sem);
 	init_rwsem(&tdev->map_sem);
 	mutex_init(&tdev->lock);
+	INIT_LIST_HEAD(&tdev->gates_list);
 	INIT_DELAYED_WORK(&tdev->reaper, tofu_cq_reap);
 	device_initialize(&tdev->dev);
 	tdev->dev.class = tofu_class;

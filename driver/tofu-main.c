@@ -128,8 +128,10 @@ static void tofu_revoke(struct tofu_dev *tdev)
 	down_write(&tdev->op_sem);
 	cancel_delayed_work_sync(&tdev->reaper);
 	tofu_cq_revoke(tdev);
+	tofu_gates_revoke(tdev);
 	quiet = !tofu_hw_reset(tdev);
 	tofu_cq_drop_all(tdev, quiet);
+	tofu_gates_drop_all(tdev);
 }
 
 /* ---- PCI ---- */

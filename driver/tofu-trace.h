@@ -31,6 +31,30 @@ DEFINE_EVENT(tofu_cq, tofu_cq_create,
 DEFINE_EVENT(tofu_cq, tofu_cq_destroy,
 	TP_PROTO(const struct tofu_cq *cq), TP_ARGS(cq));
 
+DECLARE_EVENT_CLASS(tofu_gates,
+	TP_PROTO(const struct tofu_gates *gates),
+	TP_ARGS(gates),
+	TP_STRUCT__entry(
+		__field(int, device)
+		__field(unsigned int, tni)
+		__field(unsigned int, nr)
+		__field(unsigned int, count)
+	),
+	TP_fast_assign(
+		__entry->device = gates->handle.tdev->dev.id;
+		__entry->tni = gates->tni;
+		__entry->nr = gates->nr[0];
+		__entry->count = gates->count;
+	),
+	TP_printk("tofu%d tni=%u channel=%u gates=%u", __entry->device,
+		  __entry->tni, __entry->nr, __entry->count)
+);
+
+DEFINE_EVENT(tofu_gates, tofu_gates_create,
+	TP_PROTO(const struct tofu_gates *gates), TP_ARGS(gates));
+DEFINE_EVENT(tofu_gates, tofu_gates_destroy,
+	TP_PROTO(const struct tofu_gates *gates), TP_ARGS(gates));
+
 DECLARE_EVENT_CLASS(tofu_mem,
 	TP_PROTO(const struct tofu_cq *cq, u32 stag, u64 addr, u64 length),
 	TP_ARGS(cq, stag, addr, length),

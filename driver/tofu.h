@@ -7,7 +7,8 @@
  *   tofu_dev.op_sem   read: an operation of user space is inside the driver,
  *                     so the hardware is there; write: revocation
  *   mmap_lock         taken by copying from and to user space, and by pinning
- *   tofu_dev.lock     which CQs there are
+ *   tofu_dev.lock     which CQs and gates there are
+ *   tofu_gates.set_lock  registers of gates that are set
  *   tofu_dev.map_sem  read: a fault is filling in a mapping; write: no more
  *   tofu_cq.mem_lock  which regions a CQ has
  *   tofu_flush.lock   a spinlock, taken in interrupts
@@ -60,10 +61,13 @@ struct tofu_mem;
  * @op_sem:  see above
  * @map_sem: see above
  * @gone:    removed, or being reset; written under @op_sem and @map_sem
- * @lock:    protects @cqs
+ * @lock:    protects @cqs, @gates_list and @gates_used
  * @cqs:     those in use, also when only a late flush keeps them
+ * @gates_list: gates that user space has
+ * @gates_used: their numbers, by TNI
  * @reaper:  finishes what a late flush has left behind
- * @nr_cqs:  CQs in @cqs; this and the next three are for debugfs
+ * @nr_cqs:  CQs in @cqs; this and the next four are for debugfs
+ * @nr_gates: gates in use
  * @nr_regions: registered regions
  * @nr_pinned: pages that they pin
  * @nr_deferred: regions and CQs that wait for @reaper
@@ -86,11 +90,14 @@ struct tofu_dev {
 	struct rw_semaphore map_sem;
 	bool gone;
 
-	struct mutex lock; /* cqs */
+	struct mutex lock; /* cqs, gates_list, gates_used */
 	struct tofu_cq *cqs[TOFU_TNIS_MAX * TOFU_CQS_PER_TNI];
+	struct list_head gates_list;
+	unsigned long gates_used[TOFU_TNIS_MAX][BITS_TO_LONGS(TOFU_GATES)];
 	struct delayed_work reaper;
 
 	atomic_t nr_cqs;
+	atomic_t nr_gates;
 	atomic_t nr_regions;
 	atomic_t nr_pinned;
 	atomic_t nr_deferred;
@@ -217,6 +224,28 @@ struct tofu_cq {
 	struct list_head deferred;
 	bool late;
 	bool leaked;
+};
+
+/**
+ * struct tofu_gates - gates of a TNI that user space has
+ * @handle:  their file
+ * @link:    in tofu_dev.gates_list
+ * @tni:     which TNI
+ * @count:   how many
+ * @nr:      their numbers; the first one has the channel of its number
+ * @gpid:    group of the creator
+ * @channel: a page, of which struct tofu_channel is the beginning
+ * @set_lock: a gate is set by one at a time
+ */
+struct tofu_gates {
+	struct tofu_handle handle;
+	struct list_head link;
+	unsigned int tni;
+	unsigned int count;
+	u8 nr[TOFU_GATES];
+	u64 gpid;
+	struct tofu_ring channel;
+	struct mutex set_lock; /* registers */
 };
 
 /**
@@ -370,6 +399,15 @@ void tofu_cq_reap_later(struct tofu_dev *tdev);
 
 /* tofu_cq_of - the CQ of a CQ's file */
 struct tofu_cq *tofu_cq_of(struct file *file);
+
+/* ---- tofu-gate.c ---- */
+
+/* tofu_gates_create - TOFU_IOC_GATES_CREATE; the caller holds op_sem */
+int tofu_gates_create(struct tofu_dev *tdev, struct tofu_ucmd *ucmd);
+
+/* tofu_gates_revoke, tofu_gates_drop_all - as tofu_cq_revoke(), _drop_all() */
+void tofu_gates_revoke(struct tofu_dev *tdev);
+void tofu_gates_drop_all(struct tofu_dev *tdev);
 
 /* ---- tofu-map.c: rings and mappings ---- */
 

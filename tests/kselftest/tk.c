@@ -411,7 +411,7 @@ static int tk_count_settled(const char *name)
 const char *tk_left_over(int log)
 {
 	static const char * const names[] = {
-		"cqs", "regions", "pinned_pages", "deferred",
+		"cqs", "gates", "regions", "pinned_pages", "deferred",
 	};
 	static char text[8192];
 	const char *found;

@@ -123,7 +123,7 @@ int tk_put(struct tk_cq *cq, const struct tk_cq *peer, uint64_t rmt,
 
 /**
  * tk_count - one of the driver's debugfs counters
- * @name: cqs, regions, pinned_pages, deferred
+ * @name: cqs, gates, regions, pinned_pages, deferred
  *
  * Return: the count, or a negative errno.
  */
