@@ -715,6 +715,13 @@ bool tofu_node_kick(struct tofu_node *node, bool poll)
 	return work;
 }
 
+void tofu_node_channel(struct tofu_node *node, unsigned int tni,
+		       unsigned int channel)
+{
+	if (!node->virtual || tofu_node_joined(node))
+		icc_channel_start(node->icc, tni, channel);
+}
+
 /* ---- Sleeping ---- */
 
 /* Whether a poll has kicked since the node's thread last went to sleep. */

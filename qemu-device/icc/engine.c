@@ -373,6 +373,8 @@ static uint64_t receive_latency(const struct icc_machine *m,
 		return m->reply_ns;
 	case TOFU_PKT_ARMW:
 		return m->atomic_ns;
+	case TOFU_PKT_SIGNAL:
+		return m->gate_ns;
 	default:
 		return m->write_ns;
 	}

@@ -12,6 +12,8 @@
  *   data.c       payload out of and into the node's memory
  *   route.c      ports of the router and their counters
  *   flush.c      flush, fence, end of a reset
+ *   gate.c       the barrier interface: gates and channels
+ *   reduce.c     what gates do with elements
  *   time.c       virtual time: the calendar, and what arrives
  *   engine.c     virtual time: when engines send, receive and wait
  *   machine.c, network.c, topology.c stand for themselves
@@ -19,6 +21,7 @@
 #ifndef ICC_INTERNAL_H
 #define ICC_INTERNAL_H
 
+#include "icc/gate.h"
 #include "icc/icc.h"
 
 /* Words of memory and packets are used as they are. */
@@ -264,17 +267,24 @@ struct icc_cq {
 	struct icc_outbox out;
 };
 
+/* ---- The controller ---- */
+
 /**
  * struct icc_tni - an engine
  * @enabled: CQs that are, a bit each
  * @arrival: the packet being taken
  * @out:     outbox of its response
+ * @ready:   gates that may have something to do, a bit each
+ * @blocked: gates whose signal found no room
  */
 struct icc_tni {
 	uint32_t enabled;
 	struct icc_xfer arrival;
 	struct icc_outbox out;
 	struct icc_cq cq[TOFU_CQS_PER_TNI];
+	uint64_t ready;
+	uint64_t blocked;
+	struct icc_gate gate[TOFU_GATES];
 };
 
 /**
@@ -571,6 +581,7 @@ enum icc_due {
 	ICC_DUE_ROOM,
 	ICC_DUE_SEND,
 	ICC_DUE_ARRIVAL,
+	ICC_DUE_GATE,
 };
 
 /**
@@ -579,8 +590,8 @@ enum icc_due {
  * @order: among entries of one time the lower one comes first
  * @due:   what; ROOM: a FETCH of what found the window full
  * @tni:   engine
- * @cq:    of FETCH and ROOM
- * @life:  likewise: of the CQ
+ * @cq:    of FETCH and ROOM; of GATE: the gate
+ * @life:  likewise: of the CQ or gate
  * @tail:  of FETCH: slots that have been written
  * @since: of FETCH: when the doorbell rang; of ROOM: when it was found
  * @held:  of ARRIVAL

@@ -60,6 +60,7 @@ struct icc *icc_create(const struct icc_params *params)
 		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
 			cq_init(icc, t, c);
 	}
+	icc_gates_init(icc);
 	if (icc->machine && icc_time_create(icc)) {
 		free(icc);
 		errno = ENOMEM;
@@ -95,6 +96,7 @@ void icc_reset(struct icc *icc)
 		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
 			cq_reset(icc, &icc->tni[t].cq[c]);
 	}
+	icc_gates_reset(icc);
 	icc_ports_reset(icc);
 	icc->bad_access = 0;
 	icc->bad_packets = 0;
@@ -130,6 +132,7 @@ bool icc_progress(struct icc *icc)
 	for (unsigned int t = 0; t < icc->tnis; t++)
 		done |= tni_progress(icc,
 				     &icc->tni[(icc->turn + t) % icc->tnis]);
+	done |= icc_gates_progress(icc);
 	return icc_flush_progress(icc) || done;
 }
 
@@ -147,7 +150,7 @@ static size_t payload_max(const struct icc *icc)
 
 static bool known_type(unsigned int type)
 {
-	return (type >= TOFU_PKT_PUT && type <= TOFU_PKT_ARMW) ||
+	return (type >= TOFU_PKT_PUT && type <= TOFU_PKT_SIGNAL) ||
 	       (type >= TOFU_PKT_DONE && type <= TOFU_PKT_VALUE);
 }
 
@@ -174,6 +177,10 @@ int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 			return -EAGAIN;
 		icc_route_arrived(icc, pkt);
 		icc_serve(icc, pkt, payload);
+		return 0;
+	case TOFU_PKT_SIGNAL:
+		icc_route_arrived(icc, pkt);
+		icc_gate_signal(icc, pkt, payload);
 		return 0;
 	case TOFU_PKT_DONE:
 	case TOFU_PKT_DATA:
@@ -208,6 +215,7 @@ void icc_peer_down(struct icc *icc, uint32_t node)
 		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
 			cq_peer_down(icc, &icc->tni[t].cq[c], node);
 	}
+	icc_gates_peer_down(icc, node);
 	icc_flush_progress(icc);
 }
 

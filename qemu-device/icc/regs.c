@@ -26,7 +26,8 @@ static uint64_t caps(const struct icc *icc)
 	       TOFU_SET(TOFU_CAPS_RING_CODE, TOFU_RING_CODE_MAX) |
 	       TOFU_SET(TOFU_CAPS_STAG, TOFU_STAG_BITS_MAX) |
 	       TOFU_SET(TOFU_CAPS_RAM_PAGES, icc->ram_pages) |
-	       TOFU_SET(TOFU_CAPS_DIRECT, icc->machine != NULL);
+	       TOFU_SET(TOFU_CAPS_DIRECT, icc->machine != NULL) |
+	       TOFU_SET(TOFU_CAPS_GATES, TOFU_GATES);
 }
 
 static uint64_t machine_name(const struct icc *icc)
@@ -191,6 +192,53 @@ static bool cq_write(struct icc *icc, struct icc_cq *cq, uint64_t reg,
 	return false;
 }
 
+/* ---- A gate's ---- */
+
+/* The gate that has a register at @offset, or NULL. */
+static struct icc_gate *gate_of(struct icc *icc, uint64_t offset)
+{
+	const uint64_t tni_stride = TOFU_GATE_REGS(1, 0) - TOFU_GATE_REGS(0, 0);
+	const uint64_t in = offset - TOFU_GATE_REGS(0, 0);
+
+	if (offset < TOFU_GATE_REGS(0, 0) || in / tni_stride >= icc->tnis ||
+	    in % tni_stride / TOFU_GATE_REGS_STRIDE >= TOFU_GATES)
+		return NULL;
+	return &icc->tni[in / tni_stride]
+			.gate[in % tni_stride / TOFU_GATE_REGS_STRIDE];
+}
+
+static bool is_gate_setting(uint64_t reg)
+{
+	return reg >= TOFU_GATE_SRC_LCL && reg <= TOFU_GATE_CHANNEL;
+}
+
+static uint64_t gate_read(const struct icc_gate *gate, uint64_t reg)
+{
+	if (is_gate_setting(reg))
+		return gate->setting[(reg - TOFU_GATE_SRC_LCL) / 8];
+	if (reg == TOFU_GATE_CTRL)
+		return gate->enabled ? TOFU_GATE_CTRL_ENABLE : 0;
+	return icc_gate_state(gate);
+}
+
+static bool gate_write(struct icc *icc, struct icc_gate *gate, uint64_t reg,
+		       uint64_t value)
+{
+	if (is_gate_setting(reg)) {
+		if (gate->enabled)
+			return false;
+		gate->setting[(reg - TOFU_GATE_SRC_LCL) / 8] = value;
+		return true;
+	}
+	if (reg != TOFU_GATE_CTRL)
+		return false;
+	if (value & TOFU_GATE_CTRL_ENABLE)
+		icc_gate_enable(icc, gate);
+	else
+		icc_gate_disable(icc, gate);
+	return true;
+}
+
 /* ---- Accesses ---- */
 
 static bool access_good(uint64_t offset, unsigned int size)
@@ -198,14 +246,37 @@ static bool access_good(uint64_t offset, unsigned int size)
 	return size == 8 && offset % 8 == 0 && offset < TOFU_BAR_REGS_SIZE;
 }
 
+static bool reg_read(struct icc *icc, uint64_t offset, uint64_t *value)
+{
+	const struct icc_gate *gate = gate_of(icc, offset);
+	struct icc_cq *cq = cq_of(icc, offset);
+
+	if (cq)
+		return cq_read(icc, cq, offset % TOFU_CQ_REGS_STRIDE, value);
+	if (!gate)
+		return global_read(icc, offset, value);
+	*value = gate_read(gate, offset % TOFU_GATE_REGS_STRIDE);
+	return true;
+}
+
+static bool reg_write(struct icc *icc, uint64_t offset, uint64_t value)
+{
+	struct icc_gate *gate = gate_of(icc, offset);
+	struct icc_cq *cq = cq_of(icc, offset);
+
+	if (cq)
+		return cq_write(icc, cq, offset % TOFU_CQ_REGS_STRIDE, value);
+	if (gate)
+		return gate_write(icc, gate, offset % TOFU_GATE_REGS_STRIDE,
+				  value);
+	return global_write(icc, offset, value);
+}
+
 uint64_t icc_reg_read(struct icc *icc, uint64_t offset, unsigned int size)
 {
-	struct icc_cq *cq = cq_of(icc, offset);
 	uint64_t value;
 
-	if (!access_good(offset, size) ||
-	    !(cq ? cq_read(icc, cq, offset % TOFU_CQ_REGS_STRIDE, &value) :
-		   global_read(icc, offset, &value)))
+	if (!access_good(offset, size) || !reg_read(icc, offset, &value))
 		return bad_access(icc, "read", offset, size);
 	return value;
 }
@@ -213,10 +284,6 @@ uint64_t icc_reg_read(struct icc *icc, uint64_t offset, unsigned int size)
 void icc_reg_write(struct icc *icc, uint64_t offset, uint64_t value,
 		   unsigned int size)
 {
-	struct icc_cq *cq = cq_of(icc, offset);
-
-	if (!access_good(offset, size) ||
-	    !(cq ? cq_write(icc, cq, offset % TOFU_CQ_REGS_STRIDE, value) :
-		   global_write(icc, offset, value)))
+	if (!access_good(offset, size) || !reg_write(icc, offset, value))
 		bad_access(icc, "write", offset, size);
 }

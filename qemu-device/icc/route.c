@@ -88,6 +88,8 @@ void icc_route_arrived(struct icc *icc, const struct tofu_packet *pkt)
 	if (pkt->type == TOFU_PKT_PUT ||
 	    (pkt->type == TOFU_PKT_DATA && pkt->status == TOFU_ST_OK))
 		bytes = pkt->length;
+	else if (pkt->type == TOFU_PKT_SIGNAL)
+		bytes = pkt->payload;
 	icc->port[r->in][TOFU_PORT_RX_PACKETS]++;
 	icc->port[r->in][TOFU_PORT_RX_BYTES] += bytes;
 }

@@ -128,8 +128,7 @@ void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 
 static bool is_request(const struct tofu_packet *pkt)
 {
-	return pkt->type == TOFU_PKT_PUT || pkt->type == TOFU_PKT_GET ||
-	       pkt->type == TOFU_PKT_ARMW;
+	return pkt->type < TOFU_PKT_DONE;
 }
 
 static void arrival_trace(struct icc *icc, const struct icc_held *held)
@@ -158,6 +157,11 @@ static void arrival(struct icc *icc, struct icc_held *held)
 	struct icc_xfer *x = &held->x;
 
 	arrival_trace(icc, held);
+	if (held->pkt.type == TOFU_PKT_SIGNAL) {
+		icc_gate_signal(icc, &held->pkt, held->payload);
+		icc_time_release(icc, held);
+		return;
+	}
 	if (is_request(&held->pkt)) {
 		icc_request_begin(icc, x, &held->pkt, held->payload);
 	} else if (!icc_response_begin(icc, x, &held->pkt, held->payload)) {
@@ -228,6 +232,9 @@ static void run(struct icc *icc, const struct icc_entry *entry)
 		break;
 	case ICC_DUE_ARRIVAL:
 		arrival(icc, entry->held);
+		break;
+	case ICC_DUE_GATE:
+		icc_gate_due(icc, entry);
 		break;
 	}
 }

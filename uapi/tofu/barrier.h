@@ -30,6 +30,7 @@ enum tofu_reduce_op {
 
 #define TOFU_REDUCE_WORDS 6 /* most elements of 64 bits */
 #define TOFU_REDUCE_DOUBLES 3 /* most elements of BFPSUM */
+#define TOFU_REDUCE_ADDENDS 8192 /* channels that BFPSUM can add up */
 
 /* How a barrier ended. */
 enum tofu_barrier_status {

@@ -1,0 +1,690 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The barrier interface: gates that wait for signals, combine them and signal
+ * on, and the channels by which software starts and ends.
+ *
+ * A gate does one step at a time, and gates link to each other by a set of
+ * those that may have a step to do: there is no recursion, and a program that
+ * links its gates to a loop keeps nobody else waiting.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "icc/icc-internal.h"
+#include "icc/reduce.h"
+
+#define PASSES 16 /* steps of each gate in one icc_progress() */
+
+#define BIT(side) (1U << (side))
+
+TOFU_ASSERT(sizeof(((struct icc_signal *)0)->word) == TOFU_SIGNAL_BYTES,
+	    "a signal's elements are the payload of its packet");
+
+static void touch(struct icc *icc, const struct icc_gate *gate)
+{
+	icc->tni[gate->tni].ready |= 1ULL << gate->gate;
+}
+
+/* ---- Life ---- */
+
+void icc_gates_init(struct icc *icc)
+{
+	for (unsigned int t = 0; t < icc->tnis; t++) {
+		for (unsigned int g = 0; g < TOFU_GATES; g++) {
+			icc->tni[t].gate[g].tni = (uint8_t)t;
+			icc->tni[t].gate[g].gate = (uint8_t)g;
+		}
+	}
+}
+
+/* All but its numbers and settings; what was planned is another life's. */
+static void forget(struct icc_gate *gate)
+{
+	struct icc_gate new = {
+		.tni = gate->tni,
+		.gate = gate->gate,
+		.life = gate->life + 1,
+	};
+
+	memcpy(new.setting, gate->setting, sizeof(new.setting));
+	*gate = new;
+}
+
+void icc_gates_reset(struct icc *icc)
+{
+	for (unsigned int t = 0; t < icc->tnis; t++) {
+		for (unsigned int g = 0; g < TOFU_GATES; g++) {
+			struct icc_gate *gate = &icc->tni[t].gate[g];
+
+			forget(gate);
+			memset(gate->setting, 0, sizeof(gate->setting));
+		}
+	}
+}
+
+static uint64_t setting(const struct icc_gate *gate, unsigned int reg)
+{
+	return gate->setting[(reg - TOFU_GATE_SRC_LCL) / 8];
+}
+
+static bool link_local(uint64_t word, struct icc_link *link)
+{
+	const uint64_t known = TOFU_FIELD(TOFU_LINK_GATE) |
+			       TOFU_FIELD(TOFU_LINK_VALID);
+
+	link->gate = (uint8_t)TOFU_GET(word, TOFU_LINK_GATE);
+	return !(word & ~known) && link->gate < TOFU_GATES;
+}
+
+static bool link_remote(const struct icc *icc, uint64_t word,
+			struct icc_link *link)
+{
+	const uint64_t known = TOFU_FIELD(TOFU_LINK_COORDS) |
+			       TOFU_FIELD(TOFU_LINK_TNI) |
+			       TOFU_FIELD(TOFU_LINK_GATE) |
+			       TOFU_FIELD(TOFU_LINK_PATH) |
+			       TOFU_FIELD(TOFU_LINK_VALID);
+	const struct tofu_coords coords = tofu_coords_unpack(word);
+	const int64_t node = tofu_node_at(&icc->shape, &coords);
+
+	link->node = (uint32_t)node;
+	link->tni = (uint8_t)TOFU_GET(word, TOFU_LINK_TNI);
+	link->gate = (uint8_t)TOFU_GET(word, TOFU_LINK_GATE);
+	link->path = (uint8_t)TOFU_GET(word, TOFU_LINK_PATH);
+	return node >= 0 && !(word & ~known) && link->tni < TOFU_TNIS_MAX &&
+	       link->gate < TOFU_GATES;
+}
+
+/* The links that two registers describe; false where one of them is wrong. */
+static bool links(const struct icc *icc, uint64_t local, uint64_t remote,
+		  struct icc_link *link, uint8_t *linked)
+{
+	*linked = 0;
+	if (TOFU_GET(local, TOFU_LINK_VALID)) {
+		*linked |= BIT(ICC_LCL);
+		if (!link_local(local, &link[ICC_LCL]))
+			return false;
+	}
+	if (TOFU_GET(remote, TOFU_LINK_VALID)) {
+		*linked |= BIT(ICC_RMT);
+		if (!link_remote(icc, remote, &link[ICC_RMT]))
+			return false;
+	}
+	return true;
+}
+
+static bool settings_good(const struct icc *icc, struct icc_gate *gate)
+{
+	const uint64_t channel = setting(gate, TOFU_GATE_CHANNEL);
+
+	if (channel && (gate->gate >= TOFU_CHANNELS ||
+			channel % TOFU_CHANNEL_ALIGN))
+		return false;
+	return setting(gate, TOFU_GATE_GPID) <= UINT16_MAX &&
+	       links(icc, setting(gate, TOFU_GATE_SRC_LCL),
+		     setting(gate, TOFU_GATE_SRC_RMT), gate->src,
+		     &gate->sources) &&
+	       links(icc, setting(gate, TOFU_GATE_DST_LCL),
+		     setting(gate, TOFU_GATE_DST_RMT), gate->dst,
+		     &gate->destinations);
+}
+
+void icc_gate_enable(struct icc *icc, struct icc_gate *gate)
+{
+	if (gate->enabled)
+		return;
+	forget(gate);
+	if (!settings_good(icc, gate)) {
+		icc->ops->misuse(icc->host, "gate %u of TNI %u: wrong settings",
+				 gate->gate, gate->tni);
+		return;
+	}
+	gate->gpid = (uint16_t)setting(gate, TOFU_GATE_GPID);
+	gate->channel = setting(gate, TOFU_GATE_CHANNEL);
+	gate->enabled = true;
+}
+
+void icc_gate_disable(struct icc *icc, struct icc_gate *gate)
+{
+	(void)icc;
+	forget(gate);
+}
+
+uint64_t icc_gate_state(const struct icc_gate *gate)
+{
+	return TOFU_SET(TOFU_GATE_STATE_LCL, gate->full >> ICC_LCL) |
+	       TOFU_SET(TOFU_GATE_STATE_RMT, gate->full >> ICC_RMT) |
+	       TOFU_SET(TOFU_GATE_STATE_BEGUN, gate->phase != ICC_GATE_IDLE) |
+	       TOFU_SET(TOFU_GATE_STATE_FIRED, gate->fired);
+}
+
+/* ---- Time ---- */
+
+/* With a machine: the gate is looked at in @ns. */
+static void plan(struct icc *icc, const struct icc_gate *gate, uint32_t ns)
+{
+	const struct icc_entry entry = {
+		.time = icc_now(icc) + ns,
+		.due = ICC_DUE_GATE,
+		.tni = gate->tni,
+		.cq = gate->gate,
+		.life = gate->life,
+	};
+
+	icc_time_plan(icc, entry);
+}
+
+/* What the gate has to do next it does not do before that. */
+static void defer(struct icc *icc, struct icc_gate *gate, uint32_t ns)
+{
+	if (!icc->machine)
+		return;
+	gate->due = icc_now(icc) + ns;
+	plan(icc, gate, ns);
+}
+
+static void trace_sent(struct icc *icc, const struct icc_gate *gate,
+		       const struct tofu_packet *pkt)
+{
+	const struct icc_trace trace = {
+		.kind = ICC_TRACE_SEND,
+		.time = icc_now(icc),
+		.end = pkt->time,
+		.id = pkt->tid,
+		.origin = icc->node,
+		.peer = gate->dst[ICC_RMT].node,
+		.bytes = pkt->payload,
+		.type = pkt->type,
+		.tni = gate->tni,
+		.cq = gate->gate,
+	};
+
+	icc_time_trace(icc, &trace);
+}
+
+/* ---- Signals in ---- */
+
+/* What stands for a signal that cannot be believed, or will never come. */
+static struct icc_signal failed(bool last)
+{
+	return (struct icc_signal){ .status = TOFU_BARRIER_OTHER,
+				    .last = last };
+}
+
+static void put_in(struct icc *icc, struct icc_gate *gate, enum icc_side side,
+		   const struct icc_signal *signal)
+{
+	struct icc_signal *in = &gate->in[side];
+	const bool waits = gate->full & BIT(side) && !in->last;
+
+	if (signal->last)
+		gate->lost |= BIT(side);
+	if (!waits) {
+		*in = *signal;
+	} else if (!signal->last) {
+		*in = failed(false);
+		icc->ops->misuse(icc->host, "gate %u of TNI %u: overrun",
+				 gate->gate, gate->tni);
+	}
+	gate->full |= BIT(side);
+	touch(icc, gate);
+}
+
+/* Leave the slots empty; a source that is lost fills its own at once. */
+static void empty(struct icc_gate *gate)
+{
+	gate->full = gate->lost;
+	for (unsigned int side = 0; side < ICC_SIDES; side++) {
+		if (gate->lost & BIT(side))
+			gate->in[side] = failed(true);
+	}
+}
+
+static bool is_source(const struct icc_gate *gate,
+		      const struct tofu_packet *pkt)
+{
+	const struct icc_link *src = &gate->src[ICC_RMT];
+
+	return gate->enabled && gate->sources & BIT(ICC_RMT) &&
+	       src->node == pkt->src && src->tni == pkt->src_tni &&
+	       src->gate == pkt->src_cq && gate->gpid == pkt->gpid;
+}
+
+/* The sender can write to @payload still: each word is read once. */
+static struct icc_signal signal_of(const struct tofu_packet *pkt,
+				   const uint64_t *payload)
+{
+	struct icc_signal signal = {
+		.op = pkt->armw_op,
+		.count = pkt->armw_size,
+		.status = pkt->status,
+		.last = pkt->flags & TOFU_PKT_F_LAST,
+	};
+
+	if (signal.status != TOFU_BARRIER_OK) {
+		if (signal.status > TOFU_BARRIER_OTHER)
+			signal.status = TOFU_BARRIER_OTHER;
+		return signal;
+	}
+	/* Relaxed: the transport has ordered the packet's arrival. */
+	for (unsigned int i = 0; i < TOFU_REDUCE_WORDS; i++)
+		signal.word[i] = __atomic_load_n(&payload[i],
+						 __ATOMIC_RELAXED);
+	if (signal.last ||
+	    !icc_reduce_good(signal.op, signal.count, signal.word))
+		return failed(signal.last);
+	return signal;
+}
+
+/* All gates of the TNI, until none can go on; with a machine only. */
+static void run(struct icc *icc, unsigned int tni);
+
+void icc_gate_signal(struct icc *icc, const struct tofu_packet *pkt,
+		     const void *payload)
+{
+	struct icc_signal signal;
+	struct icc_gate *gate;
+
+	if (pkt->dst_tni >= icc->tnis || pkt->dst_cq >= TOFU_GATES ||
+	    pkt->payload != TOFU_SIGNAL_BYTES) {
+		icc_drop(icc, pkt, "no such gate or size");
+		return;
+	}
+	gate = &icc->tni[pkt->dst_tni].gate[pkt->dst_cq];
+	if (!is_source(gate, pkt)) {
+		icc_drop(icc, pkt, "not a source of that gate");
+		return;
+	}
+	signal = signal_of(pkt, payload);
+	put_in(icc, gate, ICC_RMT, &signal);
+	if (icc->machine)
+		run(icc, gate->tni);
+}
+
+static void put_in_local(struct icc *icc, const struct icc_gate *from)
+{
+	struct icc_gate *gate =
+		&icc->tni[from->tni].gate[from->dst[ICC_LCL].gate];
+
+	if (!gate->enabled || !(gate->sources & BIT(ICC_LCL)) ||
+	    gate->src[ICC_LCL].gate != from->gate ||
+	    gate->gpid != from->gpid) {
+		icc->ops->misuse(icc->host,
+				 "TNI %u: gate %u is no source of gate %u",
+				 from->tni, from->gate, gate->gate);
+		return;
+	}
+	put_in(icc, gate, ICC_LCL, &from->out);
+}
+
+/* ---- A peer that is gone ---- */
+
+static void lose(struct icc *icc, struct icc_gate *gate)
+{
+	const struct icc_signal last = failed(true);
+
+	put_in(icc, gate, ICC_RMT, &last);
+	/* Not at once: a node may be at work when it learns of it. */
+	if (icc->machine)
+		plan(icc, gate, icc->machine->gate_ns);
+}
+
+void icc_gates_peer_down(struct icc *icc, uint32_t node)
+{
+	for (unsigned int t = 0; t < icc->tnis; t++) {
+		for (unsigned int g = 0; g < TOFU_GATES; g++) {
+			struct icc_gate *gate = &icc->tni[t].gate[g];
+
+			if (gate->sources & BIT(ICC_RMT) &&
+			    gate->src[ICC_RMT].node == node)
+				lose(icc, gate);
+		}
+	}
+}
+
+/* ---- Signals out ---- */
+
+/*
+ * For traces: CQ 15 is none, the fragment is the gate, the number is how many
+ * times it has signalled.
+ */
+static uint64_t signal_tid(const struct icc_gate *gate)
+{
+	return TOFU_SET(ICC_TID_CQ, TOFU_MASK(ICC_TID_CQ_BITS)) |
+	       TOFU_SET(ICC_TID_TNI, gate->tni) |
+	       TOFU_SET(ICC_TID_FRAGMENT, gate->gate) |
+	       TOFU_SET(ICC_TID_SEQ, gate->fired);
+}
+
+static void signal_packet(const struct icc *icc, const struct icc_gate *gate,
+			  struct tofu_packet *pkt)
+{
+	const struct icc_link *dst = &gate->dst[ICC_RMT];
+	const struct icc_signal *out = &gate->out;
+
+	*pkt = (struct tofu_packet){
+		.src = icc->node,
+		.payload = TOFU_SIGNAL_BYTES,
+		.type = TOFU_PKT_SIGNAL,
+		.flags = out->last ? TOFU_PKT_F_LAST : 0,
+		.path = dst->path,
+		.src_tni = gate->tni,
+		.src_cq = gate->gate,
+		.dst_tni = dst->tni,
+		.dst_cq = dst->gate,
+		.gpid = gate->gpid,
+		.status = out->status,
+		.armw_op = out->op,
+		.armw_size = out->count,
+		.tid = signal_tid(gate),
+		.time = icc->machine ? icc_now(icc) + icc->machine->send_ns : 0,
+	};
+	memcpy(pkt + 1, out->word, TOFU_SIGNAL_BYTES);
+}
+
+/* False: there is no room now. */
+static bool send_remote(struct icc *icc, struct icc_gate *gate)
+{
+	const struct icc_link *dst = &gate->dst[ICC_RMT];
+	struct tofu_packet *pkt;
+	int err;
+
+	pkt = icc->ops->tx_begin(icc->host, dst->node, TOFU_REQUEST,
+				 TOFU_SIGNAL_BYTES, &err);
+	if (!pkt && err == -EAGAIN)
+		return false;
+	gate->pending &= ~BIT(ICC_RMT);
+	if (!pkt) {
+		/* Nor does anything come from there. */
+		icc_gates_peer_down(icc, dst->node);
+		return true;
+	}
+	signal_packet(icc, gate, pkt);
+	if (icc->machine)
+		trace_sent(icc, gate, pkt);
+	icc->ops->tx_commit(icc->host);
+	if (icc->machine)
+		icc_engine_committed(icc, gate->tni);
+	icc_route_sent(icc, dst->node, dst->path, TOFU_SIGNAL_BYTES);
+	return true;
+}
+
+/* What is left of sending; true when any of it could be done. */
+static bool deliver(struct icc *icc, struct icc_gate *gate)
+{
+	const uint8_t before = gate->pending;
+
+	if (gate->pending & BIT(ICC_LCL) && icc_now(icc) >= gate->due) {
+		gate->pending &= ~BIT(ICC_LCL);
+		put_in_local(icc, gate);
+	}
+	if (gate->pending & BIT(ICC_RMT))
+		send_remote(icc, gate);
+	return gate->pending != before;
+}
+
+static void send_out(struct icc *icc, struct icc_gate *gate)
+{
+	gate->pending = gate->destinations;
+	if (gate->pending & BIT(ICC_LCL))
+		defer(icc, gate, icc->machine ? icc->machine->gate_ns : 0);
+	deliver(icc, gate);
+}
+
+/* ---- Combining ---- */
+
+/* Data stay while nothing is wrong. */
+static void spoil(struct icc_signal *signal, unsigned int status)
+{
+	if (status > signal->status)
+		signal->status = (uint8_t)status;
+	if (signal->status != TOFU_BARRIER_OK)
+		memset(signal->word, 0, sizeof(signal->word));
+}
+
+static bool alike(const struct icc_signal *a, const struct icc_signal *b)
+{
+	return a->op == b->op && a->count == b->count;
+}
+
+static void check(struct icc_signal *signal, const struct icc_signal *other)
+{
+	spoil(signal, other->status);
+	if (signal->status == TOFU_BARRIER_OK && !alike(signal, other))
+		spoil(signal, TOFU_BARRIER_MISMATCH);
+}
+
+static void merge(struct icc_signal *signal, const struct icc_signal *from)
+{
+	check(signal, from);
+	if (signal->status == TOFU_BARRIER_OK &&
+	    !icc_reduce_merge(signal->op, signal->count, signal->word,
+			      from->word))
+		spoil(signal, TOFU_BARRIER_OTHER);
+}
+
+/* Of all sources; of a gate without any it is what it has sent. */
+static struct icc_signal combine(const struct icc_gate *gate)
+{
+	struct icc_signal signal = gate->out;
+
+	if (gate->sources & BIT(ICC_LCL))
+		signal = gate->in[ICC_LCL];
+	if (gate->sources & BIT(ICC_RMT)) {
+		if (gate->sources & BIT(ICC_LCL))
+			merge(&signal, &gate->in[ICC_RMT]);
+		else
+			signal = gate->in[ICC_RMT];
+	}
+	signal.last = false;
+	return signal;
+}
+
+/* ---- Relays ---- */
+
+/* No source will signal again, and what they signalled has gone on. */
+static bool cut_off(const struct icc_gate *gate)
+{
+	for (unsigned int side = 0; side < ICC_SIDES; side++) {
+		if (gate->sources & BIT(side) && !gate->in[side].last)
+			return false;
+	}
+	return true;
+}
+
+static void relay(struct icc *icc, struct icc_gate *gate)
+{
+	gate->closed = cut_off(gate);
+	gate->out = combine(gate);
+	gate->out.last = gate->closed;
+	gate->fired++;
+	empty(gate);
+	send_out(icc, gate);
+}
+
+/* ---- Channels ---- */
+
+static void channel_misuse(struct icc *icc, const struct icc_gate *gate,
+			   const char *what)
+{
+	icc->ops->misuse(icc->host, "channel %u of TNI %u: %s", gate->gate,
+			 gate->tni, what);
+}
+
+void icc_channel_start(struct icc *icc, unsigned int tni, unsigned int channel)
+{
+	const struct icc_machine *m = icc->machine;
+	struct icc_gate *gate;
+
+	if (tni >= icc->tnis || channel >= TOFU_CHANNELS)
+		return;
+	gate = &icc->tni[tni].gate[channel];
+	if (!gate->channel || gate->phase != ICC_GATE_IDLE) {
+		channel_misuse(icc, gate, "started while it cannot be");
+		return;
+	}
+	gate->phase = ICC_GATE_STARTED;
+	touch(icc, gate);
+	defer(icc, gate, m ? m->doorbell_ns + m->fetch_ns : 0);
+}
+
+/* What the block says, copied once; OTHER where that is no barrier. */
+static struct icc_signal command(struct icc *icc, const struct icc_gate *gate)
+{
+	struct icc_signal signal = { .status = TOFU_BARRIER_OK };
+	uint64_t element[TOFU_REDUCE_WORDS];
+	struct tofu_channel block;
+
+	if (icc->ops->read(icc->host, gate->channel, &block,
+			   offsetof(struct tofu_channel, reserved0))) {
+		channel_misuse(icc, gate, "its block is not in memory");
+		return failed(false);
+	}
+	memcpy(element, block.operand, sizeof(element));
+	signal.op = (uint8_t)TOFU_GET(block.command, TOFU_CHANNEL_OP);
+	signal.count = (uint8_t)TOFU_GET(block.command, TOFU_CHANNEL_COUNT);
+	if (block.command & ~(TOFU_FIELD(TOFU_CHANNEL_OP) |
+			      TOFU_FIELD(TOFU_CHANNEL_COUNT)) ||
+	    !icc_reduce_known(signal.op, signal.count) ||
+	    !icc_reduce_load(signal.op, signal.count, element,
+			     signal.word)) {
+		channel_misuse(icc, gate, "no such operation or element");
+		return failed(false);
+	}
+	return signal;
+}
+
+static void channel_begin(struct icc *icc, struct icc_gate *gate)
+{
+	gate->phase = ICC_GATE_BEGUN;
+	gate->out = command(icc, gate);
+	send_out(icc, gate);
+}
+
+static void channel_end(struct icc *icc, struct icc_gate *gate)
+{
+	const struct icc_signal own = gate->out;
+
+	gate->out = combine(gate);
+	check(&gate->out, &own);
+	gate->fired++;
+	gate->phase = ICC_GATE_ENDING;
+	empty(gate);
+	defer(icc, gate, icc->machine ? icc->machine->write_ns : 0);
+}
+
+static void channel_write(struct icc *icc, struct icc_gate *gate)
+{
+	const struct icc_signal *out = &gate->out;
+	uint64_t result[TOFU_REDUCE_WORDS] = { 0 };
+	unsigned int status = out->status;
+
+	if (status == TOFU_BARRIER_OK)
+		icc_reduce_store(out->op, out->count, out->word, result);
+	if (icc->ops->write(icc->host,
+			    gate->channel +
+				    offsetof(struct tofu_channel, result),
+			    result, sizeof(result)))
+		status = TOFU_BARRIER_OTHER;
+	gate->ended++;
+	gate->phase = ICC_GATE_IDLE;
+	if (icc->ops->store64(icc->host,
+			      gate->channel +
+				      offsetof(struct tofu_channel, done),
+			      TOFU_SET(TOFU_CHANNEL_ENDED, gate->ended) |
+				      TOFU_SET(TOFU_CHANNEL_STATUS, status)))
+		channel_misuse(icc, gate, "its block is not in memory");
+}
+
+/* ---- Steps ---- */
+
+/* All signals are there, and somebody wants to know. */
+static bool fires(const struct icc_gate *gate)
+{
+	if (gate->full != gate->sources)
+		return false;
+	if (gate->channel)
+		return gate->phase == ICC_GATE_BEGUN;
+	return gate->sources && !gate->closed;
+}
+
+/* What is next for a gate; true when there was anything. */
+static bool step(struct icc *icc, struct icc_gate *gate)
+{
+	if (!gate->enabled)
+		return false;
+	if (gate->pending)
+		return deliver(icc, gate);
+	if (icc_now(icc) < gate->due)
+		return false;
+	if (gate->phase == ICC_GATE_STARTED)
+		channel_begin(icc, gate);
+	else if (gate->phase == ICC_GATE_ENDING)
+		channel_write(icc, gate);
+	else if (!fires(gate))
+		return false;
+	else if (gate->channel)
+		channel_end(icc, gate);
+	else
+		relay(icc, gate);
+	return true;
+}
+
+/* A step of each gate that may have one. */
+static bool pass(struct icc *icc, struct icc_tni *tni)
+{
+	uint64_t left = tni->ready;
+	bool done = false;
+
+	tni->ready = 0;
+	for (; left; left &= left - 1) {
+		struct icc_gate *gate = &tni->gate[__builtin_ctzll(left)];
+
+		if (step(icc, gate)) {
+			done = true;
+			touch(icc, gate);
+		} else if (gate->pending) {
+			tni->blocked |= 1ULL << gate->gate;
+		}
+	}
+	return done;
+}
+
+static bool tni_progress(struct icc *icc, struct icc_tni *tni)
+{
+	bool done = false;
+
+	tni->ready |= tni->blocked;
+	tni->blocked = 0;
+	for (unsigned int i = 0; i < PASSES && tni->ready; i++)
+		done |= pass(icc, tni);
+	return done;
+}
+
+bool icc_gates_progress(struct icc *icc)
+{
+	bool done = false;
+
+	for (unsigned int t = 0; t < icc->tnis; t++)
+		done |= tni_progress(icc, &icc->tni[t]);
+	return done;
+}
+
+/* ---- With a machine ---- */
+
+/* It comes to an end: a local signal takes time. */
+static void run(struct icc *icc, unsigned int tni)
+{
+	while (icc->tni[tni].ready)
+		pass(icc, &icc->tni[tni]);
+}
+
+void icc_gate_due(struct icc *icc, const struct icc_entry *entry)
+{
+	const struct icc_gate *gate = &icc->tni[entry->tni].gate[entry->cq];
+
+	if (gate->life != entry->life)
+		return;
+	touch(icc, gate);
+	run(icc, entry->tni);
+}
