@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tofu interconnect controller: CQ pages and kick pages
+ * Tofu interconnect controller: CQ pages, kick pages and pages of channels
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -20,36 +20,59 @@ static bool tofu_kick_by_cpu(MemTxAttrs attrs)
 }
 
 /*
- * The engine runs here, on the processor's thread, without the BQL: others
- * can go on meanwhile, and the kick of an idle guest may give up its time
- * slice. The regions are exempt from the guard against re-entrance (see
+ * The engine runs on the processor's thread, without the BQL: others can go on
+ * meanwhile, and the kick of an idle guest may give up its time slice. The
+ * regions are exempt from the guard against re-entrance (see
  * tofu_pages_init()), and the access keeps the device alive.
  */
-static void tofu_kick(TofuPCIState *s, hwaddr offset, bool poll,
-                      MemTxAttrs attrs)
+static bool tofu_bql_leave(MemTxAttrs attrs)
 {
     bool by_cpu = tofu_kick_by_cpu(attrs);
-    bool worked;
 
     if (by_cpu) {
         qemu_mutex_unlock_iothread();
     }
-    worked = tofu_node_kick(s->node, poll);
-    trace_tofu_kick(tofu_fabric_node(tofu_node_fabric(s->node)), offset, poll,
-                    worked);
-    if (by_cpu) {
+    return by_cpu;
+}
+
+static void tofu_bql_return(bool left)
+{
+    if (left) {
         qemu_mutex_lock_iothread();
     }
+}
+
+static void tofu_kick_node(TofuPCIState *s, hwaddr offset, bool poll)
+{
+    bool worked = tofu_node_kick(s->node, poll);
+
+    trace_tofu_kick(tofu_fabric_node(tofu_node_fabric(s->node)), offset, poll,
+                    worked);
+}
+
+static void tofu_kick(TofuPCIState *s, hwaddr offset, bool poll,
+                      MemTxAttrs attrs)
+{
+    bool left = tofu_bql_leave(attrs);
+
+    tofu_kick_node(s, offset, poll);
+    tofu_bql_return(left);
+}
+
+/* Whose page it is: of a TNI, and of which of its CQs or channels. */
+static void tofu_page_owner(hwaddr addr, unsigned int *tni, unsigned int *nr)
+{
+    unsigned int page = addr / TOFU_PAGE_SIZE;
+
+    *tni = page / TOFU_PAGE_CQS;
+    *nr = page % TOFU_PAGE_CQS;
 }
 
 /* The CQ of a page in one of the halves; false: there is none. */
 static bool tofu_page_cq(const TofuPCIState *s, hwaddr addr, unsigned int *tni,
                          unsigned int *cq)
 {
-    unsigned int page = addr / TOFU_PAGE_SIZE;
-
-    *tni = page / TOFU_PAGE_CQS;
-    *cq = page % TOFU_PAGE_CQS;
+    tofu_page_owner(addr, tni, cq);
     return *tni < s->tnis && *cq < TOFU_CQS_PER_TNI;
 }
 
@@ -64,7 +87,7 @@ static void tofu_mark(TofuPCIState *s, hwaddr addr, uint64_t value)
     }
 }
 
-static uint64_t tofu_kicks_read(void *opaque, hwaddr addr, unsigned int size)
+static uint64_t tofu_doorbells_read(void *opaque, hwaddr addr, unsigned int size)
 {
     return 0;
 }
@@ -86,7 +109,7 @@ static MemTxResult tofu_kicks_write(void *opaque, hwaddr addr, uint64_t value,
 }
 
 static const MemoryRegionOps tofu_kicks_ops = {
-    .read = tofu_kicks_read,
+    .read = tofu_doorbells_read,
     .write_with_attrs = tofu_kicks_write,
     .endianness = DEVICE_LITTLE_ENDIAN,
     .valid = { .min_access_size = 1, .max_access_size = 8 },
@@ -173,6 +196,60 @@ static const MemoryRegionOps tofu_cqs_ops = {
     .impl = { .min_access_size = 1, .max_access_size = 8 },
 };
 
+static void tofu_channel_store(TofuPCIState *s, unsigned int tni,
+                               unsigned int channel)
+{
+    trace_tofu_channel(tofu_fabric_node(tofu_node_fabric(s->node)), tni,
+                       channel);
+    tofu_node_lock(s->node);
+    tofu_node_channel(s->node, tni, channel);
+    tofu_node_unlock(s->node);
+}
+
+static void tofu_channel_start(TofuPCIState *s, hwaddr addr, MemTxAttrs attrs)
+{
+    unsigned int tni, channel;
+    bool left;
+
+    tofu_page_owner(addr, &tni, &channel);
+    if (tni >= s->tnis || channel >= TOFU_CHANNELS) {
+        return;
+    }
+    if (!s->machine) {
+        left = tofu_bql_leave(attrs);
+        tofu_channel_store(s, tni, channel);
+        tofu_kick_node(s, addr, false);
+        tofu_bql_return(left);
+    } else if (tofu_kick_by_cpu(attrs)) {
+        /* As for tofu_store(): what a device writes is no event. */
+        tofu_channel_store(s, tni, channel);
+        tofu_time_update(&s->time);
+    }
+}
+
+static MemTxResult tofu_channels_write(void *opaque, hwaddr addr,
+                                       uint64_t value, unsigned int size,
+                                       MemTxAttrs attrs)
+{
+    TofuPCIState *s = opaque;
+    unsigned int offset = addr & (TOFU_PAGE_SIZE - 1);
+
+    if (offset == TOFU_CHANNEL_START) {
+        tofu_channel_start(s, addr, attrs);
+    } else if (offset == TOFU_CHANNEL_POLL && !s->machine) {
+        tofu_kick(s, addr, true, attrs);
+    }
+    return MEMTX_OK;
+}
+
+static const MemoryRegionOps tofu_channels_ops = {
+    .read = tofu_doorbells_read,
+    .write_with_attrs = tofu_channels_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = { .min_access_size = 1, .max_access_size = 8 },
+    .impl = { .min_access_size = 1, .max_access_size = 8 },
+};
+
 void tofu_pages_init(TofuPCIState *s)
 {
     TofuPages *pages = &s->pages;
@@ -192,12 +269,16 @@ void tofu_pages_init(TofuPCIState *s)
     }
     memory_region_init_io(&pages->kicks, owner, &tofu_kicks_ops, s,
                           "tofu-kick-pages", TOFU_PAGES_HALF);
+    memory_region_init_io(&pages->channels, owner, &tofu_channels_ops, s,
+                          "tofu-channel-pages",
+                          TOFU_BAR_PAGES_SIZE - TOFU_CHANNEL_PAGE(0, 0));
     /*
      * A kick gives up the BQL: another processor can be in one at the same
      * time. That is no re-entrance, the node has its own lock.
      */
     pages->cqs.disable_reentrancy_guard = true;
     pages->kicks.disable_reentrancy_guard = true;
+    pages->channels.disable_reentrancy_guard = true;
 }
 
 void tofu_pages_map(TofuPCIState *s)
@@ -205,12 +286,15 @@ void tofu_pages_map(TofuPCIState *s)
     memory_region_add_subregion(&s->pages.bar, 0, &s->pages.cqs);
     memory_region_add_subregion(&s->pages.bar, TOFU_PAGES_HALF,
                                 &s->pages.kicks);
+    memory_region_add_subregion(&s->pages.bar, TOFU_CHANNEL_PAGE(0, 0),
+                                &s->pages.channels);
 }
 
 void tofu_pages_unmap(TofuPCIState *s)
 {
     memory_region_del_subregion(&s->pages.bar, &s->pages.cqs);
     memory_region_del_subregion(&s->pages.bar, &s->pages.kicks);
+    memory_region_del_subregion(&s->pages.bar, &s->pages.channels);
 }
 
 void tofu_pages_finalize(TofuPCIState *s)

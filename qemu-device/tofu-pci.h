@@ -25,12 +25,14 @@ OBJECT_DECLARE_SIMPLE_TYPE(TofuPCIState, TOFU_PCI)
  * @bar: all of it
  * @cqs: the CQ pages: RAM, or I/O that traps
  * @kicks: the kick pages: I/O
+ * @channels: the pages of the channels, to the end of the BAR: I/O
  * @memory: of @cqs, TOFU_PAGES_HALF bytes, in either case
  */
 typedef struct TofuPages {
     MemoryRegion bar;
     MemoryRegion cqs;
     MemoryRegion kicks;
+    MemoryRegion channels;
     void *memory;
 } TofuPages;
 
