@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +47,7 @@ int tk_ioctl(int fd, unsigned long cmd, void *arg)
 
 /* ---- CQ ---- */
 
-int tk_cq_create(struct tk_cq *cq)
+int tk_cq_create_flags(struct tk_cq *cq, uint32_t flags)
 {
 	int ret;
 
@@ -55,6 +58,7 @@ int tk_cq_create(struct tk_cq *cq)
 		return cq->dev;
 	cq->info.size = sizeof(cq->info);
 	cq->create.size = sizeof(cq->create);
+	cq->create.flags = flags;
 	cq->create.cq = TOFU_CQ_ANY;
 	ret = tk_ioctl(cq->dev, TOFU_IOC_INFO, &cq->info);
 	if (!ret)
@@ -66,6 +70,11 @@ int tk_cq_create(struct tk_cq *cq)
 	}
 	cq->fd = cq->create.fd;
 	return 0;
+}
+
+int tk_cq_create(struct tk_cq *cq)
+{
+	return tk_cq_create_flags(cq, 0);
 }
 
 int tk_cq_map(struct tk_cq *cq)
@@ -307,6 +316,187 @@ int tk_put(struct tk_cq *cq, const struct tk_cq *peer, uint64_t rmt,
 			    rmt, lcl, length), NULL);
 	ret = tk_mrq(cq, &entry);
 	return ret ? ret : (int)TOFU_GET(entry.ctrl, TOFU_MRQ_STATUS);
+}
+
+/* ---- Gates ---- */
+
+int tk_gates_create(struct tk_gates *gates, uint32_t tni, uint32_t count)
+{
+	int ret;
+
+	memset(gates, 0, sizeof(*gates));
+	gates->fd = -1;
+	gates->dev = tk_open();
+	if (gates->dev < 0)
+		return gates->dev;
+	gates->info.size = sizeof(gates->info);
+	gates->create.size = sizeof(gates->create);
+	gates->create.tni = tni;
+	gates->create.count = count;
+	ret = tk_ioctl(gates->dev, TOFU_IOC_INFO, &gates->info);
+	if (!ret)
+		ret = tk_ioctl(gates->dev, TOFU_IOC_GATES_CREATE,
+			       &gates->create);
+	if (ret) {
+		close(gates->dev);
+		gates->dev = -1;
+		return ret;
+	}
+	gates->fd = gates->create.fd;
+	return 0;
+}
+
+int tk_gates_map(struct tk_gates *gates)
+{
+	int i;
+
+	for (i = 0; i < TOFU_GATES_MAPS; i++) {
+		const struct tofu_map *map = &gates->create.map[i];
+
+		gates->map[i] = mmap(NULL, map->length, PROT_READ | PROT_WRITE,
+				     MAP_SHARED, gates->fd, map->key);
+		if (gates->map[i] == MAP_FAILED) {
+			gates->map[i] = NULL;
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+int tk_gates_open(struct tk_gates *gates, uint32_t tni, uint32_t count)
+{
+	int ret = tk_gates_create(gates, tni, count);
+
+	if (ret)
+		return ret;
+	ret = tk_gates_map(gates);
+	if (ret)
+		tk_gates_close(gates);
+	return ret;
+}
+
+void tk_gates_unmap(struct tk_gates *gates)
+{
+	int i;
+
+	for (i = 0; i < TOFU_GATES_MAPS; i++)
+		if (gates->map[i])
+			munmap(gates->map[i], gates->create.map[i].length);
+	memset(gates->map, 0, sizeof(gates->map));
+}
+
+void tk_gates_close(struct tk_gates *gates)
+{
+	tk_gates_unmap(gates);
+	if (gates->fd >= 0)
+		close(gates->fd);
+	if (gates->dev >= 0)
+		close(gates->dev);
+	gates->fd = -1;
+	gates->dev = -1;
+}
+
+uint64_t tk_link(const struct tk_gates *gates, unsigned int index)
+{
+	return TOFU_SET(TOFU_LINK_VALID, 1) |
+	       TOFU_SET(TOFU_LINK_GATE, gates->create.gate[index]);
+}
+
+uint64_t tk_link_rmt(const struct tk_gates *gates, unsigned int index)
+{
+	return tk_link(gates, index) |
+	       TOFU_SET(TOFU_LINK_COORDS, gates->info.coords) |
+	       TOFU_SET(TOFU_LINK_TNI, gates->create.tni);
+}
+
+int tk_gate_set(struct tk_gates *gates, unsigned int index,
+		struct tofu_ioc_gate_set arg)
+{
+	int ret;
+
+	arg.size = sizeof(arg);
+	arg.index = index;
+	ret = tk_ioctl(gates->fd, TOFU_IOC_GATE_SET, &arg);
+	if (!ret && !index)
+		gates->ended = 0;
+	return ret;
+}
+
+void tk_gates_start(struct tk_gates *gates, enum tofu_reduce_op op,
+		    unsigned int count, const uint64_t *operand)
+{
+	volatile uint64_t *start = (void *)((char *)gates->map[TOFU_GATES_MAP_START] +
+					    TOFU_CHANNEL_START);
+	struct tofu_channel *channel = tk_channel(gates);
+
+	if (count)
+		memcpy(channel->operand, operand, count * sizeof(*operand));
+	channel->command = TOFU_SET(TOFU_CHANNEL_OP, op) |
+			   TOFU_SET(TOFU_CHANNEL_COUNT, count);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	*start = 1;
+}
+
+static uint64_t tk_gates_done(struct tk_gates *gates)
+{
+	return tk_load(&tk_channel(gates)->done);
+}
+
+bool tk_gates_ended(struct tk_gates *gates)
+{
+	return TOFU_GET(tk_gates_done(gates), TOFU_CHANNEL_ENDED) !=
+	       gates->ended;
+}
+
+int tk_gates_wait(struct tk_gates *gates)
+{
+	volatile uint64_t *poll = (void *)((char *)gates->map[TOFU_GATES_MAP_START] +
+					   TOFU_CHANNEL_POLL);
+	double end = tk_now() + TK_LIMIT_S;
+
+	while (!tk_gates_ended(gates)) {
+		if (tk_now() > end)
+			return -ETIMEDOUT;
+		*poll = 1;
+		sched_yield();
+	}
+	gates->ended++;
+	return TOFU_GET(tk_gates_done(gates), TOFU_CHANNEL_STATUS);
+}
+
+/* ---- The device ---- */
+
+void tk_function(char *name, size_t size)
+{
+	DIR *dir = opendir(TK_DRIVER);
+	struct dirent *entry;
+
+	name[0] = 0;
+	while (dir && (entry = readdir(dir)))
+		if (strchr(entry->d_name, ':'))
+			snprintf(name, size, "%.32s", entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+static sigjmp_buf tk_fault_jump;
+
+static void tk_on_sigbus(int signal)
+{
+	siglongjmp(tk_fault_jump, signal);
+}
+
+int tk_touch(volatile char *addr)
+{
+	struct sigaction action = { .sa_handler = tk_on_sigbus };
+	int ret;
+
+	sigaction(SIGBUS, &action, NULL);
+	ret = sigsetjmp(tk_fault_jump, 1);
+	if (!ret)
+		(void)*addr;
+	signal(SIGBUS, SIG_DFL);
+	return ret;
 }
 
 /* ---- What is left ---- */

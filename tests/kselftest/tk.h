@@ -16,6 +16,7 @@
 #include <tofu/ioctl.h>
 #include <tofu/regs.h>
 
+#define TK_DRIVER "/sys/bus/pci/drivers/tofu"
 #define TK_DEVICE "/dev/tofu0"
 #define TK_LIMIT_S 20
 /* On one or two processors, next to others: for tests that repeat. */
@@ -65,6 +66,8 @@ int tk_ioctl(int fd, unsigned long cmd, void *arg);
 
 /* tk_cq_create - a CQ of TNI 0, nothing mapped */
 int tk_cq_create(struct tk_cq *cq);
+/* tk_cq_create_flags - the same, with TOFU_CQ_* */
+int tk_cq_create_flags(struct tk_cq *cq, uint32_t flags);
 /* tk_cq_open - the same, all mapped */
 int tk_cq_open(struct tk_cq *cq);
 int tk_cq_map(struct tk_cq *cq);
@@ -120,6 +123,65 @@ int tk_mrq_try(struct tk_cq *cq, struct tofu_mrq_entry *entry);
 /* tk_put - a put from start to end; the status of its notice, or an errno */
 int tk_put(struct tk_cq *cq, const struct tk_cq *peer, uint64_t rmt,
 	   uint64_t lcl, uint64_t length);
+
+/* ---- Gates ---- */
+
+/**
+ * struct tk_gates - gates of a TNI
+ * @dev:    /dev/tofu0
+ * @fd:     their file
+ * @create: as the kernel has filled it in
+ * @info:   the node
+ * @map:    what was mapped, by TOFU_GATES_MAP_*
+ * @ended:  barriers of the channel whose end was seen
+ */
+struct tk_gates {
+	int dev;
+	int fd;
+	struct tofu_ioc_gates_create create;
+	struct tofu_ioc_info info;
+	void *map[TOFU_GATES_MAPS];
+	uint32_t ended;
+};
+
+/* tk_gates_create - gates, nothing mapped; tk_gates_open - all mapped */
+int tk_gates_create(struct tk_gates *gates, uint32_t tni, uint32_t count);
+int tk_gates_open(struct tk_gates *gates, uint32_t tni, uint32_t count);
+int tk_gates_map(struct tk_gates *gates);
+void tk_gates_unmap(struct tk_gates *gates);
+void tk_gates_close(struct tk_gates *gates);
+
+/* tk_channel - the channel's block */
+static inline struct tofu_channel *tk_channel(struct tk_gates *gates)
+{
+	return gates->map[TOFU_GATES_MAP_CHANNEL];
+}
+
+/* tk_link, tk_link_rmt - a link to a gate, within its TNI and from anywhere */
+uint64_t tk_link(const struct tk_gates *gates, unsigned int index);
+uint64_t tk_link_rmt(const struct tk_gates *gates, unsigned int index);
+
+/* tk_gate_set - the links of @arg for a gate; its other fields are set here */
+int tk_gate_set(struct tk_gates *gates, unsigned int index,
+		struct tofu_ioc_gate_set arg);
+
+/* tk_gates_start - begin an operation; @operand may be NULL when @count is 0 */
+void tk_gates_start(struct tk_gates *gates, enum tofu_reduce_op op,
+		    unsigned int count, const uint64_t *operand);
+
+/* tk_gates_wait - its end: the status, TOFU_BARRIER_*, or -ETIMEDOUT */
+int tk_gates_wait(struct tk_gates *gates);
+
+/* tk_gates_ended - whether it has ended; looks once */
+bool tk_gates_ended(struct tk_gates *gates);
+
+/* ---- The rest ---- */
+
+/* tk_function - name of the PCI function that the driver has; "" for none */
+void tk_function(char *name, size_t size);
+
+/* tk_touch - 0, or the signal that reading it gives */
+int tk_touch(volatile char *addr);
 
 /**
  * tk_count - one of the driver's debugfs counters

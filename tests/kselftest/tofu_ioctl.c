@@ -62,42 +62,73 @@ TEST_F(tofu, info_is_the_same_on_a_cq)
 
 /* ---- Sizes: the same table for every command ---- */
 
+enum kind { DEVICE, CQ, GATES, KINDS };
+
+/* A file of each kind. */
+struct files {
+	struct tk_cq cq;
+	struct tk_gates gates;
+	int fd[KINDS];
+};
+
+static int files_open(struct files *files)
+{
+	int ret = tk_cq_create(&files->cq);
+
+	if (!ret)
+		ret = tk_gates_create(&files->gates, 0, 1);
+	files->fd[DEVICE] = files->cq.dev;
+	files->fd[CQ] = files->cq.fd;
+	files->fd[GATES] = files->gates.fd;
+	return ret;
+}
+
+static void files_close(struct files *files)
+{
+	tk_gates_close(&files->gates);
+	tk_cq_close(&files->cq);
+}
+
 static const struct {
 	const char *name;
 	unsigned long cmd;
 	uint32_t size;
 	uint32_t first; /* size of the first version */
-	bool on_cq;
+	enum kind on;
 	int plain; /* result with nothing but the size */
 } commands[] = {
 	{ "info", TOFU_IOC_INFO, sizeof(struct tofu_ioc_info),
-	  TOFU_IOC_INFO_SIZE_1, false, 0 },
+	  TOFU_IOC_INFO_SIZE_1, DEVICE, 0 },
 	{ "info", TOFU_IOC_INFO, sizeof(struct tofu_ioc_info),
-	  TOFU_IOC_INFO_SIZE_1, true, 0 },
+	  TOFU_IOC_INFO_SIZE_1, CQ, 0 },
 	{ "time", TOFU_IOC_TIME, sizeof(struct tofu_ioc_time),
-	  sizeof(struct tofu_ioc_time), false, 0 },
+	  sizeof(struct tofu_ioc_time), DEVICE, 0 },
 	{ "time", TOFU_IOC_TIME, sizeof(struct tofu_ioc_time),
-	  sizeof(struct tofu_ioc_time), true, 0 },
+	  sizeof(struct tofu_ioc_time), CQ, 0 },
 	{ "cq_create", TOFU_IOC_CQ_CREATE, sizeof(struct tofu_ioc_cq_create),
-	  sizeof(struct tofu_ioc_cq_create), false, 0 },
+	  sizeof(struct tofu_ioc_cq_create), DEVICE, 0 },
+	{ "gates_create", TOFU_IOC_GATES_CREATE,
+	  sizeof(struct tofu_ioc_gates_create),
+	  sizeof(struct tofu_ioc_gates_create), DEVICE, -EINVAL /* count 0 */ },
+	{ "gate_set", TOFU_IOC_GATE_SET, sizeof(struct tofu_ioc_gate_set),
+	  sizeof(struct tofu_ioc_gate_set), GATES, 0 },
 	{ "mem_reg", TOFU_IOC_MEM_REG, sizeof(struct tofu_ioc_mem_reg),
-	  sizeof(struct tofu_ioc_mem_reg), true, -EINVAL /* length 0 */ },
+	  sizeof(struct tofu_ioc_mem_reg), CQ, -EINVAL /* length 0 */ },
 	{ "mem_dereg", TOFU_IOC_MEM_DEREG, sizeof(struct tofu_ioc_mem_dereg),
-	  sizeof(struct tofu_ioc_mem_dereg), true, -ENOENT },
+	  sizeof(struct tofu_ioc_mem_dereg), CQ, -ENOENT },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 /* A CQ that was made by the way, of TNI 1, is closed at once. */
-static int call(const struct tk_cq *cq, size_t i, void *buf, uint32_t size)
+static int call(const struct files *files, size_t i, void *buf, uint32_t size)
 {
 	int ret;
 
 	*(uint32_t *)buf = size;
 	if (commands[i].cmd == TOFU_IOC_CQ_CREATE)
 		((struct tofu_ioc_cq_create *)buf)->tni = 1;
-	ret = tk_ioctl(commands[i].on_cq ? cq->fd : cq->dev, commands[i].cmd,
-		       buf);
+	ret = tk_ioctl(files->fd[commands[i].on], commands[i].cmd, buf);
 	if (!ret && commands[i].cmd == TOFU_IOC_CQ_CREATE)
 		close(((struct tofu_ioc_cq_create *)buf)->fd);
 	return ret;
@@ -106,35 +137,35 @@ static int call(const struct tk_cq *cq, size_t i, void *buf, uint32_t size)
 TEST_F(tofu, size_decides_what_is_read)
 {
 	uint64_t buf[2048];
-	struct tk_cq cq;
+	struct files files;
 	size_t i;
 
-	ASSERT_EQ(0, tk_cq_create(&cq));
+	ASSERT_EQ(0, files_open(&files));
 	for (i = 0; i < COMMANDS; i++) {
 		uint32_t size = commands[i].size;
 
 		memset(buf, 0, sizeof(buf));
-		EXPECT_EQ(commands[i].plain, call(&cq, i, buf, size))
+		EXPECT_EQ(commands[i].plain, call(&files, i, buf, size))
 			TH_LOG("%s", commands[i].name);
 		memset(buf, 0, sizeof(buf));
 		EXPECT_EQ(commands[i].plain,
-			  call(&cq, i, buf, commands[i].first));
+			  call(&files, i, buf, commands[i].first));
 		memset(buf, 0, sizeof(buf));
-		EXPECT_EQ(-EINVAL, call(&cq, i, buf, commands[i].first - 1));
-		EXPECT_EQ(-EINVAL, call(&cq, i, buf, 0));
-		EXPECT_EQ(-EINVAL, call(&cq, i, buf, sizeof(uint32_t)));
+		EXPECT_EQ(-EINVAL, call(&files, i, buf, commands[i].first - 1));
+		EXPECT_EQ(-EINVAL, call(&files, i, buf, 0));
+		EXPECT_EQ(-EINVAL, call(&files, i, buf, sizeof(uint32_t)));
 		/* A later version's structure: fine while its rest is zero. */
-		EXPECT_EQ(commands[i].plain, call(&cq, i, buf, size + 8));
+		EXPECT_EQ(commands[i].plain, call(&files, i, buf, size + 8));
 		memset(buf, 0, sizeof(buf));
-		EXPECT_EQ(commands[i].plain, call(&cq, i, buf, 4096));
+		EXPECT_EQ(commands[i].plain, call(&files, i, buf, 4096));
 		memset(buf, 0, sizeof(buf));
 		((char *)buf)[size + 7] = 1;
-		EXPECT_EQ(-E2BIG, call(&cq, i, buf, size + 8));
+		EXPECT_EQ(-E2BIG, call(&files, i, buf, size + 8));
 		memset(buf, 0, sizeof(buf));
-		EXPECT_EQ(-E2BIG, call(&cq, i, buf, sizeof(buf)));
-		EXPECT_EQ(-E2BIG, call(&cq, i, buf, UINT32_MAX));
+		EXPECT_EQ(-E2BIG, call(&files, i, buf, sizeof(buf)));
+		EXPECT_EQ(-E2BIG, call(&files, i, buf, UINT32_MAX));
 	}
-	tk_cq_close(&cq);
+	files_close(&files);
 }
 
 TEST_F(tofu, nothing_beyond_the_callers_size_is_written)
@@ -208,30 +239,46 @@ TEST_F(tofu, nothing_beyond_the_kernels_size_is_written)
 
 TEST_F(tofu, unknown_commands)
 {
+	static const struct {
+		enum kind on;
+		unsigned long cmd;
+	} others[] = {
+		{ DEVICE, TOFU_IOC_MEM_REG }, { DEVICE, TOFU_IOC_GATE_SET },
+		{ CQ, TOFU_IOC_CQ_CREATE }, { CQ, TOFU_IOC_GATES_CREATE },
+		{ CQ, TOFU_IOC_GATE_SET }, { GATES, TOFU_IOC_GATES_CREATE },
+		{ GATES, TOFU_IOC_MEM_REG }, { GATES, TOFU_IOC_INFO },
+	};
 	uint64_t buf[64] = { sizeof(buf) };
-	struct tk_cq cq;
+	struct files files;
+	size_t i;
 
-	ASSERT_EQ(0, tk_cq_create(&cq));
-	EXPECT_EQ(-ENOTTY, tk_ioctl(cq.dev, _IOWR(TOFU_IOC_TYPE, 0x7f, buf),
+	ASSERT_EQ(0, files_open(&files));
+	for (i = 0; i < KINDS; i++) {
+		EXPECT_EQ(-ENOTTY, tk_ioctl(files.fd[i],
+					    _IOWR(TOFU_IOC_TYPE, 0x7f, buf),
+					    buf));
+		EXPECT_EQ(-ENOTTY, tk_ioctl(files.fd[i], _IOWR('Z', 0, buf),
+					    buf));
+	}
+	/* Of the wrong direction, and of other files. */
+	EXPECT_EQ(-ENOTTY, tk_ioctl(files.fd[DEVICE], _IO(TOFU_IOC_TYPE, 0),
 				    buf));
-	EXPECT_EQ(-ENOTTY, tk_ioctl(cq.dev, _IOWR('Z', 0, buf), buf));
-	/* Of the other file, and of the wrong direction. */
-	EXPECT_EQ(-ENOTTY, tk_ioctl(cq.dev, TOFU_IOC_MEM_REG, buf));
-	EXPECT_EQ(-ENOTTY, tk_ioctl(cq.fd, TOFU_IOC_CQ_CREATE, buf));
-	EXPECT_EQ(-ENOTTY, tk_ioctl(cq.dev, _IO(TOFU_IOC_TYPE, 0), buf));
-	tk_cq_close(&cq);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		EXPECT_EQ(-ENOTTY, tk_ioctl(files.fd[others[i].on],
+					    others[i].cmd, buf));
+	files_close(&files);
 }
 
 TEST_F(tofu, bad_pointers)
 {
-	struct tk_cq cq;
+	struct files files;
 	size_t i;
 
-	ASSERT_EQ(0, tk_cq_create(&cq));
+	ASSERT_EQ(0, files_open(&files));
 	for (i = 0; i < COMMANDS; i++)
-		EXPECT_EQ(-EFAULT, tk_ioctl(commands[i].on_cq ? cq.fd : cq.dev,
+		EXPECT_EQ(-EFAULT, tk_ioctl(files.fd[commands[i].on],
 					    commands[i].cmd, BAD_POINTER));
-	tk_cq_close(&cq);
+	files_close(&files);
 }
 
 TEST_F(tofu, an_answer_that_cannot_be_written_undoes_the_command)

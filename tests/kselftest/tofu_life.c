@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Ends of all kinds: of files, of processes, of the device, of the module. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -13,7 +11,6 @@
 
 #define PAGE 4096UL
 #define SIZE (256 * 1024)
-#define DRIVER "/sys/bus/pci/drivers/tofu"
 
 /* ---- Files and processes ---- */
 
@@ -142,20 +139,6 @@ TEST_F_TIMEOUT(tofu, a_process_killed_while_it_deregisters, TK_TIMEOUT_S)
 
 /* ---- Removal of the device ---- */
 
-/* The PCI function that the driver has; "" for none. */
-static void find_function(char *name, size_t size)
-{
-	DIR *dir = opendir(DRIVER);
-	struct dirent *entry;
-
-	name[0] = 0;
-	while (dir && (entry = readdir(dir)))
-		if (strchr(entry->d_name, ':'))
-			snprintf(name, size, "%.32s", entry->d_name);
-	if (dir)
-		closedir(dir);
-}
-
 static void *wait_in_poll(void *arg)
 {
 	struct pollfd fd = { .fd = *(int *)arg, .events = POLLIN };
@@ -163,27 +146,6 @@ static void *wait_in_poll(void *arg)
 	if (poll(&fd, 1, TK_LIMIT_S * 1000) != 1)
 		return NULL;
 	return (void *)(intptr_t)fd.revents;
-}
-
-static sigjmp_buf fault_jump;
-
-static void on_sigbus(int signal)
-{
-	siglongjmp(fault_jump, signal);
-}
-
-/* 0, or the signal that touching it gives. */
-static int touch(volatile char *addr)
-{
-	struct sigaction action = { .sa_handler = on_sigbus };
-	int ret;
-
-	sigaction(SIGBUS, &action, NULL);
-	ret = sigsetjmp(fault_jump, 1);
-	if (!ret)
-		(void)*addr;
-	signal(SIGBUS, SIG_DFL);
-	return ret;
 }
 
 static void check_dead(struct __test_metadata *_metadata, struct tk_cq *cq)
@@ -200,7 +162,7 @@ static void check_dead(struct __test_metadata *_metadata, struct tk_cq *cq)
 	EXPECT_EQ(1, poll(&fd, 1, 0));
 	EXPECT_EQ(POLLERR | POLLHUP, fd.revents);
 	for (i = 0; i < TOFU_MAPS; i++) {
-		EXPECT_EQ(SIGBUS, touch(cq->map[i]));
+		EXPECT_EQ(SIGBUS, tk_touch(cq->map[i]));
 		EXPECT_EQ(MAP_FAILED, mmap(NULL, create.map[i].length,
 					   PROT_READ, MAP_SHARED, cq->fd,
 					   create.map[i].key));
@@ -220,21 +182,21 @@ TEST_F_TIMEOUT(tofu, unbind_under_a_mapped_cq, TK_TIMEOUT_S)
 	pthread_t thread;
 	void *revents;
 
-	find_function(function, sizeof(function));
+	tk_function(function, sizeof(function));
 	ASSERT_NE(0, function[0]);
 	ASSERT_EQ(0, tk_cq_open(&cq));
 	ASSERT_EQ(0, tk_mem_new(&cq, SIZE, &mem));
 	ASSERT_EQ(0, tk_put(&cq, &cq, mem.stadd, mem.stadd + 8, 8));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_in_poll, &cq.fd));
 	usleep(50000);
-	ASSERT_EQ(0, tk_write(DRIVER "/unbind", function));
+	ASSERT_EQ(0, tk_write(TK_DRIVER "/unbind", function));
 	pthread_join(thread, &revents);
 	EXPECT_EQ(POLLERR | POLLHUP, (intptr_t)revents);
 	check_dead(_metadata, &cq);
 	EXPECT_EQ(-ENODEV, tk_ioctl(cq.dev, TOFU_IOC_CQ_CREATE, &create));
 
 	/* A new life does not bring the old files back. */
-	ASSERT_EQ(0, tk_write(DRIVER "/bind", function));
+	ASSERT_EQ(0, tk_write(TK_DRIVER "/bind", function));
 	ASSERT_EQ(0, tk_cq_open(&next));
 	check_dead(_metadata, &cq);
 	tk_cq_close(&cq);
@@ -251,7 +213,7 @@ TEST_F_TIMEOUT(tofu, unbind_in_mid_transfer, TK_TIMEOUT_S)
 	int i, status;
 	pid_t child;
 
-	find_function(function, sizeof(function));
+	tk_function(function, sizeof(function));
 	ASSERT_NE(0, function[0]);
 	for (i = 0; i < 5; i++) {
 		child = fork();
@@ -260,11 +222,11 @@ TEST_F_TIMEOUT(tofu, unbind_in_mid_transfer, TK_TIMEOUT_S)
 		while (tk_count("pinned_pages") < (int)(2 * SIZE / PAGE))
 			usleep(1000);
 		usleep(3000 * i);
-		EXPECT_EQ(0, tk_write(DRIVER "/unbind", function));
+		EXPECT_EQ(0, tk_write(TK_DRIVER "/unbind", function));
 		waitpid(child, &status, 0);
 		EXPECT_TRUE(WIFSIGNALED(status));
 		EXPECT_EQ(SIGBUS, WTERMSIG(status));
-		EXPECT_EQ(0, tk_write(DRIVER "/bind", function));
+		EXPECT_EQ(0, tk_write(TK_DRIVER "/bind", function));
 		EXPECT_LE(0, tk_count("cqs"));
 	}
 }
@@ -275,8 +237,8 @@ TEST_F_TIMEOUT(tofu, reset_of_the_function, TK_TIMEOUT_S)
 	struct tk_cq cq, next;
 	struct tk_mem mem;
 
-	find_function(function, sizeof(function));
-	snprintf(path, sizeof(path), DRIVER "/%s/reset", function);
+	tk_function(function, sizeof(function));
+	snprintf(path, sizeof(path), TK_DRIVER "/%s/reset", function);
 	if (access(path, W_OK))
 		SKIP(return, "the PCI function cannot be reset alone");
 	ASSERT_EQ(0, tk_cq_open(&cq));
