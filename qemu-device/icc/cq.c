@@ -37,7 +37,8 @@ static bool settings_good(const struct icc_cq *cq)
 	const unsigned int mrq = TOFU_GET(rings, TOFU_CQ_RINGS_MRQ);
 
 	return !(rings & ~(TOFU_FIELD(TOFU_CQ_RINGS_TOQ) |
-			   TOFU_FIELD(TOFU_CQ_RINGS_MRQ))) &&
+			   TOFU_FIELD(TOFU_CQ_RINGS_MRQ) |
+			   TOFU_FIELD(TOFU_CQ_RINGS_SESSION))) &&
 	       ring_good(setting(cq, TOFU_CQ_TOQ_BASE), toq,
 			 sizeof(struct tofu_toq_desc)) &&
 	       ring_good(setting(cq, TOFU_CQ_TCQ_BASE), toq, sizeof(__le64)) &&
@@ -91,6 +92,9 @@ void icc_cq_enable(struct icc *icc, struct icc_cq *cq)
 	cq->gpid = (uint16_t)setting(cq, TOFU_CQ_GPID);
 	memset(cq->counter, 0, sizeof(cq->counter));
 	memset(cq->stamp, 0, sizeof(cq->stamp));
+	cq->session = TOFU_GET(rings, TOFU_CQ_RINGS_SESSION);
+	cq->steps = 0;
+	cq->tcq_status = TOFU_ST_OK;
 	cq->tail = 0;
 	cq->known = 0;
 	cq->direct_tail = 0;
@@ -105,6 +109,7 @@ void icc_cq_disable(struct icc *icc, struct icc_cq *cq)
 {
 	set_status(cq, 0);
 	icc->tni[cq->tni].enabled &= ~(1U << cq->cq);
+	cq->blocks.next = cq->blocks.count;
 	if (cq->sending)
 		icc_command_fail(icc, cq->sending, TOFU_ST_PEER);
 	if (icc->machine)
@@ -128,6 +133,15 @@ void icc_cq_gain(struct icc *icc, struct icc_cq *cq, uint32_t error)
 	icc->ops->misuse(icc->host, "TNI %u CQ %u: status %#x", cq->tni, cq->cq,
 			 cq->status);
 	icc_cq_event(icc, cq, TOFU_CQ_IRQ_EXCEPTION);
+}
+
+void icc_cq_step(struct icc *icc, struct icc_cq *cq, unsigned int steps)
+{
+	if (!cq->session || !steps)
+		return;
+	cq->steps += steps;
+	if (icc->machine)
+		icc_engine_room(icc, cq);
 }
 
 /* ---- TOQ ---- */
@@ -240,12 +254,25 @@ static void tcq_write(struct icc *icc, struct icc_cq *cq,
 	icc_cq_event(icc, cq, TOFU_CQ_IRQ_TCQ);
 }
 
+/* One entry for all blocks, if any: the first error counts. */
+static void tcq_report(struct icc *icc, struct icc_cq *cq,
+		       const struct icc_command *c)
+{
+	const enum tofu_status status = cq->tcq_status;
+
+	cq->tcq_status = TOFU_ST_OK;
+	if (status != TOFU_ST_OK)
+		cq->counter[TOFU_CQ_TCQ_ERRORS]++;
+	if (status != TOFU_ST_OK ||
+	    (TOFU_GET(c->desc.ctrl, TOFU_TOQ_FLAGS) & TOFU_TOQ_F_TCQ_NOTICE))
+		tcq_write(icc, cq, c, status);
+}
+
 void icc_cq_retire(struct icc *icc, struct icc_cq *cq)
 {
 	while (cq->seq_tail != cq->seq_head) {
 		const struct icc_xfer *x =
 			&cq->window[cq->seq_tail % TOFU_WINDOW];
-		const bool tcq_error = icc_status_of_tcq(x->status);
 
 		if (x->stage != ICC_ENDED)
 			break;
@@ -254,13 +281,11 @@ void icc_cq_retire(struct icc *icc, struct icc_cq *cq)
 			continue;
 		if (icc->machine)
 			icc_engine_room(icc, cq);
-		if (tcq_error)
-			cq->counter[TOFU_CQ_TCQ_ERRORS]++;
-		if (tcq_error || (TOFU_GET(x->command.desc.ctrl,
-					   TOFU_TOQ_FLAGS) &
-				  TOFU_TOQ_F_TCQ_NOTICE))
-			tcq_write(icc, cq, &x->command,
-				  tcq_error ? x->status : TOFU_ST_OK);
+		if (cq->tcq_status == TOFU_ST_OK &&
+		    icc_status_of_tcq(x->status))
+			cq->tcq_status = x->status;
+		if (x->command.last_block)
+			tcq_report(icc, cq, &x->command);
 	}
 }
 

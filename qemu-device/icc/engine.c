@@ -43,11 +43,24 @@ static bool window_full(const struct icc_cq *cq)
 	return cq->seq_head - cq->seq_tail >= TOFU_WINDOW;
 }
 
-/* One command; false where there is none. */
+/* All blocks of a strided command are fetched with it. */
+static void fetch_times(struct icc_cq *cq, struct icc_command *c,
+			const struct icc_entry *entry, uint64_t ready)
+{
+	c->doorbell = entry->since;
+	c->fetched = entry->time;
+	c->ready = ready;
+	cq->blocks.first.doorbell = c->doorbell;
+	cq->blocks.first.fetched = c->fetched;
+	cq->blocks.first.ready = c->ready;
+}
+
+/* One command, or block of it; false where there is none. */
 static bool fetch_one(struct icc *icc, struct icc_cq *cq,
 		      const struct icc_entry *entry)
 {
 	struct icc_xfer *x = &cq->window[cq->seq_head % TOFU_WINDOW];
+	const bool block = icc_cq_blocks_left(cq);
 	const bool direct = icc_cq_direct(cq);
 	const uint64_t now = icc_now(icc);
 
@@ -55,13 +68,13 @@ static bool fetch_one(struct icc *icc, struct icc_cq *cq,
 	icc_command_run(icc, x);
 	if (x->stage == ICC_FETCH)
 		return false;
-	x->command.doorbell = entry->since;
-	x->command.fetched = entry->time;
-	x->command.ready = now + (direct ? 0 : icc->machine->fetch_ns);
+	if (!block)
+		fetch_times(cq, &x->command, entry,
+			    now + (direct ? 0 : icc->machine->fetch_ns));
 	const struct icc_trace trace = {
 		.kind = ICC_TRACE_FETCH,
 		.time = now,
-		.end = x->command.ready,
+		.end = max64(now, x->command.ready),
 		.id = icc_tid(cq, &x->command),
 		.origin = icc->node,
 		.peer = icc->node,
@@ -103,7 +116,8 @@ void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry)
 
 void icc_engine_room(struct icc *icc, struct icc_cq *cq)
 {
-	if (!icc_cq_enabled(cq) || cq->known == cq->toq.pos)
+	if (!icc_cq_enabled(cq) ||
+	    (cq->known == cq->toq.pos && !icc_cq_blocks_left(cq)))
 		return;
 	/* Not at once: the command that has ended is still being looked at. */
 	const struct icc_entry entry = {
@@ -266,27 +280,42 @@ static void serve(uint64_t *free, uint64_t start, uint64_t ps)
 }
 
 static void sent(struct icc *icc, struct icc_engine *e, uint64_t start,
-		 uint32_t bytes, bool first)
+		 uint32_t bytes, bool first, unsigned int gap)
 {
 	const struct icc_machine *m = icc->machine;
 	uint64_t ps = icc_machine_ps(bytes, m->tni_mbs);
 
 	if (first)
 		ps = max64(ps, m->command_ns * PS);
+	/* The gap begins when the packet would have left the first link. */
+	if (gap)
+		ps = max64(ps, icc_machine_ps(bytes + m->overhead +
+						      gap * TOFU_LINE,
+					      m->link_mbs));
 	serve(&e->send_free, start, ps);
 	serve(&e->both_free, start, icc_machine_ps(bytes, m->tni_both_mbs));
 	serve(&icc->time->read_free, start,
 	      icc_machine_ps(bytes, m->host_mbs));
 }
 
+/* Lines behind each packet with data; of a get the target keeps to it. */
+static unsigned int command_gap(const struct icc_command *c)
+{
+	return TOFU_GET(c->desc.ctrl, TOFU_TOQ_CMD) == TOFU_CMD_PUT ?
+		       TOFU_GET(c->desc.ctrl, TOFU_TOQ_GAP) :
+		       0;
+}
+
 static void send_command(struct icc *icc, struct icc_engine *e,
 			 struct icc_xfer *x, uint64_t start)
 {
-	const bool first = !x->command.fragments;
-	struct icc_cq *cq = x->cq;
+	const struct icc_command *c = &x->command;
+	const uint32_t fragments = c->fragments;
+	const struct icc_cq *cq = x->cq;
 
 	icc_command_run(icc, x);
-	sent(icc, e, start, cq->out.bytes, first);
+	sent(icc, e, start, cq->out.bytes, !fragments,
+	     c->fragments == fragments ? 0 : command_gap(c));
 }
 
 static void send_answer(struct icc *icc, unsigned int tni,
@@ -296,7 +325,8 @@ static void send_answer(struct icc *icc, unsigned int tni,
 	const bool first = !held->x.arrival.sent;
 
 	icc_xfer_run(icc, &held->x);
-	sent(icc, e, start, icc->tni[tni].out.bytes, first);
+	sent(icc, e, start, icc->tni[tni].out.bytes, first,
+	     held->x.status == TOFU_ST_OK ? held->pkt.gap : 0);
 	if (held->x.stage == ICC_READ)
 		return;
 	e->answers.first = held->next;

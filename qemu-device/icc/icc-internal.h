@@ -131,9 +131,13 @@ struct icc_outbox {
  * @stream:  a put in packets of which only the last one is answered, as
  *           fragment 0, and the others if they fail
  * @received: with a machine: bytes of a get that have come
+ * @last_block: no further block of it follows; always, but for strided ones
+ * @lcl_beyond, @rmt_beyond: the address of the block does not fit its field
  * @doorbell: with a machine: when software stored into fetch_start
  * @fetched: and when the engine began with the command
  * @ready:   and when it has the descriptor
+ *
+ * Each block of a strided command is a command here.
  */
 struct icc_command {
 	struct tofu_toq_desc desc;
@@ -150,9 +154,26 @@ struct icc_command {
 	uint64_t value;
 	bool stream;
 	uint32_t received;
+	bool last_block;
+	bool lcl_beyond;
+	bool rmt_beyond;
 	uint64_t doorbell;
 	uint64_t fetched;
 	uint64_t ready;
+};
+
+/**
+ * struct icc_blocks - blocks of a strided command that are still to be begun
+ * @first: the first block
+ * @stride: bytes from one to the next
+ * @next:  number of the next one, from 0
+ * @count: of all
+ */
+struct icc_blocks {
+	struct icc_command first;
+	uint64_t stride;
+	uint64_t next;
+	uint64_t count;
 };
 
 /**
@@ -227,6 +248,11 @@ struct icc_ring {
  * @sending:   the command that has not been injected completely; none is
  *             started before it has
  * @out:       its outbox
+ * @blocks:    of the strided command that was fetched last
+ * @tcq_status: first TCQ error of the blocks that have been retired of a
+ *             strided command
+ * @session:   session mode
+ * @steps:     of a session: commands that may still be fetched
  * @tail:      with a machine: slots that software has rung for
  * @known:     of these, slots that the engine knows of
  * @direct_tail: what @tail is when @direct holds its last command; else 0
@@ -250,6 +276,10 @@ struct icc_cq {
 	uint64_t mbt_base, mbt_count;
 	uint64_t seq_head, seq_tail;
 	struct icc_xfer *sending;
+	struct icc_blocks blocks;
+	uint8_t tcq_status;
+	bool session;
+	uint64_t steps;
 	uint64_t armed, cause;
 	uint64_t counter[TOFU_CQ_COUNTERS];
 	uint64_t tail;
@@ -390,6 +420,19 @@ void icc_cq_gain(struct icc *icc, struct icc_cq *cq, uint32_t error);
 unsigned int icc_cq_fetch(struct icc *icc, struct icc_cq *cq,
 			  struct icc_command *command);
 
+/* icc_cq_blocks_left - the next command to begin is a block of the last one */
+static inline bool icc_cq_blocks_left(const struct icc_cq *cq)
+{
+	return cq->blocks.next != cq->blocks.count;
+}
+
+/**
+ * icc_cq_step - a session may fetch so many commands more
+ *
+ * Without a machine icc_progress() does that.
+ */
+void icc_cq_step(struct icc *icc, struct icc_cq *cq, unsigned int steps);
+
 /* icc_cq_direct - whether the next command to fetch stands in @direct */
 static inline bool icc_cq_direct(const struct icc_cq *cq)
 {
@@ -441,11 +484,22 @@ struct icc_part {
 struct icc_part icc_get_part(const struct icc_command *c,
 			     unsigned int fragment);
 
-/* icc_part_max - of so many bytes those that one packet can be about */
-static inline uint64_t icc_part_max(const struct icc *icc, uint64_t bytes)
+/**
+ * icc_part_max - of so many bytes those that one packet can be about
+ * @mtu: TOFU_TOQ_MTU of the command
+ */
+static inline uint64_t icc_part_max(const struct icc *icc, unsigned int mtu,
+				    uint64_t bytes)
 {
-	return icc->machine && bytes > icc->machine->mtu ? icc->machine->mtu :
-							   bytes;
+	uint64_t most = bytes;
+
+	if (!icc->machine)
+		return bytes;
+	if (most > icc->machine->mtu)
+		most = icc->machine->mtu;
+	if (mtu && most > mtu * TOFU_LINE)
+		most = mtu * TOFU_LINE;
+	return most;
 }
 
 /* icc_cq_start - start commands, at most ICC_BURST; true when any was */
@@ -588,7 +642,7 @@ enum icc_due {
  * struct icc_entry - of the calendar
  * @time:  when it is due, ns
  * @order: among entries of one time the lower one comes first
- * @due:   what; ROOM: a FETCH of what found the window full
+ * @due:   what; ROOM: a FETCH of what found the window full, or no step
  * @tni:   engine
  * @cq:    of FETCH and ROOM; of GATE: the gate
  * @life:  likewise: of the CQ or gate
@@ -717,7 +771,7 @@ void icc_engine_init(struct icc *icc);
 /* icc_engine_fetch - a doorbell has reached the engine */
 void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry);
 
-/* icc_engine_room - a command has ended: another one may be fetched */
+/* icc_engine_room - another command may be fetched, if there is one */
 void icc_engine_room(struct icc *icc, struct icc_cq *cq);
 
 /* icc_engine_send - look at what there is to send */

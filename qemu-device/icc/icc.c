@@ -84,6 +84,7 @@ static void cq_reset(struct icc *icc, struct icc_cq *cq)
 	cq->toq.pos = 0;
 	cq->tcq.pos = 0;
 	cq->mrq.pos = 0;
+	cq->steps = 0;
 	memset(cq->counter, 0, sizeof(cq->counter));
 	memset(cq->setting, 0, sizeof(cq->setting));
 	icc_cq_publish(cq);

@@ -158,6 +158,9 @@ static bool cq_read(struct icc *icc, struct icc_cq *cq, uint64_t reg,
 	case TOFU_CQ_MRQ_TAIL:
 		*value = cq->mrq.pos;
 		return true;
+	case TOFU_CQ_SESSION:
+		*value = cq->steps;
+		return true;
 	}
 	return false;
 }

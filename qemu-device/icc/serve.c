@@ -17,12 +17,11 @@ static const uint8_t fault_status[] = {
 
 /* ---- Receive ---- */
 
-/* A notice follows: our memory must have been read by then. */
-static bool notified(const struct tofu_packet *pkt)
+/* Software, or a session, learns of it: our memory must have been read then. */
+static bool tells(const struct tofu_packet *pkt)
 {
-	const unsigned int wanted = TOFU_PKT_F_RMT_NOTICE | TOFU_PKT_F_LAST;
-
-	return (pkt->flags & wanted) == wanted;
+	return (pkt->flags & TOFU_PKT_F_LAST) &&
+	       ((pkt->flags & TOFU_PKT_F_RMT_NOTICE) || pkt->sps);
 }
 
 static size_t get_inline_max(const struct icc *icc,
@@ -30,14 +29,14 @@ static size_t get_inline_max(const struct icc *icc,
 {
 	if (icc->machine)
 		return icc->inline_max;
-	return notified(pkt) ? TOFU_PKT_INLINE_MAX : icc->inline_max;
+	return tells(pkt) ? TOFU_PKT_INLINE_MAX : icc->inline_max;
 }
 
 /* Whether a get can be answered with one packet. */
 static bool get_fits(const struct tofu_packet *pkt)
 {
-	return pkt->length <= (notified(pkt) ? TOFU_PKT_INLINE_MAX :
-					       TOFU_GET_FRAGMENT_MAX);
+	return pkt->length <= (tells(pkt) ? TOFU_PKT_INLINE_MAX :
+					    TOFU_GET_FRAGMENT_MAX);
 }
 
 static bool length_good(const struct icc *icc, const struct tofu_packet *pkt)
@@ -129,7 +128,8 @@ static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_arrival *a = &x->arrival;
 
-	a->part = (uint32_t)icc_part_max(icc, a->pkt->length - a->sent);
+	a->part = (uint32_t)icc_part_max(icc, a->pkt->mtu,
+					 a->pkt->length - a->sent);
 	if (icc->machine)
 		x->status = (uint8_t)next_part(icc, x);
 	if (x->status != TOFU_ST_OK)
@@ -243,19 +243,28 @@ static void notice(struct icc *icc, struct icc_xfer *x, enum tofu_mrq_type type,
 	}
 }
 
-static enum icc_stage request_notify(struct icc *icc, struct icc_xfer *x)
+static void request_notice(struct icc *icc, struct icc_xfer *x)
 {
 	const struct tofu_packet *pkt = x->arrival.pkt;
 	const uint64_t stadd = pkt->lcl & TOFU_STADD_FIELDS;
 
-	if (!notified(pkt))
-		return ICC_INJECT;
 	if (pkt->type == TOFU_PKT_PUT)
 		notice(icc, x, TOFU_MRQ_RMT_PUT, stadd);
 	else if (pkt->type == TOFU_PKT_GET)
 		notice(icc, x, TOFU_MRQ_RMT_GET, stadd);
 	else
 		notice(icc, x, TOFU_MRQ_RMT_ARMW, x->arrival.value);
+}
+
+static enum icc_stage request_notify(struct icc *icc, struct icc_xfer *x)
+{
+	const struct tofu_packet *pkt = x->arrival.pkt;
+
+	if (!(pkt->flags & TOFU_PKT_F_LAST))
+		return ICC_INJECT;
+	if (pkt->flags & TOFU_PKT_F_RMT_NOTICE)
+		request_notice(icc, x);
+	icc_cq_step(icc, x->cq, pkt->sps);
 	return ICC_INJECT;
 }
 

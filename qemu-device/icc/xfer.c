@@ -11,8 +11,9 @@
 	(TOFU_FIELD(TOFU_TOQ_FLIP) | TOFU_FIELD(TOFU_TOQ_CMD) |   \
 	 TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_ALL) |               \
 	 TOFU_FIELD(TOFU_TOQ_EDATA) | TOFU_FIELD(TOFU_TOQ_PATH) | \
-	 TOFU_FIELD(TOFU_TOQ_ARMW_OP) | TOFU_FIELD(TOFU_TOQ_ARMW_8))
+	 TOFU_FIELD(TOFU_TOQ_SPS))
 #define CTRL_ARMW (TOFU_FIELD(TOFU_TOQ_ARMW_OP) | TOFU_FIELD(TOFU_TOQ_ARMW_8))
+#define CTRL_PACE (TOFU_FIELD(TOFU_TOQ_GAP) | TOFU_FIELD(TOFU_TOQ_MTU))
 #define PATH_B_SIZE 3
 
 /* ---- Small questions about a command ---- */
@@ -25,6 +26,11 @@ static enum tofu_command kind_of(const struct icc_command *c)
 static bool has_flag(const struct icc_command *c, uint64_t flag)
 {
 	return TOFU_GET(c->desc.ctrl, TOFU_TOQ_FLAGS) & flag;
+}
+
+static bool put_or_get(const struct icc_command *c)
+{
+	return kind_of(c) == TOFU_CMD_PUT || kind_of(c) == TOFU_CMD_GET;
 }
 
 static unsigned int armw_size(const struct icc_command *c)
@@ -40,7 +46,7 @@ static uint64_t armw_operand(const struct icc_command *c, uint64_t value)
 /* The initiator's STADD, where the command has one. */
 static uint64_t own_stadd(const struct icc_command *c)
 {
-	if (kind_of(c) != TOFU_CMD_PUT && kind_of(c) != TOFU_CMD_GET)
+	if (!put_or_get(c))
 		return 0;
 	return c->desc.lcl & TOFU_STADD_FIELDS;
 }
@@ -159,7 +165,66 @@ void icc_command_answered(struct icc *icc, struct icc_xfer *x,
 		command_end(icc, x);
 }
 
+/* ---- Blocks of a strided command ---- */
+
+static const struct tofu_toq_stride *stride_of(const struct icc_command *c)
+{
+	TOFU_ASSERT(sizeof(struct tofu_toq_stride) == sizeof(c->data),
+		    "a second slot");
+	return (const struct tofu_toq_stride *)c->data;
+}
+
+static bool stride_good(const struct icc_command *c)
+{
+	const struct tofu_toq_stride *s = stride_of(c);
+
+	return put_or_get(c) && s->blocks && s->blocks <= TOFU_BLOCKS_MAX &&
+	       s->stride <= TOFU_MASK(TOFU_ADDR_OFFSET_BITS) &&
+	       !(s->reserved[0] | s->reserved[1]);
+}
+
+/* False: the offset does not fit any more. See blocks_next() for the sum. */
+static bool address_move(__le64 *addr, uint64_t bytes)
+{
+	const uint64_t offset = TOFU_GET(*addr, TOFU_ADDR_OFFSET) + bytes;
+
+	*addr &= ~TOFU_FIELD(TOFU_ADDR_OFFSET);
+	*addr |= TOFU_SET(TOFU_ADDR_OFFSET, offset);
+	return offset <= TOFU_MASK(TOFU_ADDR_OFFSET_BITS);
+}
+
+static void blocks_begin(struct icc_cq *cq, struct icc_command *c)
+{
+	struct icc_blocks *blocks = &cq->blocks;
+
+	c->last_block = stride_of(c)->blocks == 1;
+	blocks->first = *c;
+	blocks->stride = stride_of(c)->stride;
+	blocks->next = 1;
+	blocks->count = stride_of(c)->blocks;
+}
+
+static void blocks_next(struct icc_cq *cq, struct icc_command *c)
+{
+	struct icc_blocks *blocks = &cq->blocks;
+	/* Fits: TOFU_BLOCKS_MAX strides and an offset are less than 2^64. */
+	const uint64_t moved = blocks->next++ * blocks->stride;
+
+	*c = blocks->first;
+	c->lcl_beyond = !address_move(&c->desc.lcl, moved);
+	c->rmt_beyond = !address_move(&c->desc.rmt, moved);
+	c->last_block = !icc_cq_blocks_left(cq);
+}
+
 /* ---- Fetch ---- */
+
+/* Bits that a command may set in its first word. */
+static uint64_t ctrl_known(const struct icc_command *c)
+{
+	if (kind_of(c) == TOFU_CMD_ARMW)
+		return CTRL_KNOWN | CTRL_ARMW;
+	return put_or_get(c) ? CTRL_KNOWN | CTRL_PACE : CTRL_KNOWN;
+}
 
 static enum tofu_status armw_check(const struct icc_command *c)
 {
@@ -181,10 +246,10 @@ static enum tofu_status command_check(const struct icc_cq *cq,
 	if (TOFU_GET(ctrl, TOFU_TOQ_FLIP) !=
 	    tofu_ring_flip(c->index, cq->toq.code))
 		return TOFU_ST_TCQ_DESC;
-	if ((ctrl & ~CTRL_KNOWN) || (c->desc.route & TOFU_ROUTE_RESERVED) ||
+	if ((ctrl & ~ctrl_known(c)) || (c->desc.route & TOFU_ROUTE_RESERVED) ||
 	    TOFU_GET(path, TOFU_PATH_B) >= PATH_B_SIZE)
 		return TOFU_ST_TCQ_DESC;
-	if (kind_of(c) != TOFU_CMD_ARMW && (ctrl & CTRL_ARMW))
+	if (has_flag(c, TOFU_TOQ_F_STRIDE) && !stride_good(c))
 		return TOFU_ST_TCQ_DESC;
 
 	switch (kind_of(c)) {
@@ -206,22 +271,43 @@ static enum tofu_status command_check(const struct icc_cq *cq,
 	}
 }
 
+/* The next command of the TOQ; false: there is none that may be fetched. */
+static bool fetch_command(struct icc *icc, struct icc_cq *cq,
+			  struct icc_command *c)
+{
+	struct tofu_coords coords;
+	unsigned int slots;
+
+	if (cq->session && !cq->steps)
+		return false;
+	slots = icc_cq_fetch(icc, cq, c);
+	if (!slots)
+		return false;
+	if (slots == 1)
+		c->data[0] = c->desc.lcl;
+	if (cq->session)
+		cq->steps--;
+	coords = tofu_coords_unpack(c->desc.route);
+	c->node = tofu_node_at(&icc->shape, &coords);
+	c->length = (uint32_t)TOFU_GET(c->desc.route, TOFU_ROUTE_LENGTH);
+	c->last_block = true;
+	c->lcl_beyond = false;
+	c->rmt_beyond = false;
+	cq->counter[TOFU_CQ_TX_COMMANDS]++;
+	return true;
+}
+
 static enum icc_stage command_fetch(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_command *c = &x->command;
 	struct icc_cq *cq = x->cq;
-	struct tofu_coords coords;
-	unsigned int slots;
+	const bool block = icc_cq_blocks_left(cq);
 	enum tofu_status status;
 
-	slots = icc_cq_fetch(icc, cq, c);
-	if (!slots)
+	if (block)
+		blocks_next(cq, c);
+	else if (!fetch_command(icc, cq, c))
 		return ICC_FETCH;
-	if (slots == 1)
-		c->data[0] = c->desc.lcl;
-	coords = tofu_coords_unpack(c->desc.route);
-	c->node = tofu_node_at(&icc->shape, &coords);
-	c->length = (uint32_t)TOFU_GET(c->desc.route, TOFU_ROUTE_LENGTH);
 	c->sent = 0;
 	c->fragments = 0;
 	c->outstanding = 0;
@@ -233,10 +319,15 @@ static enum icc_stage command_fetch(struct icc *icc, struct icc_xfer *x)
 	x->status = TOFU_ST_OK;
 	if (!icc->machine)
 		cq->sending = x;
-	cq->counter[TOFU_CQ_TX_COMMANDS]++;
+	if (block)
+		return ICC_READ;
 
 	status = command_check(cq, c);
-	return status == TOFU_ST_OK ? ICC_READ : failed(x, status);
+	if (status != TOFU_ST_OK)
+		return failed(x, status);
+	if (has_flag(c, TOFU_TOQ_F_STRIDE))
+		blocks_begin(cq, c);
+	return ICC_READ;
 }
 
 /* ---- Read ---- */
@@ -261,7 +352,9 @@ static enum icc_stage read_put(struct icc *icc, struct icc_xfer *x)
 	const struct icc_span span = {
 		.total = c->length,
 		.offset = c->sent,
-		.length = icc_part_max(icc, c->length - c->sent),
+		.length = icc_part_max(icc,
+				       TOFU_GET(c->desc.ctrl, TOFU_TOQ_MTU),
+				       c->length - c->sent),
 	};
 	struct icc_range range;
 	enum icc_fault fault;
@@ -276,15 +369,16 @@ static enum icc_stage read_put(struct icc *icc, struct icc_xfer *x)
 }
 
 /*
- * The target's notice says that its memory has been read. So the fragment that
- * brings it is one that the target can answer with a copy of the data; it is
- * sent when the data of all others are here.
+ * The target's notice says that its memory has been read, and so does a step
+ * that lets its session go on. So the fragment that brings them is one that the
+ * target can answer with a copy of the data; it is sent when the data of all
+ * others are here.
  */
 struct icc_part icc_get_part(const struct icc_command *c, unsigned int fragment)
 {
-	const uint64_t tail = has_flag(c, TOFU_TOQ_F_RMT_NOTICE) ?
-				      TOFU_PKT_INLINE_MAX :
-				      0;
+	const bool tells = has_flag(c, TOFU_TOQ_F_RMT_NOTICE) ||
+			   TOFU_GET(c->desc.ctrl, TOFU_TOQ_SPS);
+	const uint64_t tail = tells ? TOFU_PKT_INLINE_MAX : 0;
 	const uint64_t body = c->length > tail ? c->length - tail : 0;
 	struct icc_part part = { .offset = fragment * TOFU_GET_FRAGMENT_MAX };
 
@@ -336,6 +430,8 @@ static enum icc_stage command_read(struct icc *icc, struct icc_xfer *x)
 	out->refs = false;
 	if (x->status != TOFU_ST_OK)
 		return read_nothing(c);
+	if (c->lcl_beyond)
+		return read_failed(x, ICC_FAULT_STADD);
 	c->part = c->length;
 	switch (kind_of(c)) {
 	case TOFU_CMD_NOP:
@@ -384,6 +480,14 @@ static uint64_t wire_time(const struct icc *icc, const struct icc_command *c)
 	       (memory ? icc->machine->read_ns : 0);
 }
 
+/* A put that has failed here does not let the target's session go on. */
+static uint8_t step_of(const struct icc_xfer *x)
+{
+	return x->status == TOFU_ST_OK ?
+		       TOFU_GET(x->command.desc.ctrl, TOFU_TOQ_SPS) :
+		       0;
+}
+
 static void command_packet(const struct icc *icc, const struct icc_xfer *x,
 			   struct tofu_packet *pkt)
 {
@@ -412,10 +516,13 @@ static void command_packet(const struct icc *icc, const struct icc_xfer *x,
 				icc->machine ? 0 : c->fragments),
 		.rmt = c->desc.rmt,
 		.lcl = own_stadd(c),
+		.sps = step_of(x),
 		.time = wire_time(icc, c),
 	};
 	if (kind_of(c) == TOFU_CMD_GET) {
 		pkt->type = TOFU_PKT_GET;
+		pkt->gap = TOFU_GET(ctrl, TOFU_TOQ_GAP);
+		pkt->mtu = TOFU_GET(ctrl, TOFU_TOQ_MTU);
 	} else if (kind_of(c) == TOFU_CMD_ARMW) {
 		pkt->type = TOFU_PKT_ARMW;
 		pkt->armw_op = TOFU_GET(ctrl, TOFU_TOQ_ARMW_OP);
@@ -482,6 +589,8 @@ static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 	if (c->node < 0 ||
 	    TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ) >= TOFU_CQS_PER_TNI)
 		return failed(x, TOFU_ST_PEER);
+	if (c->rmt_beyond)
+		return failed(x, TOFU_ST_RMT_STADD);
 	/* The last one brings the notice: it waits until all is well. */
 	if (c->sent + c->part == c->length && c->outstanding && !c->stream)
 		return ICC_INJECT;

@@ -106,7 +106,7 @@ TEST_F(command, notices_come_only_when_asked_for)
 {
 	struct pair *p = &self->p;
 
-	for (unsigned int flags = 0; flags <= TOFU_TOQ_F_ALL; flags++) {
+	for (unsigned int flags = 0; flags < TOFU_TOQ_F_STRIDE; flags++) {
 		p->put.flags = flags;
 		transfer_post(&p->put);
 		net_run(p->net);
@@ -343,25 +343,60 @@ TEST_F(command, armw_where_no_memory_is)
 	EXPECT_EQ(-1, cq_mrq_status(p->b));
 }
 
-TEST_F(command, a_reserved_bit_or_unknown_value_is_a_bad_descriptor)
+/* Bits of the first word that a command may set, flip and code apart. */
+static uint64_t known_bits(enum tofu_command cmd)
+{
+	const uint64_t all = TOFU_MASK(5) << 16 | TOFU_MASK(16) << 32;
+
+	switch (cmd) {
+	case TOFU_CMD_PUT:
+	case TOFU_CMD_GET:
+		return all | TOFU_TOQ_F_STRIDE << 16 | TOFU_MASK(16) << 48;
+	case TOFU_CMD_ARMW:
+		return all | TOFU_MASK(5) << 48;
+	default:
+		return all;
+	}
+}
+
+TEST_F(command, a_reserved_bit_is_a_bad_descriptor)
 {
 	struct pair *p = &self->p;
-	const struct tofu_toq_desc good = transfer_desc(&p->put);
+	const struct transfer good[] = { p->put, get(p), piggyback(p, 8),
+					 armw(p, TOFU_ARMW_ADD, true),
+					 { .cmd = TOFU_CMD_NOP, .cq = p->a } };
 
-	for (unsigned int bit = 0; bit < 64; bit++) {
-		const bool known = bit == 0 || (bit >= 8 && bit <= 20) ||
-				   (bit >= 32 && bit <= 43);
-		struct tofu_toq_desc desc = good;
+	for (unsigned int i = 0; i < 5 * 64; i++) {
+		const struct transfer *t = &good[i / 64];
+		const uint64_t bit = 1ULL << i % 64;
+		struct tofu_toq_desc desc = transfer_desc(t);
 
-		if (known)
+		if (bit == 1 || (bit & TOFU_FIELD(TOFU_TOQ_CMD)) ||
+		    bit & known_bits(t->cmd))
 			continue;
-		desc.ctrl |= 1ULL << bit;
+		desc.ctrl |= bit;
 		desc_post(p->a, desc);
 		net_run(p->net);
 		EXPECT_EQ(TOFU_ST_TCQ_DESC, cq_tcq_status(p->a));
 		EXPECT_EQ(-1, cq_mrq_status(p->a));
 	}
 	EXPECT_EQ(-1, cq_mrq_status(p->b));
+}
+
+TEST_F(command, a_hint_or_a_number_changes_nothing)
+{
+	struct pair *p = &self->p;
+	struct transfer cmds[] = { p->put, get(p) };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		cmds[i].sps = 15;
+		cmds[i].gap = 255;
+		cmds[i].mtu = 1;
+		region_fill(p->dst, i);
+		EXPECT_EQ(TOFU_ST_OK, pair_run(p, &cmds[i]));
+		EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(p->b));
+		EXPECT_EQ(-1, region_differs(p->src, 0, p->dst, 0, 64));
+	}
 }
 
 TEST_F(command, only_five_commands_are_known)

@@ -611,6 +611,9 @@ struct tofu_toq_desc transfer_desc(const struct transfer *t)
 			TOFU_SET(TOFU_TOQ_FLAGS, t->flags) |
 			TOFU_SET(TOFU_TOQ_EDATA, t->edata) |
 			TOFU_SET(TOFU_TOQ_PATH, t->path) |
+			TOFU_SET(TOFU_TOQ_SPS, t->sps) |
+			TOFU_SET(TOFU_TOQ_GAP, t->gap) |
+			TOFU_SET(TOFU_TOQ_MTU, t->mtu) |
 			TOFU_SET(TOFU_TOQ_ARMW_OP, t->op) |
 			TOFU_SET(TOFU_TOQ_ARMW_8, t->armw_8),
 		.route = TOFU_SET(TOFU_ROUTE_LENGTH, t->length) |
@@ -641,11 +644,15 @@ static void desc_push(struct cq *cq, struct tofu_toq_desc desc)
 
 void transfer_push(const struct transfer *t)
 {
-	const struct tofu_toq_desc desc = transfer_desc(t);
+	struct tofu_toq_desc desc = transfer_desc(t);
+	const struct tofu_toq_stride stride = { .stride = t->stride,
+						.blocks = t->blocks };
 
+	if (t->blocks)
+		desc.ctrl |= TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_STRIDE);
 	desc_push(t->cq, desc);
 	if (tofu_toq_slots(desc.ctrl, desc.route) > 1)
-		cq_push(t->cq, t->second);
+		cq_push(t->cq, t->blocks ? (const void *)&stride : t->second);
 }
 
 void transfer_post(const struct transfer *t)

@@ -173,7 +173,7 @@ void region_fill(struct region *region, unsigned int seed);
 int64_t region_differs(struct region *a, uint64_t a_offset, struct region *b,
 		       uint64_t b_offset, uint64_t length);
 
-/* How a transfer is written down. */
+/* How a transfer is written down; one of @blocks has the flag, too. */
 struct transfer {
 	enum tofu_command cmd;
 	unsigned int flags;
@@ -185,6 +185,8 @@ struct transfer {
 	enum tofu_armw_op op;
 	bool armw_8;
 	uint8_t edata, tag, path;
+	uint8_t sps, gap, mtu;
+	uint64_t stride, blocks;
 };
 
 #define ALL_NOTICES \
