@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "icc/icc-internal.h"
+#include "icc/time.h"
 
 #define RING_ALIGN 256
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icc/icc-internal.h"
+#include "icc/time.h"
 
 #define PS 1000ULL
 #define FETCH_BURST 64 /* commands that one look at the TOQ takes */

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "icc/icc-internal.h"
+#include "icc/time.h"
 #include "icc/reduce.h"
 
 #define PASSES 16 /* steps of each gate in one icc_progress() */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icc/icc-internal.h"
+#include "icc/time.h"
 
 static bool params_good(const struct icc_params *params)
 {

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "icc/icc-internal.h"
+#include "icc/time.h"
 
 #define BAD_VALUE UINT64_MAX
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "icc/icc-internal.h"
+#include "icc/time.h"
 
 static const uint8_t fault_status[] = {
 	[ICC_FAULT_NONE] = TOFU_ST_OK,

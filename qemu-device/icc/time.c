@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icc/icc-internal.h"
+#include "icc/time.h"
 
 /* ---- Calendar: a binary heap by time, then order ---- */
 

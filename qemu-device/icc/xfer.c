@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "icc/icc-internal.h"
+#include "icc/time.h"
 
 #define CTRL_KNOWN                                                \
 	(TOFU_FIELD(TOFU_TOQ_FLIP) | TOFU_FIELD(TOFU_TOQ_CMD) |   \

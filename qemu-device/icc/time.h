@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Virtual time, inside the model: the calendar, what waits in it, and what the
+ * engines are busy with. All of it is for controllers with a machine only.
+ */
+#ifndef ICC_TIME_H
+#define ICC_TIME_H
+
+#include "icc/icc-internal.h"
+
+/* ---- time.c ---- */
+
+enum icc_due {
+	ICC_DUE_FETCH,
+	ICC_DUE_ROOM,
+	ICC_DUE_SEND,
+	ICC_DUE_ARRIVAL,
+	ICC_DUE_GATE,
+};
+
+/**
+ * struct icc_entry - of the calendar
+ * @time:  when it is due, ns
+ * @order: among entries of one time the lower one comes first
+ * @due:   what; ROOM: a FETCH of what found the window full, or no step
+ * @tni:   engine
+ * @cq:    of FETCH and ROOM; of GATE: the gate
+ * @life:  likewise: of the CQ or gate
+ * @tail:  of FETCH: slots that have been written
+ * @since: of FETCH: when the doorbell rang; of ROOM: when it was found
+ * @held:  of ARRIVAL
+ */
+struct icc_entry {
+	uint64_t time;
+	uint64_t order;
+	uint8_t due;
+	uint8_t tni;
+	uint8_t cq;
+	uint32_t life;
+	uint64_t tail;
+	uint64_t since;
+	struct icc_held *held;
+};
+
+/**
+ * struct icc_held - a packet that has arrived and waits
+ * @next:    in a list
+ * @ready:   of a GET: when its answer may be sent
+ * @arrived: when it came out of the last link
+ * @x:       its leg
+ * @pkt, @payload: copy of the packet
+ */
+struct icc_held {
+	struct icc_held *next;
+	uint64_t ready;
+	uint64_t arrived;
+	struct icc_xfer x;
+	struct tofu_packet pkt;
+	uint8_t payload[TOFU_PKT_MTU_MAX];
+};
+
+struct icc_held_list {
+	struct icc_held *first;
+	struct icc_held **end;
+};
+
+/**
+ * struct icc_engine - what a TNI is busy with; times in ps
+ * @send_free, @receive_free: when the direction can take the next packet
+ * @both_free: when the part that both directions share can
+ * @send_at:  the engine looks at what there is to send then, ns; UINT64_MAX:
+ *            not
+ * @turn:     which CQ is first; TOFU_CQS_PER_TNI: the answers
+ * @answers:  GETs that are being answered
+ * @credits:  packets that may still be sent; answers without data do not ask,
+ *            so that it can be negative
+ * @starved:  the engine waits for a credit
+ * @returning: credits that come back at known times
+ * @returns, @room: how many these are, and can be
+ */
+struct icc_engine {
+	uint64_t send_free;
+	uint64_t receive_free;
+	uint64_t both_free;
+	uint64_t send_at;
+	unsigned int turn;
+	struct icc_held_list answers;
+	int64_t credits;
+	bool starved;
+	uint64_t *returning;
+	size_t returns;
+	size_t room;
+};
+
+/**
+ * struct icc_time - the part of a controller that lives in virtual time
+ * @heap, @count, @room: the calendar, a binary heap
+ * @order:     of the next entry
+ * @unused:    struct icc_held to be used again
+ * @read_free, @write_free: host interface, each way; ps
+ * @failed:    by initiator's node and CQ: the put of which a packet failed, as
+ *             tid << 8 | status
+ * @engine:    by TNI
+ */
+struct icc_time {
+	struct icc_entry *heap;
+	size_t count;
+	size_t room;
+	uint64_t order;
+	struct icc_held *unused;
+	uint64_t read_free;
+	uint64_t write_free;
+	uint64_t *failed;
+	struct icc_engine engine[TOFU_TNIS_MAX];
+};
+
+int icc_time_create(struct icc *icc);
+void icc_time_destroy(struct icc *icc);
+
+static inline uint64_t icc_now(const struct icc *icc)
+{
+	return icc->time ? icc->ops->now(icc->host) : 0;
+}
+
+/* icc_time_plan - put into the calendar; time and what it is about are set */
+void icc_time_plan(struct icc *icc, struct icc_entry entry);
+
+/* icc_time_run - do what is due now; true when there was anything */
+bool icc_time_run(struct icc *icc);
+
+/* icc_time_hold - keep a packet until its time */
+void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
+		   const void *payload);
+void icc_time_release(struct icc *icc, struct icc_held *held);
+
+/* icc_time_trace - tell the host, if it listens */
+void icc_time_trace(struct icc *icc, const struct icc_trace *trace);
+
+/* icc_time_failed - where the failed put of this packet's CQ is noted */
+uint64_t *icc_time_failed(struct icc *icc, const struct tofu_packet *pkt);
+
+static inline struct icc_held *icc_held_of(struct icc_xfer *x)
+{
+	return (struct icc_held *)((char *)x - offsetof(struct icc_held, x));
+}
+
+/* ---- engine.c ---- */
+
+void icc_engine_init(struct icc *icc);
+
+/* icc_engine_fetch - a doorbell has reached the engine */
+void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry);
+
+/* icc_engine_room - another command may be fetched, if there is one */
+void icc_engine_room(struct icc *icc, struct icc_cq *cq);
+
+/* icc_engine_send - look at what there is to send */
+void icc_engine_send(struct icc *icc, unsigned int tni);
+
+/* icc_engine_committed - a packet of @tni has been put into the network */
+void icc_engine_committed(struct icc *icc, unsigned int tni);
+
+/* icc_engine_kick - there may be something to send at @time, ns */
+void icc_engine_kick(struct icc *icc, unsigned int tni, uint64_t time);
+
+/* icc_engine_answer - queue a GET for its answer */
+void icc_engine_answer(struct icc *icc, struct icc_held *held);
+
+/* icc_engine_receive - take the memory for an arrival; when, ns */
+uint64_t icc_engine_receive(struct icc *icc, const struct tofu_packet *pkt);
+
+/* icc_engine_stop - no command of the CQ is begun any more */
+void icc_engine_stop(struct icc *icc, struct icc_cq *cq);
+
+#endif /* ICC_TIME_H */
