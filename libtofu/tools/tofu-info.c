@@ -362,6 +362,11 @@ static void queues_show(const struct tofu_ioc_info *info)
 	item("rings", "up to %llu entries",
 	     (unsigned long long)TOFU_RING_ENTRIES(info->ring_code_max));
 	item("memory", "%u regions (STAGs) a CQ", info->stags);
+	if (info->gates)
+		item("barriers", "%u gates a TNI, %d of them with a channel",
+		     info->gates, TOFU_CHANNELS);
+	else
+		item("barriers", "none: the controller has no gates");
 }
 
 static void queues_json(struct tofu_json *json,
@@ -373,6 +378,7 @@ static void queues_json(struct tofu_json *json,
 	tofu_json_number(json, "ring_entries_max",
 			 TOFU_RING_ENTRIES(info->ring_code_max));
 	tofu_json_number(json, "stags_per_cq", info->stags);
+	tofu_json_number(json, "gates_per_tni", info->gates);
 }
 
 static void virtual_show(const struct controller *c)
@@ -454,7 +460,7 @@ static void controller_text(struct output *out, const struct controller *c)
 {
 	static const char *const uses[BARS] = {
 		[TOFU_BAR_REGS] = "registers",
-		[TOFU_BAR_PAGES] = "CQ pages",
+		[TOFU_BAR_PAGES] = "pages of CQs and channels",
 		[TOFU_BAR_MSIX] = "MSI-X",
 	};
 	struct tofu_machine machine;

@@ -29,7 +29,8 @@ def info(tap, cluster):
     for node in range(cluster.nodes):
         found = json.loads(result.out(node))["controllers"][0]
         tap.point(found["node"] == node and found["nodes"] == cluster.nodes and
-                  found["driver"] == "tofu" and len(found["bars"]) == 3,
+                  found["driver"] == "tofu" and len(found["bars"]) == 3 and
+                  found["gates_per_tni"] == 48,
                   f"tofu-info on node {node}", result.out(node))
     counters = json.loads(result.out(0))["controllers"][0]
     tap.point(len(counters["ports"]) == 10 and len(counters["cqs"]) == 12 * counters["tnis"],
