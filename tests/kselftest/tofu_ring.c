@@ -32,6 +32,23 @@ static void pair_close(struct pair *pair)
 	tk_cq_close(&pair->b);
 }
 
+static uint64_t counter(const struct tk_cq *cq, const char *name)
+{
+	char path[128];
+	unsigned long long value = UINT64_MAX;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/tofu/tofu0/tni%u_cq%u/%s",
+		 cq->create.tni, cq->create.cq, name);
+	file = fopen(path, "r");
+	if (!file)
+		return value;
+	if (fscanf(file, "%llu", &value) != 1)
+		value = UINT64_MAX;
+	fclose(file);
+	return value;
+}
+
 static void fill(void *addr, size_t length, unsigned int seed)
 {
 	unsigned char *byte = addr;
@@ -217,23 +234,6 @@ TEST_F(tofu, groups_cannot_reach_each_other)
 	pair_close(&p);
 }
 
-static uint64_t counter(const struct tk_cq *cq, const char *name)
-{
-	char path[128];
-	unsigned long long value = UINT64_MAX;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/sys/class/tofu/tofu0/tni%u_cq%u/%s",
-		 cq->create.tni, cq->create.cq, name);
-	file = fopen(path, "r");
-	if (!file)
-		return value;
-	if (fscanf(file, "%llu", &value) != 1)
-		value = UINT64_MAX;
-	fclose(file);
-	return value;
-}
-
 TEST_F(tofu, counters_count)
 {
 	struct pair p;
@@ -248,6 +248,103 @@ TEST_F(tofu, counters_count)
 	EXPECT_EQ(120, counter(&p.a, "tx_bytes"));
 	EXPECT_EQ(2, counter(&p.b, "rx_requests"));
 	EXPECT_EQ(120, counter(&p.b, "rx_bytes"));
+	pair_close(&p);
+}
+
+/* ---- Session mode ---- */
+
+/* A CQ in session mode, and another that lets it go on. */
+static int session_open(struct pair *pair)
+{
+	int ret = tk_cq_create_flags(&pair->a, TOFU_CQ_SESSION_MODE);
+
+	if (!ret)
+		ret = tk_cq_map(&pair->a);
+	if (!ret)
+		ret = tk_cq_open(&pair->b);
+	if (!ret)
+		ret = tk_mem_new(&pair->a, LENGTH, &pair->at_a);
+	if (!ret)
+		ret = tk_mem_new(&pair->b, LENGTH, &pair->at_b);
+	return ret;
+}
+
+/* A put of one byte from b to a, with so many session steps; to its end. */
+static int step(struct pair *p, unsigned int sps)
+{
+	struct tofu_toq_desc desc =
+		tk_desc(&p->b, &p->a, TOFU_CMD_PUT, TOFU_TOQ_F_LCL_NOTICE,
+			p->at_a.stadd, p->at_b.stadd, 1);
+	struct tofu_mrq_entry entry;
+	int ret;
+
+	desc.ctrl |= TOFU_SET(TOFU_TOQ_SPS, sps);
+	tk_post(&p->b, desc, NULL);
+	ret = tk_mrq(&p->b, &entry);
+	return ret ? ret : (int)TOFU_GET(entry.ctrl, TOFU_MRQ_STATUS);
+}
+
+/* Posts a put from a to b with the TCQ's notice. */
+static void post_waiting(struct pair *p)
+{
+	tk_post(&p->a, tk_desc(&p->a, &p->b, TOFU_CMD_PUT,
+			       TOFU_TOQ_F_TCQ_NOTICE, p->at_b.stadd + 64,
+			       p->at_a.stadd + 64, 8), NULL);
+}
+
+TEST_F(tofu, session_mode_waits_for_steps)
+{
+	uint64_t entry, i;
+	struct pair p;
+
+	ASSERT_EQ(0, session_open(&p));
+	for (i = 0; i < 4; i++)
+		post_waiting(&p);
+	/* The engine has been at work since, and steps of 0 are none. */
+	EXPECT_EQ(TOFU_ST_OK, step(&p, 0));
+	EXPECT_EQ(0, counter(&p.a, "tx_commands"));
+	EXPECT_EQ(TOFU_ST_OK, step(&p, 1));
+	ASSERT_EQ(0, tk_tcq(&p.a, &entry));
+	EXPECT_EQ(0, TOFU_GET(entry, TOFU_TCQ_INDEX));
+	EXPECT_EQ(TOFU_ST_OK, step(&p, 0));
+	EXPECT_EQ(1, counter(&p.a, "tx_commands"));
+	EXPECT_EQ(TOFU_ST_OK, step(&p, 2));
+	for (i = 1; i < 3; i++) {
+		ASSERT_EQ(0, tk_tcq(&p.a, &entry));
+		EXPECT_EQ(i, TOFU_GET(entry, TOFU_TCQ_INDEX));
+		EXPECT_EQ(TOFU_ST_OK, TOFU_GET(entry, TOFU_TCQ_STATUS));
+	}
+	EXPECT_EQ(TOFU_ST_OK, step(&p, 0));
+	EXPECT_EQ(3, counter(&p.a, "tx_commands"));
+	pair_close(&p);
+}
+
+TEST_F(tofu, session_steps_can_come_first)
+{
+	struct pair p;
+	uint64_t entry;
+
+	ASSERT_EQ(0, session_open(&p));
+	EXPECT_EQ(TOFU_ST_OK, step(&p, 1));
+	post_waiting(&p);
+	post_waiting(&p);
+	ASSERT_EQ(0, tk_tcq(&p.a, &entry));
+	EXPECT_EQ(TOFU_ST_OK, step(&p, 0));
+	EXPECT_EQ(1, counter(&p.a, "tx_commands"));
+	/* Closed with a command that nobody has let go on. */
+	pair_close(&p);
+}
+
+TEST_F(tofu, other_cqs_do_not_wait)
+{
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p));
+	EXPECT_EQ(TOFU_ST_OK, step(&p, 15));
+	EXPECT_EQ(TOFU_ST_OK, tk_put(&p.a, &p.b, p.at_b.stadd, p.at_a.stadd,
+				     8));
+	EXPECT_EQ(TOFU_ST_OK, tk_put(&p.a, &p.b, p.at_b.stadd, p.at_a.stadd,
+				     8));
 	pair_close(&p);
 }
 
