@@ -47,7 +47,7 @@ int tk_ioctl(int fd, unsigned long cmd, void *arg)
 
 /* ---- CQ ---- */
 
-int tk_cq_create_flags(struct tk_cq *cq, uint32_t flags)
+int tk_cq_create_as(struct tk_cq *cq, struct tofu_ioc_cq_create arg)
 {
 	int ret;
 
@@ -57,9 +57,8 @@ int tk_cq_create_flags(struct tk_cq *cq, uint32_t flags)
 	if (cq->dev < 0)
 		return cq->dev;
 	cq->info.size = sizeof(cq->info);
+	cq->create = arg;
 	cq->create.size = sizeof(cq->create);
-	cq->create.flags = flags;
-	cq->create.cq = TOFU_CQ_ANY;
 	ret = tk_ioctl(cq->dev, TOFU_IOC_INFO, &cq->info);
 	if (!ret)
 		ret = tk_ioctl(cq->dev, TOFU_IOC_CQ_CREATE, &cq->create);
@@ -74,7 +73,9 @@ int tk_cq_create_flags(struct tk_cq *cq, uint32_t flags)
 
 int tk_cq_create(struct tk_cq *cq)
 {
-	return tk_cq_create_flags(cq, 0);
+	return tk_cq_create_as(cq, (struct tofu_ioc_cq_create){
+		.cq = TOFU_CQ_ANY,
+	});
 }
 
 int tk_cq_map(struct tk_cq *cq)

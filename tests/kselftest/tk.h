@@ -66,8 +66,8 @@ int tk_ioctl(int fd, unsigned long cmd, void *arg);
 
 /* tk_cq_create - a CQ of TNI 0, nothing mapped */
 int tk_cq_create(struct tk_cq *cq);
-/* tk_cq_create_flags - the same, with TOFU_CQ_* */
-int tk_cq_create_flags(struct tk_cq *cq, uint32_t flags);
+/* tk_cq_create_as - one that @arg describes; its size is set here */
+int tk_cq_create_as(struct tk_cq *cq, struct tofu_ioc_cq_create arg);
 /* tk_cq_open - the same, all mapped */
 int tk_cq_open(struct tk_cq *cq);
 int tk_cq_map(struct tk_cq *cq);

@@ -87,6 +87,26 @@ TEST_F(tofu, a_tcq_entry_wakes)
 	tk_cq_close(&cq);
 }
 
+/* Its interrupt is that of the last vector which user space can have. */
+TEST_F(tofu, the_last_cq_of_the_last_tni_wakes)
+{
+	struct tofu_ioc_cq_create last = { .cq = TOFU_CQ_KERNEL - 1 };
+	struct later later;
+	struct tk_cq cq;
+	uint64_t entry;
+
+	ASSERT_EQ(0, tk_cq_create(&cq));
+	last.tni = cq.info.tnis - 1;
+	tk_cq_close(&cq);
+	ASSERT_EQ(0, tk_cq_create_as(&cq, last));
+	ASSERT_EQ(0, tk_cq_map(&cq));
+	ASSERT_EQ(0, later_begin(&later, &cq, post_nop));
+	EXPECT_EQ(POLLIN, poll_cq(&cq, LIMIT_MS));
+	pthread_join(later.thread, NULL);
+	ASSERT_EQ(0, tk_tcq(&cq, &entry));
+	tk_cq_close(&cq);
+}
+
 static struct tk_cq sender;
 static struct tk_mem target;
 

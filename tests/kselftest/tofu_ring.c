@@ -256,7 +256,9 @@ TEST_F(tofu, counters_count)
 /* A CQ in session mode, and another that lets it go on. */
 static int session_open(struct pair *pair)
 {
-	int ret = tk_cq_create_flags(&pair->a, TOFU_CQ_SESSION_MODE);
+	int ret = tk_cq_create_as(&pair->a, (struct tofu_ioc_cq_create){
+		.cq = TOFU_CQ_ANY, .flags = TOFU_CQ_SESSION_MODE,
+	});
 
 	if (!ret)
 		ret = tk_cq_map(&pair->a);

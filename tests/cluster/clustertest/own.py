@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Tests that bring up, and take down, clusters of their own."""
 
+import json
 import os
 import pathlib
 import signal
@@ -161,7 +162,25 @@ def late_flush(tap):
         tap.forward("afterwards", result.out(), result.status, result.everything())
 
 
+def six_tnis(tap):
+    """two nodes of six TNIs: all of them send, and the driver's tests of what a TNI has"""
+    with Cluster("six", 2, "2", options=("--tnis", "6")) as cluster:
+        tap.point(cluster.status()["tnis"] == 6, "status says six", str(cluster.status()))
+        result = cluster.run("tofu-info", "--json")
+        for node in range(cluster.nodes):
+            found = json.loads(result.out(node))["controllers"][0]
+            tap.point(found["tnis"] == 6 and len(found["cqs"]) == 6 * 12,
+                      f"tofu-info on node {node}", result.out(node))
+        # Up to the last vector of the controller, and the first gates of two TNIs.
+        result = cluster.run(GUEST / "all-to-all")
+        tap.forward("all-to-all", result.out(), result.status, result.everything())
+        for name in "tofu_ioctl", "tofu_gate", "tofu_poll":
+            result = cluster.run(f"/usr/libexec/tofu/{name}", nodes="0")
+            tap.forward(name, result.out(), result.status, result.everything())
+
+
 TESTS = {
+    "six-tnis": six_tnis,
     "two-clusters": two_clusters,
     "high-memory": high_memory,
     "nothing-left": nothing_left,
