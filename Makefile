@@ -12,21 +12,29 @@ MAKEFLAGS += --no-print-directory
 endif
 
 .DEFAULT_GOAL := all
-.PHONY: all help qemu guest driver lib demo check check-unit check-build \
-	check-qtest check-cluster check-programs tests bench repro lint docs install clean
+.PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
+	check-qtest check-cluster check-programs tests bench repro lint docs install uninstall clean
 
 help: ## this text
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | \
 		expand -t 18
 	@echo "Variables: O=FOLDER (build output, now $(O)), V=1, PREFIX, DESTDIR"
 
-all: lib driver qemu guest ## build everything
+all: lib examples driver qemu guest ## build everything
 
 # ---- What a cluster is made of ----
 
 lib: ## libtofu and its tools
 	@scripts/setup lib
 	@$(MAKE) -C libtofu O=$(O) all
+
+# What a user has: the installed tree, and nothing of this one.
+STAGE := $(O)/stage
+
+examples: lib ## programs to learn from, built as a user's are
+	@$(MAKE) -C libtofu O=$(O) PREFIX=$(STAGE) DESTDIR= install >/dev/null
+	@$(MAKE) -C libtofu/examples OUT=$(O)/examples \
+		PKG_CONFIG_PATH=$(STAGE)/lib/pkgconfig
 
 driver: ## tofu.ko, for the guests' kernel
 	@scripts/setup driver
@@ -55,7 +63,7 @@ check: all tests ## all tests; ends in 'N passed, N failed'
 check-unit: tests ## model, fabric and library, with sanitizers
 	@scripts/check unit
 
-check-build: lib ## headers, layouts, symbols, lint
+check-build: lib examples ## headers, layouts, symbols, lint
 	@scripts/setup test
 	@scripts/check build
 
@@ -84,8 +92,11 @@ docs: ## HTML of Documentation/
 	@sphinx-build -q -W -b html Documentation $(O)/docs
 	@echo $(O)/docs/index.html
 
-install: lib ## library, headers and tools; PREFIX, DESTDIR
+install: lib ## library, headers, tools, man pages, examples; PREFIX, DESTDIR
 	@$(MAKE) -C libtofu O=$(O) install
+
+uninstall: ## what install has put there; PREFIX, DESTDIR
+	@$(MAKE) -C libtofu O=$(O) uninstall
 
 clean: ## remove the build output, not the cache
 	@rm -rf $(O)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The uTofu interface: one-sided communication through the command queues of
- * a Tofu interconnect. Documentation/library/utofu.rst says what is chosen
- * where the public facts about this interface are silent.
+ * a Tofu interconnect, and barriers and reductions by its barrier gates.
+ * Documentation/library/utofu.rst says what is chosen where the public facts
+ * about this interface are silent. Programs link with -ltofucom, or -ltofu,
+ * which is the same library.
  *
  * Words used below. A TNI is one of the network interfaces of a node. A
  * virtual control queue (VCQ) is what a program sends and receives through;
@@ -12,17 +14,11 @@
  * says that a command is through with its source; an MRQ notice tells of data
  * that came in, or of a command's end at its target.
  *
- * Every function returns enum utofu_return_code and fills its results only
- * where it says so. Besides the codes that a function lists,
- *   UTOFU_ERR_NOT_AVAILABLE  means that there is no interconnect to be had
- *                            (TOFU_DEBUG=1 in the environment says why), or
- *                            that this process is the child of a fork() of
- *                            one that had opened it;
- *   UTOFU_ERR_OUT_OF_MEMORY  and UTOFU_ERR_OUT_OF_RESOURCE come from any
- *                            function that creates something;
- *   UTOFU_ERR_INVALID_VCQ_HDL from any that takes a handle: it is none, or
- *                            was freed;
- *   UTOFU_ERR_FATAL          means that the interconnect is broken or gone.
+ * Every function but two returns enum utofu_return_code, and fills its results
+ * on UTOFU_SUCCESS only, except where it says otherwise. Any of them can return
+ * UTOFU_ERR_NOT_AVAILABLE and UTOFU_ERR_FATAL, and any that takes a handle
+ * UTOFU_ERR_INVALID_VCQ_HDL. With TOFU_DEBUG=1 in the environment the library
+ * says on standard error why something cannot be had.
  */
 #ifndef UTOFU_H
 #define UTOFU_H
@@ -56,11 +52,23 @@ typedef uint8_t utofu_path_id_t;
 
 /* ---- Constants ---- */
 
-/* struct utofu_onesided_caps.flags */
+/**
+ * DOC: UTOFU_ONESIDED_CAP_FLAG_*
+ * @SESSION_MODE: VCQs can be made in SESSION_MODE
+ * @ARMW: atomic operations
+ */
 #define UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE (1UL << 0)
 #define UTOFU_ONESIDED_CAP_FLAG_ARMW (1UL << 1)
 
-/* struct utofu_onesided_caps.armw_ops */
+/**
+ * DOC: UTOFU_ONESIDED_CAP_ARMW_OP_*
+ * @CSWAP: utofu_cswap4() and utofu_cswap8()
+ * @SWAP: UTOFU_ARMW_OP_SWAP
+ * @ADD: UTOFU_ARMW_OP_ADD
+ * @XOR: UTOFU_ARMW_OP_XOR
+ * @AND: UTOFU_ARMW_OP_AND
+ * @OR: UTOFU_ARMW_OP_OR
+ */
 #define UTOFU_ONESIDED_CAP_ARMW_OP_CSWAP (1UL << 0)
 #define UTOFU_ONESIDED_CAP_ARMW_OP_SWAP (1UL << 1)
 #define UTOFU_ONESIDED_CAP_ARMW_OP_ADD (1UL << 2)
@@ -68,7 +76,17 @@ typedef uint8_t utofu_path_id_t;
 #define UTOFU_ONESIDED_CAP_ARMW_OP_AND (1UL << 4)
 #define UTOFU_ONESIDED_CAP_ARMW_OP_OR (1UL << 5)
 
-/* struct utofu_barrier_caps.reduce_ops */
+/**
+ * DOC: UTOFU_BARRIER_CAP_REDUCE_OP_*
+ * @BARRIER: utofu_barrier()
+ * @BAND: UTOFU_REDUCE_OP_BAND
+ * @BOR: UTOFU_REDUCE_OP_BOR
+ * @BXOR: UTOFU_REDUCE_OP_BXOR
+ * @MAX: UTOFU_REDUCE_OP_MAX
+ * @MAXLOC: UTOFU_REDUCE_OP_MAXLOC
+ * @SUM: UTOFU_REDUCE_OP_SUM
+ * @BFPSUM: UTOFU_REDUCE_OP_BFPSUM
+ */
 #define UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER (1UL << 1)
 #define UTOFU_BARRIER_CAP_REDUCE_OP_BAND (1UL << 2)
 #define UTOFU_BARRIER_CAP_REDUCE_OP_BOR (1UL << 3)
@@ -78,30 +96,43 @@ typedef uint8_t utofu_path_id_t;
 #define UTOFU_BARRIER_CAP_REDUCE_OP_SUM (1UL << 7)
 #define UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM (1UL << 8)
 
-/* Flags of utofu_create_vcq() */
+/**
+ * DOC: UTOFU_VCQ_FLAG_*
+ * @THREAD_SAFE: calls with this VCQ may overlap in time with any others
+ * @EXCLUSIVE: a command queue of its own
+ * @SESSION_MODE: its commands wait until others let them go
+ */
 #define UTOFU_VCQ_FLAG_THREAD_SAFE (1UL << 0)
 #define UTOFU_VCQ_FLAG_EXCLUSIVE (1UL << 1)
 #define UTOFU_VCQ_FLAG_SESSION_MODE (1UL << 2)
 
+/**
+ * DOC: UTOFU_VBG_FLAG_*
+ * @THREAD_SAFE: calls with these gates may overlap in time with any others
+ */
 #define UTOFU_VBG_FLAG_THREAD_SAFE (1UL << 0)
 
-/* Flags of utofu_reg_mem() */
+/**
+ * DOC: UTOFU_REG_MEM_FLAG_*
+ * @READ_ONLY: others can get the memory, but neither put to it nor change it
+ *     atomically
+ */
 #define UTOFU_REG_MEM_FLAG_READ_ONLY (1UL << 0)
 
-/*
- * Flags of the transfers:
- * STRONG_ORDER       the bytes land in ascending order, the last ones last
- * PACKET_RESPONSE    accepted; a report always comes after the response
- * REMOTE_MRQ_NOTICE  RMT_* notice in the target's MRQ
- * PADDING            accepted; nothing outside the range is ever written
- * CACHE_INJECTION    a hint, without effect on the data
- * DELAY_START        queue it, and start it together with the next command
- *                    that has not this flag
- * TCQ_NOTICE         report in the own TCQ
- * LOCAL_MRQ_NOTICE   LCL_* notice in the own MRQ
- * SPS                session progress step, 0 … 15: commands that may go on at
- *                    a target in SESSION_MODE; no other minds
- * PATH               a path ID; 0 is the path of the VCQ ID
+/**
+ * DOC: UTOFU_ONESIDED_FLAG_*
+ * @STRONG_ORDER: the bytes land in ascending order, the last ones last
+ * @PACKET_RESPONSE: accepted; a report always comes after the response
+ * @REMOTE_MRQ_NOTICE: RMT_* notice in the target's MRQ
+ * @PADDING: accepted; nothing outside the range is ever written
+ * @CACHE_INJECTION: a hint, without effect on the data
+ * @DELAY_START: queue it, and start it together with the next command that has
+ *     not this flag
+ * @TCQ_NOTICE: report in the own TCQ
+ * @LOCAL_MRQ_NOTICE: LCL_* notice in the own MRQ
+ * @SPS(n): session progress step, 0 … 15: commands that may go on at a target in
+ *     SESSION_MODE; no other minds
+ * @PATH(id): a path ID; 0 is the path of the VCQ ID
  */
 #define UTOFU_ONESIDED_FLAG_STRONG_ORDER (1UL << 0)
 #define UTOFU_ONESIDED_FLAG_PACKET_RESPONSE (1UL << 1)
@@ -114,6 +145,14 @@ typedef uint8_t utofu_path_id_t;
 #define UTOFU_ONESIDED_FLAG_SPS(sps) ((unsigned long)(sps) << 24)
 #define UTOFU_ONESIDED_FLAG_PATH(path_id) ((unsigned long)(path_id) << 28)
 
+/**
+ * enum utofu_armw_op - atomic operations
+ * @UTOFU_ARMW_OP_SWAP: the operand takes the word's place
+ * @UTOFU_ARMW_OP_ADD: sum, without carry out of the word
+ * @UTOFU_ARMW_OP_XOR: exclusive or
+ * @UTOFU_ARMW_OP_AND: and, bit by bit
+ * @UTOFU_ARMW_OP_OR: or, bit by bit
+ */
 enum utofu_armw_op {
 	UTOFU_ARMW_OP_SWAP = 1,
 	UTOFU_ARMW_OP_ADD = 2,
@@ -122,6 +161,19 @@ enum utofu_armw_op {
 	UTOFU_ARMW_OP_OR = 5
 };
 
+/**
+ * enum utofu_reduce_op - what gates do with the values of a reduction
+ * @UTOFU_REDUCE_OP_BARRIER: there are none
+ * @UTOFU_REDUCE_OP_BAND: and, bit by bit
+ * @UTOFU_REDUCE_OP_BOR: or, bit by bit
+ * @UTOFU_REDUCE_OP_BXOR: exclusive or
+ * @UTOFU_REDUCE_OP_MAX: the largest
+ * @UTOFU_REDUCE_OP_MAXLOC: of pairs, a value and a location: the largest value,
+ *     and of those that are equal the lowest location
+ * @UTOFU_REDUCE_OP_SUM: sum, modulo 2^64
+ * @UTOFU_REDUCE_OP_BFPSUM: sum of floating-point numbers, with the same bits
+ *     whatever the order in which they meet
+ */
 enum utofu_reduce_op {
 	UTOFU_REDUCE_OP_BARRIER = 1,
 	UTOFU_REDUCE_OP_BAND = 2,
@@ -133,6 +185,15 @@ enum utofu_reduce_op {
 	UTOFU_REDUCE_OP_BFPSUM = 8
 };
 
+/**
+ * enum utofu_mrq_notice_type - what a notice tells of
+ * @UTOFU_MRQ_TYPE_LCL_PUT: an own put has arrived at its target
+ * @UTOFU_MRQ_TYPE_RMT_PUT: another's put has arrived here
+ * @UTOFU_MRQ_TYPE_LCL_GET: the data of an own get are here
+ * @UTOFU_MRQ_TYPE_RMT_GET: another's get was served here
+ * @UTOFU_MRQ_TYPE_LCL_ARMW: the result of an own atomic operation is here
+ * @UTOFU_MRQ_TYPE_RMT_ARMW: another's atomic operation was done here
+ */
 enum utofu_mrq_notice_type {
 	UTOFU_MRQ_TYPE_LCL_PUT = 0,
 	UTOFU_MRQ_TYPE_RMT_PUT = 1,
@@ -142,6 +203,67 @@ enum utofu_mrq_notice_type {
 	UTOFU_MRQ_TYPE_RMT_ARMW = 5
 };
 
+/**
+ * enum utofu_return_code - what functions return
+ * @UTOFU_SUCCESS: it is done
+ * @UTOFU_ERR_NOT_FOUND: nothing there to be taken
+ * @UTOFU_ERR_NOT_COMPLETED: it is still under way
+ * @UTOFU_ERR_NOT_PROCESSED: none was started
+ * @UTOFU_ERR_BUSY: not now: a queue is full, or what is under way must end
+ *     first
+ * @UTOFU_ERR_USED: somebody has it already
+ * @UTOFU_ERR_FULL: none is left
+ * @UTOFU_ERR_NOT_AVAILABLE: there is no interconnect to be had; or this process
+ *     is the child of a fork() of one that had opened it
+ * @UTOFU_ERR_NOT_SUPPORTED: there is such a thing, but not here
+ * @UTOFU_ERR_TCQ_OTHER: a command did not leave the node, for no reason that is
+ *     known
+ * @UTOFU_ERR_TCQ_DESC: it did not, for its descriptor was damaged
+ * @UTOFU_ERR_TCQ_MEMORY: it did not, for own memory could not be accessed
+ * @UTOFU_ERR_TCQ_STADD: it did not, for the own STADD is not, or not that far, in
+ *     a region that may be used so
+ * @UTOFU_ERR_TCQ_LENGTH: it did not, for its length
+ * @UTOFU_ERR_MRQ_OTHER: a command failed under way, for no reason that is known;
+ *     or notices were lost
+ * @UTOFU_ERR_MRQ_PEER: it failed, for there is no such VCQ at the target, or no
+ *     longer, or it is another user's
+ * @UTOFU_ERR_MRQ_LCL_MEMORY: it failed, for own memory could not be accessed
+ * @UTOFU_ERR_MRQ_RMT_MEMORY: it failed, for the target's memory could not be
+ *     accessed
+ * @UTOFU_ERR_MRQ_LCL_STADD: it failed, for own memory was deregistered meanwhile
+ * @UTOFU_ERR_MRQ_RMT_STADD: it failed, for the target's STADD is not, or not that
+ *     far, in a region that may be used so, or not aligned
+ * @UTOFU_ERR_MRQ_LCL_LENGTH: it failed, for the length of the answer
+ * @UTOFU_ERR_MRQ_RMT_LENGTH: it failed, for its length, at the target
+ * @UTOFU_ERR_BARRIER_OTHER: a node is gone, or a gate got two signals where it
+ *     waits for one
+ * @UTOFU_ERR_BARRIER_MISMATCH: the nodes did not agree on what they started
+ * @UTOFU_ERR_INVALID_ARG: an argument is outside its range
+ * @UTOFU_ERR_INVALID_POINTER: a pointer is NULL
+ * @UTOFU_ERR_INVALID_FLAGS: a flag that the function does not know
+ * @UTOFU_ERR_INVALID_COORDS: coordinates outside the machine
+ * @UTOFU_ERR_INVALID_PATH: path coordinates outside the machine
+ * @UTOFU_ERR_INVALID_TNI_ID: no such TNI
+ * @UTOFU_ERR_INVALID_CQ_ID: no such command queue
+ * @UTOFU_ERR_INVALID_BG_ID: no such barrier gate
+ * @UTOFU_ERR_INVALID_CMP_ID: no such component ID
+ * @UTOFU_ERR_INVALID_VCQ_HDL: no handle, or that of a VCQ that was freed
+ * @UTOFU_ERR_INVALID_VCQ_ID: not the ID of a VCQ
+ * @UTOFU_ERR_INVALID_VBG_ID: not the ID of a gate, or of none that can be used so
+ * @UTOFU_ERR_INVALID_PATH_ID: no such path
+ * @UTOFU_ERR_INVALID_STADD: no STADD, or not one that was registered here
+ * @UTOFU_ERR_INVALID_ADDRESS: no memory there
+ * @UTOFU_ERR_INVALID_SIZE: a length outside its range
+ * @UTOFU_ERR_INVALID_STAG: no reserved STAG
+ * @UTOFU_ERR_INVALID_EDATA: edata is more than max_edata_size bytes
+ * @UTOFU_ERR_INVALID_NUMBER: a count outside its range
+ * @UTOFU_ERR_INVALID_OP: no such operation, or another than was started
+ * @UTOFU_ERR_INVALID_DESC: no prepared command, or another VCQ's
+ * @UTOFU_ERR_INVALID_DATA: a NaN or an infinity
+ * @UTOFU_ERR_OUT_OF_RESOURCE: the system has no more of something
+ * @UTOFU_ERR_OUT_OF_MEMORY: the system has no more memory
+ * @UTOFU_ERR_FATAL: the interconnect is broken or gone
+ */
 enum utofu_return_code {
 	UTOFU_SUCCESS = 0,
 	UTOFU_ERR_NOT_FOUND = -1,
@@ -153,14 +275,12 @@ enum utofu_return_code {
 	UTOFU_ERR_NOT_AVAILABLE = -7,
 	UTOFU_ERR_NOT_SUPPORTED = -8,
 
-	/* A command that did not leave the node, as reported in the TCQ */
 	UTOFU_ERR_TCQ_OTHER = -128,
 	UTOFU_ERR_TCQ_DESC = -129,
 	UTOFU_ERR_TCQ_MEMORY = -130,
 	UTOFU_ERR_TCQ_STADD = -131,
 	UTOFU_ERR_TCQ_LENGTH = -132,
 
-	/* A command that failed under way, as told in the MRQ */
 	UTOFU_ERR_MRQ_OTHER = -192,
 	UTOFU_ERR_MRQ_PEER = -193,
 	UTOFU_ERR_MRQ_LCL_MEMORY = -194,
@@ -293,35 +413,35 @@ struct utofu_mrq_notice {
 /* ---- TNIs ---- */
 
 /**
- * utofu_get_onesided_tnis - the TNIs that can make one-sided transfers
+ * utofu_get_onesided_tnis - find the TNIs that can make one-sided transfers
  * @tni_ids:  set to an array that the caller frees with free()
  * @num_tnis: set to its length
  *
- * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_OUT_OF_MEMORY.
  */
 int utofu_get_onesided_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis);
 
 /**
- * utofu_query_onesided_caps - what a TNI can do
+ * utofu_query_onesided_caps - tell what a TNI can do
  * @tni_id:   TNI
  * @tni_caps: set to a structure of the library: neither written nor freed
  *
- * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_POINTER.
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_POINTER.
  */
 int utofu_query_onesided_caps(utofu_tni_id_t tni_id,
 			      struct utofu_onesided_caps **tni_caps);
 
 /**
- * utofu_get_barrier_tnis - the TNIs that have barrier gates
+ * utofu_get_barrier_tnis - find the TNIs that have barrier gates
  * @tni_ids:  set to an array that the caller frees with free()
  * @num_tnis: set to its length
  *
- * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_OUT_OF_MEMORY.
  */
 int utofu_get_barrier_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis);
 
 /**
- * utofu_query_barrier_caps - what the barrier gates of a TNI can do
+ * utofu_query_barrier_caps - tell what the barrier gates of a TNI can do
  * @tni_id:   TNI
  * @tni_caps: set to a structure of the library: neither written nor freed
  *
@@ -350,7 +470,7 @@ int utofu_query_barrier_caps(utofu_tni_id_t tni_id,
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_FLAGS,
  * UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_FULL where the TNI has no command queue
- * left.
+ * left; UTOFU_ERR_OUT_OF_MEMORY, UTOFU_ERR_OUT_OF_RESOURCE.
  */
 int utofu_create_vcq(utofu_tni_id_t tni_id, unsigned long int flags,
 		     utofu_vcq_hdl_t *vcq_hdl);
@@ -359,8 +479,12 @@ int utofu_create_vcq(utofu_tni_id_t tni_id, unsigned long int flags,
  * utofu_create_vcq_with_cmp_id - make a VCQ whose ID others can construct
  * @tni_id:  TNI
  * @cmp_id:  component ID, 0 … num_cmp_ids - 1
- * @flags:   as of utofu_create_vcq()
+ * @flags:   UTOFU_VCQ_FLAG_*
  * @vcq_hdl: set to the handle
+ *
+ * As utofu_create_vcq(), but who knows the node's coordinates, the TNI and the
+ * number of the command queue can name the VCQ by utofu_construct_vcq_id(). The
+ * first VCQ of a node on a TNI is in command queue 0.
  *
  * Return: as utofu_create_vcq(); UTOFU_ERR_INVALID_CMP_ID; UTOFU_ERR_USED
  * where the process has a VCQ with this component ID in the command queue
@@ -382,7 +506,7 @@ int utofu_create_vcq_with_cmp_id(utofu_tni_id_t tni_id, utofu_cmp_id_t cmp_id,
 int utofu_free_vcq(utofu_vcq_hdl_t vcq_hdl);
 
 /**
- * utofu_query_vcq_id - the ID by which others name a VCQ
+ * utofu_query_vcq_id - get the ID by which others name a VCQ
  * @vcq_hdl: VCQ
  * @vcq_id:  set to its ID, with the default path
  *
@@ -391,7 +515,7 @@ int utofu_free_vcq(utofu_vcq_hdl_t vcq_hdl);
 int utofu_query_vcq_id(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t *vcq_id);
 
 /**
- * utofu_construct_vcq_id - the ID of a VCQ made with a component ID
+ * utofu_construct_vcq_id - make the ID of a VCQ made with a component ID
  * @coords: six coordinates X Y Z A B C of its node
  * @tni_id: its TNI
  * @cq_id:  number of its command queue
@@ -435,7 +559,7 @@ int utofu_query_vcq_info(utofu_vcq_id_t vcq_id, uint8_t coords[],
 			 uint16_t *extra_val);
 
 /**
- * utofu_get_path_id - the path ID of path coordinates
+ * utofu_get_path_id - get the path ID of path coordinates
  * @vcq_id:      VCQ at the other end
  * @path_coords: path coordinates A, B, C; UTOFU_PATH_COORD_NULL in all three
  *               for the default
@@ -448,7 +572,7 @@ int utofu_get_path_id(utofu_vcq_id_t vcq_id, uint8_t path_coords[],
 		      utofu_path_id_t *path_id);
 
 /**
- * utofu_get_path_coords - the path coordinates of a path ID
+ * utofu_get_path_coords - get the path coordinates of a path ID
  * @vcq_id:      VCQ at the other end
  * @path_id:     path ID; 0 is the path of the VCQ ID
  * @path_coords: filled with the path coordinates A, B, C
@@ -474,20 +598,24 @@ int utofu_get_path_coords(utofu_vcq_id_t vcq_id, utofu_path_id_t path_id,
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_ADDRESS (NULL, or not mapped),
  * UTOFU_ERR_INVALID_SIZE, UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_INVALID_POINTER;
- * UTOFU_ERR_FULL where no STAG is left.
+ * UTOFU_ERR_FULL where no STAG is left; UTOFU_ERR_OUT_OF_MEMORY,
+ * UTOFU_ERR_OUT_OF_RESOURCE.
  */
 int utofu_reg_mem(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
 		  unsigned long int flags, utofu_stadd_t *stadd);
 
 /**
  * utofu_reg_mem_with_stag - register memory under a STAG of one's choice
- * @vcq_hdl: as of utofu_reg_mem()
- * @addr:    likewise
- * @size:    likewise
+ * @vcq_hdl: VCQ through which it is reached, here and from other nodes
+ * @addr:    first byte
+ * @size:    bytes
  * @stag:    0 … num_reserved_stags - 1
- * @flags:   likewise
+ * @flags:   UTOFU_REG_MEM_FLAG_*
  * @stadd:   set to what utofu_query_stadd() gives, plus the offset of @addr
  *           from the boundary below it
+ *
+ * As utofu_reg_mem(), but who knows the VCQ ID and the STAG knows the STADD:
+ * nobody needs to be told.
  *
  * Return: as utofu_reg_mem(); UTOFU_ERR_INVALID_STAG; UTOFU_ERR_USED where
  * this VCQ has registered memory under that STAG.
@@ -497,7 +625,7 @@ int utofu_reg_mem_with_stag(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
 			    utofu_stadd_t *stadd);
 
 /**
- * utofu_query_stadd - the STADD of memory that another VCQ has registered
+ * utofu_query_stadd - compute the STADD of memory that another VCQ has registered
  * @vcq_id: the VCQ that has, or will have, registered it
  * @stag:   with utofu_reg_mem_with_stag() under this STAG
  * @stadd:  set to the STADD of the region's beginning
@@ -523,8 +651,8 @@ int utofu_dereg_mem(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
 
 /* ---- Transfers ---- */
 
-/*
- * What all transfers have in common:
+/**
+ * DOC: transfers
  * @vcq_hdl:    VCQ that sends
  * @rmt_vcq_id: VCQ that the target's memory is registered with, and that gets
  *              the RMT_* notice
@@ -533,20 +661,22 @@ int utofu_dereg_mem(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
  * @flags:      UTOFU_ONESIDED_FLAG_*
  * @cbdata:     comes back from utofu_poll_tcq()
  *
+ * A transfer is queued, and carried out while the program goes on. What goes
+ * wrong then is told by utofu_poll_tcq() and utofu_poll_mrq(), whether a report
+ * was asked for or not.
+ *
  * Return: UTOFU_SUCCESS when the command is queued; UTOFU_ERR_BUSY when the
  * queue is full: poll the TCQ and try again; UTOFU_ERR_INVALID_VCQ_ID,
- * UTOFU_ERR_INVALID_EDATA, UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_INVALID_PATH_ID
- * (no such path); and, where a function has the argument,
- * UTOFU_ERR_INVALID_STADD (bits that no STADD has), UTOFU_ERR_INVALID_SIZE,
- * UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_OP.
- * Everything else that can be wrong is told by utofu_poll_tcq() and
- * utofu_poll_mrq().
+ * UTOFU_ERR_INVALID_EDATA, UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_INVALID_PATH_ID,
+ * UTOFU_ERR_INVALID_STADD (bits that no STADD has).
  */
 
 /**
  * utofu_put - copy own memory to the target
  * @lcl_stadd: source, registered with this VCQ
  * @length:    bytes, 0 … max_putget_size
+ *
+ * Return: also UTOFU_ERR_INVALID_SIZE.
  */
 int utofu_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length,
@@ -556,13 +686,18 @@ int utofu_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
  * utofu_get - copy the target's memory to one's own
  * @lcl_stadd: destination, registered with this VCQ
  * @length:    bytes, 0 … max_putget_size
+ *
+ * Return: also UTOFU_ERR_INVALID_SIZE.
  */
 int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd, size_t length,
 	      uint64_t edata, unsigned long int flags, void *cbdata);
 
 /**
- * utofu_put_gap, utofu_get_gap - a put or get that is paced
+ * utofu_put_gap, utofu_get_gap - put or get at a pace
+ * @lcl_stadd: own memory, source of a put and destination of a get, registered
+ *       with this VCQ
+ * @length: bytes, 0 … max_putget_size
  * @mtu: bytes of payload in a packet at most, 1 … max_mtu, rounded down to a
  *       multiple of 8 (up to 8 below that); 0: max_mtu
  * @gap: 0 … max_gap: pause after each packet, the time of so many times 8 bytes
@@ -571,7 +706,8 @@ int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
  * Of a get it is the data that are paced. Only in virtual time either has an
  * effect.
  *
- * Return: also UTOFU_ERR_INVALID_SIZE for @mtu, UTOFU_ERR_INVALID_ARG for @gap.
+ * Return: also UTOFU_ERR_INVALID_SIZE for @length and @mtu,
+ * UTOFU_ERR_INVALID_ARG for @gap.
  */
 int utofu_put_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		  utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
@@ -583,7 +719,9 @@ int utofu_get_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		  size_t mtu, size_t gap, void *cbdata);
 
 /**
- * utofu_put_stride, utofu_get_stride - a put or get of blocks
+ * utofu_put_stride, utofu_get_stride - put or get several blocks
+ * @lcl_stadd:  own memory, source of a put and destination of a get, registered
+ *              with this VCQ
  * @length:     bytes of a block, 0 … max_putget_size
  * @stride:     bytes from the beginning of a block to that of the next, on both
  *              sides; below 2^40
@@ -593,8 +731,8 @@ int utofu_get_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
  * notices, with its own STADDs, and its own session progress step. The TCQ
  * report is one for all, when all have ended.
  *
- * Return: also UTOFU_ERR_INVALID_SIZE for @stride, UTOFU_ERR_INVALID_NUMBER for
- * @num_blocks.
+ * Return: also UTOFU_ERR_INVALID_SIZE for @length and @stride,
+ * UTOFU_ERR_INVALID_NUMBER for @num_blocks.
  */
 int utofu_put_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		     utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
@@ -605,7 +743,23 @@ int utofu_get_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		     size_t length, size_t stride, size_t num_blocks,
 		     uint64_t edata, unsigned long int flags, void *cbdata);
 
-/* utofu_put_stride_gap, utofu_get_stride_gap - blocks, paced */
+/**
+ * utofu_put_stride_gap, utofu_get_stride_gap - put or get several blocks
+ * at a pace
+ * @lcl_stadd:  own memory, source of a put and destination of a get, registered
+ *              with this VCQ
+ * @length:     bytes of a block, 0 … max_putget_size
+ * @stride:     bytes from the beginning of a block to that of the next, on both
+ *              sides; below 2^40
+ * @num_blocks: 1 … 2^24 - 1
+ * @mtu:        bytes of payload in a packet at most, 1 … max_mtu; 0: max_mtu
+ * @gap:        0 … max_gap: pause after each packet
+ *
+ * What utofu_put_stride() and utofu_put_gap() say holds for both together.
+ *
+ * Return: also UTOFU_ERR_INVALID_SIZE for @length, @stride and @mtu,
+ * UTOFU_ERR_INVALID_NUMBER for @num_blocks, UTOFU_ERR_INVALID_ARG for @gap.
+ */
 int utofu_put_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			 utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
 			 size_t length, size_t stride, size_t num_blocks,
@@ -621,6 +775,8 @@ int utofu_get_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
  * utofu_put_piggyback - put a few bytes that travel in the descriptor
  * @lcl_data: any memory; free for reuse on return
  * @length:   bytes, 1 … max_piggyback_size
+ *
+ * Return: also UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_SIZE.
  */
 int utofu_put_piggyback(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			void *lcl_data, utofu_stadd_t rmt_stadd, size_t length,
@@ -630,6 +786,8 @@ int utofu_put_piggyback(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
  * utofu_put_piggyback8 - put up to eight bytes given by value
  * @lcl_data: the bytes, as they lie in memory
  * @length:   bytes, 1 … 8
+ *
+ * Return: also UTOFU_ERR_INVALID_SIZE.
  */
 int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			 uint64_t lcl_data, utofu_stadd_t rmt_stadd,
@@ -637,12 +795,14 @@ int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			 unsigned long int flags, void *cbdata);
 
 /**
- * utofu_armw4, utofu_armw8 - atomic operation on a word of the target
- * @armw_op:   operation
+ * utofu_armw4, utofu_armw8 - operate atomically on a word of the target
+ * @armw_op:   enum utofu_armw_op
  * @op_value:  its operand
  * @rmt_stadd: of a naturally aligned word of 4 or 8 bytes
  *
  * The LCL_ARMW notice brings the value before the operation.
+ *
+ * Return: also UTOFU_ERR_INVALID_OP.
  */
 int utofu_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		enum utofu_armw_op armw_op, uint32_t op_value,
@@ -657,7 +817,10 @@ int utofu_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
  * utofu_cswap4, utofu_cswap8 - compare and swap a word of the target
  * @old_value: what the word is compared with
  * @new_value: what it becomes if they are equal
- * @rmt_stadd: as of utofu_armw4()
+ * @rmt_stadd: of a naturally aligned word of 4 or 8 bytes
+ *
+ * The LCL_ARMW notice brings the value before the operation: the word was
+ * changed if that is @old_value.
  */
 int utofu_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		 uint32_t old_value, uint32_t new_value,
@@ -669,18 +832,27 @@ int utofu_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		 unsigned long int flags, void *cbdata);
 
 /**
- * utofu_nop - a command that does nothing, in its turn
- * @flags: TCQ_NOTICE and DELAY_START
+ * utofu_nop - queue a command that does nothing, in its turn
+ * @flags: UTOFU_ONESIDED_FLAG_TCQ_NOTICE and UTOFU_ONESIDED_FLAG_DELAY_START
+ *
+ * Its report tells that all commands of the VCQ before it have ended.
+ *
+ * Return: UTOFU_SUCCESS when the command is queued; UTOFU_ERR_BUSY when the
+ * queue is full; UTOFU_ERR_INVALID_FLAGS.
  */
 int utofu_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags, void *cbdata);
 
 /* ---- Prepared transfers ---- */
 
-/*
- * Each takes the arguments of the function without prepare_ and writes the
- * command to @desc, which has room for max_toq_desc_size bytes and needs no
- * alignment, and its length to @desc_size. Nothing is queued. Return: as
- * that function, without UTOFU_ERR_BUSY; UTOFU_ERR_INVALID_POINTER.
+/**
+ * DOC: prepared transfers
+ * @desc:      room for max_toq_desc_size bytes, which needs no alignment
+ * @desc_size: set to the command's length in bytes
+ *
+ * The function with prepare_ in its name takes the arguments of the one without
+ * it and writes the command to @desc. Nothing is queued: utofu_post_toq() does
+ * that, as often as one likes. It returns UTOFU_ERR_INVALID_POINTER where @desc
+ * or @desc_size is NULL, and never UTOFU_ERR_BUSY.
  */
 int utofu_prepare_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		      utofu_stadd_t lcl_stadd, utofu_stadd_t rmt_stadd,
@@ -761,6 +933,8 @@ int utofu_prepare_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 int utofu_prepare_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 		      void *desc, size_t *desc_size);
 
+/* ---- Queues ---- */
+
 /**
  * utofu_post_toq - queue prepared commands
  * @vcq_hdl:   the VCQ that they were prepared with
@@ -777,8 +951,6 @@ int utofu_prepare_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
  */
 int utofu_post_toq(utofu_vcq_hdl_t vcq_hdl, void *desc, size_t desc_size,
 		   void *cbdata);
-
-/* ---- Queues ---- */
 
 /**
  * utofu_poll_tcq - take the next report of own commands
@@ -812,7 +984,7 @@ int utofu_poll_mrq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 		   struct utofu_mrq_notice *notice);
 
 /**
- * utofu_query_num_unread_tcq - how many reports wait to be polled
+ * utofu_query_num_unread_tcq - count the reports that wait to be polled
  * @vcq_hdl: VCQ
  * @count:   set to the number
  *
@@ -821,7 +993,7 @@ int utofu_poll_mrq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 int utofu_query_num_unread_tcq(utofu_vcq_hdl_t vcq_hdl, size_t *count);
 
 /**
- * utofu_query_num_unread_mrq - how many notices wait to be polled
+ * utofu_query_num_unread_mrq - count the notices that wait to be polled
  * @vcq_hdl: VCQ
  * @count:   set to the number
  *
@@ -831,7 +1003,9 @@ int utofu_query_num_unread_mrq(utofu_vcq_hdl_t vcq_hdl, size_t *count);
 
 /* ---- Barriers and reductions ---- */
 
-/*
+/**
+ * DOC: barrier gates
+ *
  * A barrier gate waits until a signal has come from each of its sources, a gate
  * of its own node and one of another, and then signals its destinations, one of
  * each kind. Gates are linked into a network, as a program likes: a ring, a
@@ -856,7 +1030,8 @@ int utofu_query_num_unread_mrq(utofu_vcq_hdl_t vcq_hdl, size_t *count);
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_NUMBER,
  * UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_FULL where the
- * TNI has not so many left: then none is allocated.
+ * TNI has not so many left: then none is allocated; UTOFU_ERR_OUT_OF_MEMORY,
+ * UTOFU_ERR_OUT_OF_RESOURCE.
  */
 int utofu_alloc_vbg(utofu_tni_id_t tni_id, size_t num_vbgs,
 		    unsigned long int flags, utofu_vbg_id_t vbg_ids[]);
@@ -921,9 +1096,7 @@ int utofu_barrier(utofu_vbg_id_t vbg_id, unsigned long int flags);
 /**
  * utofu_reduce_uint64 - start a reduction of integers
  * @vbg_id:    own start and end gate
- * @reduce_op: BAND, BOR, BXOR, MAX, MAXLOC or SUM; MAXLOC is of pairs, a value
- *             and a location: the largest value, and of those that are equal
- *             the lowest location
+ * @reduce_op: enum utofu_reduce_op: BAND, BOR, BXOR, MAX, MAXLOC or SUM
  * @data:      elements; free for reuse on return
  * @num_data:  how many, 1 … max_uint64_reduction; of MAXLOC an even number
  * @flags:     0
@@ -941,7 +1114,7 @@ int utofu_reduce_uint64(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
 /**
  * utofu_reduce_double - start a reduction of floating-point numbers
  * @vbg_id:    own start and end gate
- * @reduce_op: BFPSUM
+ * @reduce_op: enum utofu_reduce_op: BFPSUM
  * @data:      elements, finite; free for reuse on return
  * @num_data:  how many, 1 … max_double_reduction
  * @flags:     0
@@ -986,21 +1159,21 @@ int utofu_poll_reduce_double(utofu_vbg_id_t vbg_id, unsigned long int flags,
 /* ---- The rest ---- */
 
 /**
- * utofu_query_tofu_version - version of the interconnect
+ * utofu_query_tofu_version - tell the version of the interconnect
  * @major_ver: set, unless NULL
  * @minor_ver: set, unless NULL
  */
 void utofu_query_tofu_version(int *major_ver, int *minor_ver);
 
 /**
- * utofu_query_utofu_version - version of this interface
+ * utofu_query_utofu_version - tell the version of this interface
  * @major_ver: set to UTOFU_VERSION_MAJOR of the library, unless NULL
  * @minor_ver: set to UTOFU_VERSION_MINOR of the library, unless NULL
  */
 void utofu_query_utofu_version(int *major_ver, int *minor_ver);
 
 /**
- * utofu_query_my_coords - where this node is
+ * utofu_query_my_coords - tell where this node is
  * @coords: filled with six coordinates X Y Z A B C
  *
  * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.

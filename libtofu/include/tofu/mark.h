@@ -2,15 +2,6 @@
 /*
  * Phases of a program, for the traces of a machine in virtual time: what the
  * program says here stands beside what engines and links do meanwhile.
- *
- *	tofu_mark(TOFU_MARK_NAME("pack"));
- *	...
- *	tofu_mark(TOFU_MARK_NAME("wait"));
- *	...
- *	tofu_mark(TOFU_MARK_END);
- *
- * A mark is one store, of which nobody takes notice where there is no trace.
- * It takes the same time whether there is one or not.
  */
 #ifndef TOFU_MARK_H
 #define TOFU_MARK_H
@@ -42,8 +33,21 @@ extern "C" {
 	 << 8 * (i))
 
 /**
- * tofu_mark - a phase of this process begins, and the one before it ends
- * @name: TOFU_MARK_NAME() or TOFU_MARK_END
+ * tofu_mark - begin a phase of this process, and end the one before it
+ * @name: TOFU_MARK_NAME() of a string literal, of which the first eight
+ *        characters count, or TOFU_MARK_END: there is no phase any more
+ *
+ * Traces of a machine in virtual time show the phases beside what engines and
+ * links do meanwhile:
+ *
+ *	tofu_mark(TOFU_MARK_NAME("pack"));
+ *	...
+ *	tofu_mark(TOFU_MARK_NAME("wait"));
+ *	...
+ *	tofu_mark(TOFU_MARK_END);
+ *
+ * A mark is one store, of which nobody takes notice where there is no trace. It
+ * takes the same time whether there is one or not.
  *
  * May be called at any time, by any thread; a process has one phase at a time.
  * Before the first VCQ is there and after the last one is gone, nothing is
