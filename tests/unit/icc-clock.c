@@ -4,6 +4,34 @@
 #include <string.h>
 
 #include "icc-clock.h"
+
+const struct icc_machine toy = {
+	.name = "toy",
+	.tnis = 4,
+	.link_mbs = 1000, /* a byte a ns */
+	.mtu = 1000,
+	.overhead = 24,
+	.credits = 8,
+	.hop_ns = 100,
+	.doorbell_ns = 7,
+	.fetch_ns = 20000,
+	.read_ns = 3000,
+	.send_ns = 400,
+	.receive_ns = 50,
+	.write_ns = 600,
+	.reply_ns = 70,
+	.atomic_ns = 800,
+	.command_ns = 9,
+	.tni_mbs = 1000,
+	.tni_both_mbs = 2000,
+	.host_mbs = 4000,
+};
+
+uint64_t flight(unsigned int hops, uint64_t bytes)
+{
+	return toy.send_ns + hops * toy.hop_ns + bytes + toy.overhead +
+	       toy.receive_ns;
+}
 #include "icc/network.h"
 
 #define KINDS (ICC_TRACE_MARK + 1)
@@ -283,6 +311,11 @@ struct icc_trace clock_seen(const struct net *net, uint32_t node,
 			    unsigned int kind)
 {
 	return net->clock->seen[node][kind];
+}
+
+uint64_t notice_time(const struct net *net, uint32_t node)
+{
+	return clock_seen(net, node, ICC_TRACE_NOTICE).time;
 }
 
 uint64_t clock_hash(const struct net *net)

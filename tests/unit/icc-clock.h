@@ -8,6 +8,12 @@
 
 #include "icc-host.h"
 
+/* toy - round numbers that cannot be mistaken for each other */
+extern const struct icc_machine toy;
+
+/* flight - on it, from the engine until a packet of @bytes has gone @hops */
+uint64_t flight(unsigned int hops, uint64_t bytes);
+
 /* clock_create - a machine of that shape; clock_destroy() ends it */
 struct net *clock_create(const char *shape, const struct icc_machine *machine);
 void clock_destroy(struct net *net);
@@ -36,6 +42,9 @@ void clock_post_direct(const struct transfer *t);
  */
 struct icc_trace clock_seen(const struct net *net, uint32_t node,
 			    unsigned int kind);
+
+/* notice_time - of the last one that a node's software got */
+uint64_t notice_time(const struct net *net, uint32_t node);
 
 /* clock_hash - over all records of all nodes so far */
 uint64_t clock_hash(const struct net *net);

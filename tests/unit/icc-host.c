@@ -389,7 +389,8 @@ void cq_settings(struct cq *cq)
 	cq_reg_set(cq, TOFU_CQ_MRQ_BASE, cq->mrq);
 	cq_reg_set(cq, TOFU_CQ_RINGS,
 		   TOFU_SET(TOFU_CQ_RINGS_TOQ, cq->toq_code) |
-			   TOFU_SET(TOFU_CQ_RINGS_MRQ, cq->mrq_code));
+			   TOFU_SET(TOFU_CQ_RINGS_MRQ, cq->mrq_code) |
+			   TOFU_SET(TOFU_CQ_RINGS_SESSION, cq->session));
 	cq_reg_set(cq, TOFU_CQ_STT_BASE, cq->stt);
 	cq_reg_set(cq, TOFU_CQ_STT_COUNT, CQ_STAGS);
 	cq_reg_set(cq, TOFU_CQ_MBT_BASE, cq->mbt);
@@ -416,6 +417,14 @@ void cq_enable(struct cq *cq)
 void cq_disable(struct cq *cq)
 {
 	cq_reg_set(cq, TOFU_CQ_CTRL, 0);
+}
+
+void cq_session(struct cq *cq)
+{
+	cq_disable(cq);
+	cq->session = true;
+	cq_settings(cq);
+	cq_enable(cq);
 }
 
 struct cq *cq_create(struct net *net, uint32_t number, unsigned int tni,

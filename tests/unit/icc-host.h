@@ -105,6 +105,7 @@ void *ram_at(struct net_node *node, uint64_t addr, uint64_t len);
 /**
  * struct cq - a CQ as software has it
  * @tail, @tcq_read, @mrq_read: free-running positions
+ * @session: in session mode
  */
 struct cq {
 	struct net_node *node;
@@ -113,6 +114,7 @@ struct cq {
 	uint64_t toq, tcq, mrq, stt, mbt;
 	uint64_t tail, tcq_read, mrq_read;
 	struct tofu_cq_page *page;
+	bool session;
 };
 
 #define CQ_STAGS 64
@@ -125,6 +127,9 @@ void cq_destroy(struct cq *cq);
 void cq_settings(struct cq *cq);
 void cq_enable(struct cq *cq);
 void cq_disable(struct cq *cq);
+
+/* cq_session - begin anew, in session mode */
+void cq_session(struct cq *cq);
 uint64_t cq_reg(struct cq *cq, unsigned int reg);
 void cq_reg_set(struct cq *cq, unsigned int reg, uint64_t value);
 

@@ -139,8 +139,11 @@ TEST_F(stride, one_block_and_blocks_in_one_place)
 TEST_F(stride, more_blocks_than_the_window)
 {
 	struct pair *p = &self->p;
-	const struct transfer nop = { .cmd = TOFU_CMD_NOP, .cq = p->a,
-				      .flags = ALL_NOTICES };
+	const struct transfer nop = {
+		.cmd = TOFU_CMD_NOP,
+		.cq = p->a,
+		.flags = ALL_NOTICES,
+	};
 	uint64_t entry;
 
 	self->put.stride = 64;
@@ -439,12 +442,16 @@ TEST_F(stride, reset_ends_it_at_once)
 TEST_F(stride, blocks_to_a_peer_that_goes_end_one_by_one)
 {
 	struct pair *p = &self->p;
+	const struct transfer nop = {
+		.cmd = TOFU_CMD_NOP,
+		.cq = p->a,
+		.flags = TOFU_TOQ_F_TCQ_NOTICE,
+	};
 
 	self->put.blocks = 200;
 	self->put.stride = 10;
 	transfer_push(&self->put);
-	transfer_post(&(struct transfer){ .cmd = TOFU_CMD_NOP, .cq = p->a,
-					  .flags = TOFU_TOQ_F_TCQ_NOTICE });
+	transfer_post(&nop);
 	p->b->node->held = true;
 	net_step(p->net);
 	net_down(p->net, 1);
@@ -579,8 +586,9 @@ TEST(random_blocks_are_plain_copies)
 	for (uint32_t seed = 1; seed <= 30; seed++) {
 		struct net *net = net_create("2", 2, seed % 5 * 256);
 
-		EXPECT_EQ(0, random_run(net, seed))
+		EXPECT_EQ(0, random_run(net, seed)) {
 			TH_LOG("seed %u", seed);
+		}
 		net_destroy(net);
 	}
 }
@@ -590,8 +598,9 @@ TEST(random_blocks_are_plain_copies_in_time)
 	for (uint32_t seed = 1; seed <= 30; seed++) {
 		struct net *net = clock_create("2", icc_machine_at(seed % 4));
 
-		EXPECT_EQ(0, random_run(net, seed))
+		EXPECT_EQ(0, random_run(net, seed)) {
 			TH_LOG("seed %u", seed);
+		}
 		clock_destroy(net);
 	}
 }

@@ -7,29 +7,6 @@
 
 #include "icc-clock.h"
 
-/* Round numbers that cannot be mistaken for each other. */
-static const struct icc_machine toy = {
-	.name = "toy",
-	.tnis = 4,
-	.link_mbs = 1000, /* a byte a ns */
-	.mtu = 1000,
-	.overhead = 24,
-	.credits = 8,
-	.hop_ns = 100,
-	.doorbell_ns = 7,
-	.fetch_ns = 20000,
-	.read_ns = 3000,
-	.send_ns = 400,
-	.receive_ns = 50,
-	.write_ns = 600,
-	.reply_ns = 70,
-	.atomic_ns = 800,
-	.command_ns = 9,
-	.tni_mbs = 1000,
-	.tni_both_mbs = 2000,
-	.host_mbs = 4000,
-};
-
 #define LENGTH 40000
 #define START 1000
 
@@ -69,18 +46,6 @@ FIXTURE_TEARDOWN(timed)
 	cq_destroy(self->a);
 	cq_destroy(self->b);
 	clock_destroy(self->net);
-}
-
-/* From the doorbell until a packet of @bytes has gone @hops. */
-static uint64_t flight(unsigned int hops, uint64_t bytes)
-{
-	return toy.send_ns + hops * toy.hop_ns + bytes + toy.overhead +
-	       toy.receive_ns;
-}
-
-static uint64_t notice_time(const struct net *net, uint32_t node)
-{
-	return clock_seen(net, node, ICC_TRACE_NOTICE).time;
 }
 
 /* ---- Times ---- */
