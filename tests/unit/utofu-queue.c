@@ -295,6 +295,11 @@ TEST_F(queue, a_bad_descriptor_queues_nothing)
 	EXPECT_EQ(utofu_post_toq(other, desc, size, NULL),
 		  UTOFU_ERR_INVALID_DESC);
 	EXPECT_EQ(utofu_free_vcq(other), UTOFU_SUCCESS);
+	/* The flip bit is not for programs to set. */
+	desc[0] ^= 1;
+	EXPECT_EQ(utofu_post_toq(self->vcq, desc, size, NULL),
+		  UTOFU_ERR_INVALID_DESC);
+	desc[0] ^= 1;
 	EXPECT_EQ(utofu_prepare_nop(self->vcq, 0, NULL, &one),
 		  UTOFU_ERR_INVALID_POINTER);
 	EXPECT_EQ(utofu_prepare_nop(self->vcq, 0, desc, NULL),
