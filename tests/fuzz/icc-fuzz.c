@@ -71,6 +71,15 @@ static void machine_destroy(struct machine *m)
 	net_destroy(m->net);
 }
 
+/* Some blocks, or very many; near, or beyond what an address can hold. */
+static void blocks(struct input *in, uint64_t second[4])
+{
+	second[0] = take(in, 1) % 4 ? take(in, 2) : take(in, 5);
+	second[1] = take(in, 1) % 4 ? take(in, 1) : take(in, 3);
+	second[2] = take(in, 1) % 16 == 0;
+	second[3] = take(in, 1) % 16 == 0;
+}
+
 /* A sensible transfer, with one word of its descriptor disturbed or not. */
 static void post(struct machine *m, struct input *in)
 {
@@ -88,6 +97,7 @@ static void post(struct machine *m, struct input *in)
 		.lcl_offset = take(in, 1) * 64,
 		.rmt_offset = take(in, 1) * 8,
 		.path = take(in, 1) % 16,
+		.sps = take(in, 1) % 16,
 	};
 	struct tofu_toq_desc desc;
 	uint64_t noise[4];
@@ -98,7 +108,12 @@ static void post(struct machine *m, struct input *in)
 		t.length = t.armw_8 ? 8 : 4;
 	} else if (t.cmd == TOFU_CMD_PUT_PIGGYBACK) {
 		t.length %= 36;
+	} else if (t.cmd != TOFU_CMD_NOP) {
+		t.gap = take(in, 1);
+		t.mtu = take(in, 1);
 	}
+	if ((t.flags & TOFU_TOQ_F_STRIDE) && take(in, 1) % 4)
+		t.flags &= ~TOFU_TOQ_F_STRIDE;
 	desc = transfer_desc(&t);
 	if (take(in, 1) % 4 == 0)
 		((uint64_t *)&desc)[take(in, 1) % 4] ^= 1ULL
@@ -106,6 +121,8 @@ static void post(struct machine *m, struct input *in)
 	desc_post(t.cq, desc);
 	for (unsigned int i = 0; i < 4; i++)
 		noise[i] = take(in, 1) % 2;
+	if (t.flags & TOFU_TOQ_F_STRIDE)
+		blocks(in, noise);
 	if (tofu_toq_slots(desc.ctrl, desc.route) > 1) {
 		cq_push(t.cq, noise);
 		cq_kick(t.cq);
@@ -163,6 +180,7 @@ static void packet(struct machine *m, struct input *in)
 		.armw_size = take(in, 1), .length = take(in, 2),
 		.tid = take(in, 4), .operand = take(in, 8),
 		.rmt = TOFU_SET(TOFU_ADDR_STAG, take(in, 1) % 4),
+		.sps = take(in, 1), .gap = take(in, 1), .mtu = take(in, 1),
 	};
 	uint8_t payload[TOFU_PKT_INLINE_MAX];
 	unsigned int under_way;
@@ -258,6 +276,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct machine m;
 
 	machine_create(&m, take(&in, 1) * 4);
+	for (unsigned int i = 0; i < 3; i++)
+		if (take(&in, 1) % 4 == 0)
+			cq_session(m.cq[i]);
 	while (in.left)
 		step(&m, &in);
 	check_calm(&m);

@@ -327,6 +327,48 @@ TEST_F_TIMEOUT(players, words_go_to_and_fro_and_no_thread_is_forgotten, 120)
 	free(a);
 }
 
+/* ---- Sessions ---- */
+
+#define CHAIN 4
+
+/*
+ * All commands but the first have been posted, and nobody kicks or polls any
+ * more: the nodes' threads carry a word from node to node.
+ */
+TEST(a_chain_of_sessions_goes_while_software_sleeps)
+{
+	struct home *home = calloc(CHAIN, sizeof(*home));
+	struct runner runner[CHAIN];
+	int64_t end = now_ms() + LIMIT_MS;
+	char path[32];
+	int status;
+
+	ASSERT_GE(machine_create(CHAIN, path), 0);
+	for (unsigned int i = 0; i < CHAIN; i++) {
+		ASSERT_TRUE(home_open(&home[i], path, (int)i, false, false));
+		if (i)
+			home_session(&home[i]);
+		runner_start(&runner[i], &home[i]);
+	}
+	memcpy(home[0].data, "go", 2);
+	for (unsigned int i = CHAIN - 1; i-- > 0;) {
+		home_post_step(&home[i], TOFU_CMD_PUT, NOTICES, i + 1, 2, 0, 0,
+			       1);
+		home_kick(&home[i], false);
+	}
+	while ((status = home_mrq(&home[CHAIN - 1])) < 0 && now_ms() < end)
+		usleep(1000);
+	EXPECT_EQ(TOFU_ST_OK, status);
+	EXPECT_EQ(0, memcmp(home[CHAIN - 1].data, "go", 2));
+	for (unsigned int i = 0; i < CHAIN; i++) {
+		runner_stop(&runner[i]);
+		EXPECT_FALSE(runner[i].lost);
+	}
+	for (unsigned int i = 0; i < CHAIN; i++)
+		home_close(&home[i]);
+	free(home);
+}
+
 /* ---- The lock ---- */
 
 FIXTURE(alone)

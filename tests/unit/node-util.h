@@ -33,6 +33,7 @@
  * @data:   first byte of the region
  * @page:   of the CQ
  * @tail, @tcq_read, @mrq_read: free-running positions
+ * @session: in session mode
  */
 struct home {
 	struct tofu_node *node;
@@ -44,6 +45,7 @@ struct home {
 	struct tofu_cq_page *page;
 	uint64_t tail, tcq_read, mrq_read;
 	unsigned int irqs;
+	bool session;
 };
 
 static void *home_map(void *arg, uint64_t addr, size_t *len, bool write)
@@ -101,7 +103,8 @@ static void home_enable(struct home *home)
 	home_reg(home, TOFU_CQ_TOQ_BASE, home->base + HOME_TOQ);
 	home_reg(home, TOFU_CQ_TCQ_BASE, home->base + HOME_TCQ);
 	home_reg(home, TOFU_CQ_MRQ_BASE, home->base + HOME_MRQ);
-	home_reg(home, TOFU_CQ_RINGS, 0);
+	home_reg(home, TOFU_CQ_RINGS,
+		 TOFU_SET(TOFU_CQ_RINGS_SESSION, home->session));
 	home_reg(home, TOFU_CQ_STT_BASE, home->base + HOME_STT);
 	home_reg(home, TOFU_CQ_STT_COUNT, 64);
 	home_reg(home, TOFU_CQ_MBT_BASE, home->base + HOME_MBT);
@@ -169,6 +172,16 @@ static UNUSED bool home_open(struct home *home, const char *path, int number,
 	return true;
 }
 
+/* home_session - begin anew, in session mode; nothing has been posted yet */
+static UNUSED void home_session(struct home *home)
+{
+	tofu_node_lock(home->node);
+	home_reg(home, TOFU_CQ_CTRL, 0);
+	home->session = true;
+	home_enable(home);
+	tofu_node_unlock(home->node);
+}
+
 static UNUSED void home_close(struct home *home)
 {
 	tofu_node_destroy(home->node);
@@ -183,10 +196,11 @@ static uint64_t home_addr(uint64_t offset)
 	       TOFU_SET(TOFU_ADDR_CQ, HOME_CQ);
 }
 
-/* Write a command and say so, but kick nobody. */
-static UNUSED void home_post(struct home *home, enum tofu_command cmd,
-			     unsigned int flags, uint32_t to, uint64_t length,
-			     uint64_t rmt, uint64_t lcl)
+/* Write a command with a step and say so, but kick nobody. */
+static UNUSED void home_post_step(struct home *home, enum tofu_command cmd,
+				  unsigned int flags, uint32_t to,
+				  uint64_t length, uint64_t rmt, uint64_t lcl,
+				  unsigned int step)
 {
 	struct tofu_toq_desc *toq = (void *)(home->ram + HOME_TOQ);
 	struct tofu_toq_desc *slot = &toq[home->tail % TOFU_RING_ENTRIES(0)];
@@ -201,9 +215,17 @@ static UNUSED void home_post(struct home *home, enum tofu_command cmd,
 	slot->lcl = cmd == TOFU_CMD_PUT_PIGGYBACK ? lcl : home_addr(lcl);
 	slot->ctrl = TOFU_SET(TOFU_TOQ_FLIP, tofu_ring_flip(home->tail, 0)) |
 		     TOFU_SET(TOFU_TOQ_CMD, cmd) |
-		     TOFU_SET(TOFU_TOQ_FLAGS, flags);
+		     TOFU_SET(TOFU_TOQ_FLAGS, flags) |
+		     TOFU_SET(TOFU_TOQ_SPS, step);
 	__atomic_store_n(&home->page->fetch_start, ++home->tail,
 			 __ATOMIC_RELEASE);
+}
+
+static UNUSED void home_post(struct home *home, enum tofu_command cmd,
+			     unsigned int flags, uint32_t to, uint64_t length,
+			     uint64_t rmt, uint64_t lcl)
+{
+	home_post_step(home, cmd, flags, to, length, rmt, lcl, 0);
 }
 
 /* What the rules say after a post, and after a poll that found nothing. */
