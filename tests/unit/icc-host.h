@@ -10,7 +10,7 @@
 
 #include "icc/icc.h"
 
-#define NET_NODES 12
+#define NET_NODES 16
 #define NET_QUEUE 256
 #define RAM_SIZE (64ULL << 20)
 #define RAM_HOLES 8

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Barrier gates in virtual time: when a barrier ends, by the terms of the
+ * machine, and that it ends at the same time again.
+ */
+#include <kselftest_harness.h>
+
+#include "icc-clock.h"
+#include "icc-mesh.h"
+
+/* Round numbers that cannot be mistaken for each other. */
+static const struct icc_machine toy = {
+	.name = "toy",
+	.tnis = 4,
+	.link_mbs = 1000, /* a byte a ns */
+	.mtu = 1000,
+	.overhead = 24,
+	.credits = 8,
+	.hop_ns = 100,
+	.doorbell_ns = 7,
+	.fetch_ns = 20000,
+	.read_ns = 3000,
+	.send_ns = 400,
+	.receive_ns = 50,
+	.write_ns = 600,
+	.reply_ns = 70,
+	.atomic_ns = 800,
+	.gate_ns = 60,
+	.command_ns = 9,
+	.tni_mbs = 1000,
+	.tni_both_mbs = 2000,
+	.host_mbs = 4000,
+};
+
+#define START 1000
+#define TNI 2
+
+FIXTURE(timed)
+{
+	struct net *net;
+	struct mesh *mesh;
+};
+
+/* A ring of X, so that node n is n hops away. */
+FIXTURE_SETUP(timed)
+{
+	self->net = clock_create("8", &toy);
+	self->mesh = mesh_create(self->net, TNI);
+	clock_run_until(self->net, START);
+}
+
+FIXTURE_TEARDOWN(timed)
+{
+	mesh_destroy(self->mesh);
+	clock_destroy(self->net);
+}
+
+/* From a gate's firing until the signal is in one that is so far away. */
+static uint64_t flight(unsigned int hops)
+{
+	return toy.send_ns + hops * toy.hop_ns + TOFU_SIGNAL_BYTES +
+	       toy.overhead + toy.receive_ns + toy.gate_ns;
+}
+
+/* From the store into the channel's page until its signal leaves. */
+static uint64_t begin_ns(void)
+{
+	return toy.doorbell_ns + toy.fetch_ns;
+}
+
+static void start(struct mesh *mesh, uint32_t node)
+{
+	static const uint64_t one[TOFU_REDUCE_WORDS] = { 1 };
+
+	mesh_start(mesh, node, TOFU_REDUCE_SUM, 1, one);
+}
+
+static void expect_end(struct __test_metadata *_metadata, struct mesh *mesh,
+		       uint32_t node, uint64_t time)
+{
+	const uint32_t ended = mesh_ended(mesh, node);
+
+	clock_run_until(mesh->net, time - 1);
+	EXPECT_EQ(ended, mesh_ended(mesh, node));
+	clock_run_until(mesh->net, time);
+	EXPECT_EQ(ended + 1, mesh_ended(mesh, node));
+}
+
+TEST_F(timed, a_barrier_of_one_takes_a_read_and_a_write)
+{
+	mesh_enable(self->mesh);
+	start(self->mesh, 0);
+	expect_end(_metadata, self->mesh, 0,
+		   START + begin_ns() + toy.write_ns);
+}
+
+TEST_F(timed, a_relay_beside_takes_a_gate_each_way)
+{
+	const struct gate channel = { 0, 0 };
+	const struct gate relay = mesh_relay(self->mesh, 0);
+
+	mesh_link(self->mesh, channel, relay);
+	mesh_link(self->mesh, relay, channel);
+	mesh_enable(self->mesh);
+	start(self->mesh, 0);
+	expect_end(_metadata, self->mesh, 0,
+		   START + begin_ns() + 2 * toy.gate_ns + toy.write_ns);
+}
+
+TEST_F(timed, a_signal_takes_its_way)
+{
+	struct icc_trace sent, received;
+
+	mesh_link(self->mesh, (struct gate){ 0, 0 }, (struct gate){ 3, 0 });
+	mesh_enable(self->mesh);
+	start(self->mesh, 0);
+	start(self->mesh, 3);
+	expect_end(_metadata, self->mesh, 3,
+		   START + begin_ns() + flight(3) + toy.write_ns);
+	sent = clock_seen(self->net, 0, ICC_TRACE_SEND);
+	received = clock_seen(self->net, 3, ICC_TRACE_RECEIVE);
+	EXPECT_EQ(TOFU_PKT_SIGNAL, sent.type);
+	EXPECT_EQ(TOFU_PKT_SIGNAL, received.type);
+	EXPECT_EQ(sent.id, received.id);
+	EXPECT_EQ(0, received.origin);
+	EXPECT_EQ(3, sent.peer);
+	EXPECT_EQ(TOFU_SIGNAL_BYTES, sent.bytes);
+	EXPECT_EQ(START + begin_ns() + toy.send_ns, sent.end);
+	EXPECT_EQ(START + begin_ns() + flight(3), received.end);
+}
+
+TEST_F(timed, a_butterfly_takes_a_flight_a_step)
+{
+	mesh_butterfly(self->mesh, 4);
+	mesh_enable(self->mesh);
+	for (uint32_t i = 0; i < 4; i++)
+		start(self->mesh, i);
+	/* Over eight nodes in a ring, 0 and 2 are two hops apart. */
+	expect_end(_metadata, self->mesh, 0,
+		   START + begin_ns() + flight(1) + flight(2) + toy.gate_ns +
+			   toy.write_ns);
+	for (uint32_t i = 0; i < 4; i++) {
+		EXPECT_EQ(1, mesh_ended(self->mesh, i));
+		EXPECT_EQ(4, mesh_block(self->mesh, i)->result[0]);
+	}
+}
+
+TEST_F(timed, the_last_one_in_is_what_all_wait_for)
+{
+	mesh_butterfly(self->mesh, 4);
+	mesh_enable(self->mesh);
+	for (uint32_t i = 0; i < 3; i++)
+		start(self->mesh, i);
+	clock_run_until(self->net, START + 100000);
+	start(self->mesh, 3);
+	/*
+	 * Node 1 hears of it in the second step only, whose signal finds the
+	 * link taken by that of the first, which has left a gate earlier.
+	 */
+	expect_end(_metadata, self->mesh, 1,
+		   START + 100000 + begin_ns() + toy.overhead +
+			   TOFU_SIGNAL_BYTES + flight(2) + toy.gate_ns +
+			   toy.write_ns);
+}
+
+TEST_F(timed, a_ring_takes_a_flight_a_node)
+{
+	mesh_ring(self->mesh, 5);
+	mesh_enable(self->mesh);
+	for (uint32_t i = 0; i < 5; i++)
+		start(self->mesh, i);
+	/* Four to combine; the last node has the result beside it. */
+	expect_end(_metadata, self->mesh, 4,
+		   START + begin_ns() + 4 * flight(1) + toy.gate_ns +
+			   toy.write_ns);
+	/* From node 4 to 0 there are three hops the other way. */
+	expect_end(_metadata, self->mesh, 0,
+		   START + begin_ns() + 4 * flight(1) + flight(4) +
+			   toy.gate_ns + toy.write_ns);
+}
+
+/* Many rounds, each node as soon as it can; all that happens, as a number. */
+static uint64_t race(mesh_fn *make)
+{
+	struct net *net = clock_create("8", &toy);
+	struct mesh *mesh = mesh_create(net, TNI);
+	uint64_t hash;
+
+	make(mesh, 8);
+	mesh_enable(mesh);
+	for (unsigned int round = 1; round <= 50; round++) {
+		for (uint32_t i = 0; i < 8; i++) {
+			clock_run_until(net, clock_now(net) + (round * i) % 7);
+			start(mesh, i);
+		}
+		clock_run(net);
+		for (uint32_t i = 0; i < 8; i++) {
+			if (mesh_ended(mesh, i) != round ||
+			    mesh_block(mesh, i)->result[0] != 8)
+				abort();
+		}
+	}
+	hash = clock_hash(net) ^ clock_now(net);
+	mesh_destroy(mesh);
+	clock_destroy(net);
+	return hash;
+}
+
+TEST(a_barrier_takes_the_same_time_again)
+{
+	for (unsigned int m = 0; m < MESHES; m++)
+		EXPECT_EQ(race(mesh_all[m]), race(mesh_all[m]));
+}
+
+/* When a put's notice came, from its doorbell on. */
+static uint64_t put_ns(struct net *net, struct transfer *put)
+{
+	const uint64_t from = clock_now(net);
+
+	clock_post(put);
+	clock_run(net);
+	return clock_seen(net, 1, ICC_TRACE_NOTICE).time - from;
+}
+
+TEST_F(timed, signals_give_their_credits_back)
+{
+	struct cq *a = cq_create(self->net, 0, TNI, 0);
+	struct cq *b = cq_create(self->net, 1, TNI, 0);
+	struct region *src = region_create(a, 1, 40000, 0, 12, 0);
+	struct region *dst = region_create(b, 1, 40000, 0, 12, 0);
+	struct transfer put = { .cmd = TOFU_CMD_PUT,
+				.flags = ALL_NOTICES,
+				.cq = a,
+				.lcl = src,
+				.rmt = dst,
+				.length = 40000 };
+	const uint64_t before = put_ns(self->net, &put);
+
+	mesh_butterfly(self->mesh, 8);
+	mesh_enable(self->mesh);
+	for (unsigned int round = 0; round < 40; round++) {
+		for (uint32_t i = 0; i < 8; i++)
+			start(self->mesh, i);
+		clock_run(self->net);
+	}
+	EXPECT_EQ(40, mesh_ended(self->mesh, 0));
+	EXPECT_EQ(before, put_ns(self->net, &put));
+	region_destroy(src);
+	region_destroy(dst);
+	cq_destroy(a);
+	cq_destroy(b);
+}
+
+TEST_F(timed, what_a_disabled_gate_had_planned_does_not_happen)
+{
+	const struct gate channel = { 0, 0 };
+
+	mesh_enable(self->mesh);
+	for (uint64_t after = 0; after < begin_ns() + toy.write_ns;
+	     after += begin_ns() + toy.write_ns - 1) {
+		start(self->mesh, 0);
+		clock_run_until(self->net, clock_now(self->net) + after);
+		gate_set(self->mesh, channel, TOFU_GATE_CTRL, 0);
+		gate_set(self->mesh, channel, TOFU_GATE_CTRL, 1);
+		clock_run(self->net);
+		EXPECT_EQ(0, mesh_block(self->mesh, 0)->done);
+	}
+	start(self->mesh, 0);
+	clock_run(self->net);
+	EXPECT_EQ(1, mesh_ended(self->mesh, 0));
+}
+
+TEST_F(timed, a_node_that_goes_is_an_error_of_all_others)
+{
+	for (uint32_t gone = 0; gone < 8; gone += 3) {
+		struct net *net = clock_create("8", &toy);
+		struct mesh *mesh = mesh_create(net, TNI);
+
+		mesh_all[gone % MESHES](mesh, 8);
+		mesh_enable(mesh);
+		for (uint32_t i = 0; i < 8; i++) {
+			if (i != gone)
+				start(mesh, i);
+		}
+		clock_run_until(net, 25000);
+		net_down(net, gone);
+		clock_run(net);
+		for (uint32_t i = 0; i < 8; i++) {
+			if (i == gone)
+				continue;
+			EXPECT_EQ(1, mesh_ended(mesh, i));
+			EXPECT_EQ(TOFU_BARRIER_OTHER, mesh_status(mesh, i));
+		}
+		mesh_destroy(mesh);
+		clock_destroy(net);
+	}
+}
+
+TEST_HARNESS_MAIN
