@@ -13,7 +13,7 @@
 static const uint64_t holes[] = {
 	0x050, 0x3f8, TOFU_REG_PORT(TOFU_PORTS, 0),
 	TOFU_REG_PORT(0, TOFU_PORT_COUNTERS), 0xfff8,
-	TOFU_CQ_REGS(0, 0) + 0x88, TOFU_CQ_REGS(0, 0) + 0xc8,
+	TOFU_CQ_REGS(0, 0) + 0xc8,
 	TOFU_CQ_REGS(0, TOFU_CQS_PER_TNI),
 	TOFU_CQ_REGS(TOFU_TNIS_DEFAULT, 0), TOFU_BAR_REGS_SIZE - 8,
 };
@@ -84,6 +84,7 @@ static void check_constants(struct tofu_vm *vm, bool ram_pages)
 	g_assert_cmpuint(TOFU_GET(caps, TOFU_CAPS_STAG), ==,
 			 TOFU_STAG_BITS_MAX);
 	g_assert_cmpuint(TOFU_GET(caps, TOFU_CAPS_RAM_PAGES), ==, ram_pages);
+	g_assert_cmpuint(TOFU_GET(caps, TOFU_CAPS_GATES), ==, TOFU_GATES);
 	/* Node 0 of 1, and every axis of size 1. */
 	g_assert_cmphex(tofu_vm_reg(vm, TOFU_REG_NODE), ==, 1ULL << 32);
 	g_assert_cmphex(tofu_vm_reg(vm, TOFU_REG_COORDS), ==, 0);
@@ -112,10 +113,12 @@ static void check_reset_values(struct tofu_vm *vm, bool ram_pages)
 		for (cq = 0; cq < TOFU_CQS_PER_TNI; cq++) {
 			uint64_t regs = TOFU_CQ_REGS(tni, cq);
 
-			check_zero(vm, regs, regs + TOFU_CQ_MRQ_TAIL);
+			check_zero(vm, regs, regs + TOFU_CQ_SESSION);
 			check_zero(vm, regs + TOFU_CQ_COUNTER(0),
 				   regs + TOFU_CQ_COUNTER(TOFU_CQ_COUNTERS - 1));
 		}
+		check_zero(vm, TOFU_GATE_REGS(tni, 0),
+			   TOFU_GATE_REGS(tni, TOFU_GATES) - 8);
 	}
 	g_assert_cmphex(tofu_vm_reg(vm, TOFU_REG_BAD_ACCESS), ==, 0);
 }
@@ -173,7 +176,9 @@ static const uint64_t read_only[] = {
 	TOFU_CQ_REGS(0, 0) + TOFU_CQ_TOQ_HEAD,
 	TOFU_CQ_REGS(0, 0) + TOFU_CQ_TCQ_TAIL,
 	TOFU_CQ_REGS(0, 0) + TOFU_CQ_MRQ_TAIL,
+	TOFU_CQ_REGS(0, 0) + TOFU_CQ_SESSION,
 	TOFU_CQ_REGS(0, 0) + TOFU_CQ_COUNTER(0),
+	TOFU_GATE_REGS(3, 47) + TOFU_GATE_STATE,
 };
 
 static void test_read_only(void)
