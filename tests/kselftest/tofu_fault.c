@@ -9,8 +9,21 @@
 #define SIZE (64 * 1024)
 #define SWEEP_MAX 2000
 
-/* A life of a CQ, as far as it goes; the first error. */
-static int life(void *memory)
+/* A life of gates, as far as it goes; the first error. */
+static int gates_life(void)
+{
+	struct tk_gates gates;
+	int ret = tk_gates_open(&gates, 0, 3);
+
+	if (ret)
+		return ret;
+	ret = tk_gate_set(&gates, 0, (struct tofu_ioc_gate_set){ .flags = 0 });
+	tk_gates_close(&gates);
+	return ret;
+}
+
+/* And of a CQ. */
+static int cq_life(void *memory)
 {
 	struct tk_cq cq;
 	struct tk_mem mem;
@@ -52,11 +65,14 @@ TEST_F_TIMEOUT(tofu, every_allocation_fails_once, TK_TIMEOUT_S)
 	for (nth = 1; nth < SWEEP_MAX; nth++) {
 		snprintf(text, sizeof(text), "%d", nth);
 		ASSERT_EQ(0, tk_write(FAIL_NTH, text));
-		ret = life(memory);
+		ret = cq_life(memory);
+		if (!ret)
+			ret = gates_life();
 		left = left_to_fail();
 		tk_write(FAIL_NTH, "0");
 		failed += ret != 0;
 		EXPECT_EQ(0, tk_count("cqs"));
+		EXPECT_EQ(0, tk_count("gates"));
 		EXPECT_EQ(0, tk_count("pinned_pages"));
 		if (left > 0) {
 			EXPECT_EQ(0, ret);
