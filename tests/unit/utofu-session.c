@@ -131,6 +131,20 @@ TEST_F(session, each_has_its_own_queue)
 		EXPECT_EQ(utofu_free_vcq(vcq[i]), UTOFU_SUCCESS);
 }
 
+TEST_F(session, nobody_joins_it)
+{
+	utofu_vcq_hdl_t first, second;
+	utofu_vcq_id_t first_id, second_id;
+
+	ASSERT_EQ(utofu_create_vcq(1, SESSION, &first), UTOFU_SUCCESS);
+	ASSERT_EQ(utofu_create_vcq(1, 0, &second), UTOFU_SUCCESS);
+	ASSERT_EQ(utofu_query_vcq_id(first, &first_id), UTOFU_SUCCESS);
+	ASSERT_EQ(utofu_query_vcq_id(second, &second_id), UTOFU_SUCCESS);
+	EXPECT_NE(cq_of(first_id), cq_of(second_id));
+	EXPECT_EQ(utofu_free_vcq(first), UTOFU_SUCCESS);
+	EXPECT_EQ(utofu_free_vcq(second), UTOFU_SUCCESS);
+}
+
 /* ---- Steps ---- */
 
 TEST_F(session, commands_wait_and_go_one_for_each_step)
