@@ -102,7 +102,7 @@ int main(void)
 	bool first;
 
 	if (!nodes) {
-		fprintf(stderr, "no TOFU_SHAPE: start this with tofu-run\n");
+		fprintf(stderr, "TOFU_SHAPE is not set: start this with tofu-run\n");
 		return EXIT_FAILURE;
 	}
 	alarm(60); /* for a node that never comes */

@@ -145,7 +145,7 @@ int main(void)
 	uint8_t coords[6];
 
 	if (!shape || sscanf(shape, "%ux%u", &grid[0], &grid[1]) < 1) {
-		fprintf(stderr, "no TOFU_SHAPE: start this with tofu-run\n");
+		fprintf(stderr, "TOFU_SHAPE is not set: start this with tofu-run\n");
 		return EXIT_FAILURE;
 	}
 	alarm(60); /* for neighbours that never come */

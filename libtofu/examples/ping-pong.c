@@ -111,7 +111,7 @@ int main(void)
 	bool serves;
 
 	if (!shape) {
-		fprintf(stderr, "no TOFU_SHAPE: start this with tofu-run\n");
+		fprintf(stderr, "TOFU_SHAPE is not set: start this with tofu-run\n");
 		return EXIT_FAILURE;
 	}
 	alarm(60); /* for a peer that never comes */
