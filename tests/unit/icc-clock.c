@@ -21,6 +21,7 @@ const struct icc_machine toy = {
 	.write_ns = 600,
 	.reply_ns = 70,
 	.atomic_ns = 800,
+	.gate_ns = 60,
 	.command_ns = 9,
 	.tni_mbs = 1000,
 	.tni_both_mbs = 2000,

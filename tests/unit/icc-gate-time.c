@@ -8,30 +8,6 @@
 #include "icc-clock.h"
 #include "icc-mesh.h"
 
-/* Round numbers that cannot be mistaken for each other. */
-static const struct icc_machine toy = {
-	.name = "toy",
-	.tnis = 4,
-	.link_mbs = 1000, /* a byte a ns */
-	.mtu = 1000,
-	.overhead = 24,
-	.credits = 8,
-	.hop_ns = 100,
-	.doorbell_ns = 7,
-	.fetch_ns = 20000,
-	.read_ns = 3000,
-	.send_ns = 400,
-	.receive_ns = 50,
-	.write_ns = 600,
-	.reply_ns = 70,
-	.atomic_ns = 800,
-	.gate_ns = 60,
-	.command_ns = 9,
-	.tni_mbs = 1000,
-	.tni_both_mbs = 2000,
-	.host_mbs = 4000,
-};
-
 #define START 1000
 #define TNI 2
 
@@ -56,10 +32,9 @@ FIXTURE_TEARDOWN(timed)
 }
 
 /* From a gate's firing until the signal is in one that is so far away. */
-static uint64_t flight(unsigned int hops)
+static uint64_t signal_ns(unsigned int hops)
 {
-	return toy.send_ns + hops * toy.hop_ns + TOFU_SIGNAL_BYTES +
-	       toy.overhead + toy.receive_ns + toy.gate_ns;
+	return flight(hops, TOFU_SIGNAL_BYTES) + toy.gate_ns;
 }
 
 /* From the store into the channel's page until its signal leaves. */
@@ -116,7 +91,7 @@ TEST_F(timed, a_signal_takes_its_way)
 	start(self->mesh, 0);
 	start(self->mesh, 3);
 	expect_end(_metadata, self->mesh, 3,
-		   START + begin_ns() + flight(3) + toy.write_ns);
+		   START + begin_ns() + signal_ns(3) + toy.write_ns);
 	sent = clock_seen(self->net, 0, ICC_TRACE_SEND);
 	received = clock_seen(self->net, 3, ICC_TRACE_RECEIVE);
 	EXPECT_EQ(TOFU_PKT_SIGNAL, sent.type);
@@ -126,7 +101,7 @@ TEST_F(timed, a_signal_takes_its_way)
 	EXPECT_EQ(3, sent.peer);
 	EXPECT_EQ(TOFU_SIGNAL_BYTES, sent.bytes);
 	EXPECT_EQ(START + begin_ns() + toy.send_ns, sent.end);
-	EXPECT_EQ(START + begin_ns() + flight(3), received.end);
+	EXPECT_EQ(START + begin_ns() + signal_ns(3), received.end);
 }
 
 TEST_F(timed, a_butterfly_takes_a_flight_a_step)
@@ -137,7 +112,7 @@ TEST_F(timed, a_butterfly_takes_a_flight_a_step)
 		start(self->mesh, i);
 	/* Over eight nodes in a ring, 0 and 2 are two hops apart. */
 	expect_end(_metadata, self->mesh, 0,
-		   START + begin_ns() + flight(1) + flight(2) + toy.gate_ns +
+		   START + begin_ns() + signal_ns(1) + signal_ns(2) + toy.gate_ns +
 			   toy.write_ns);
 	for (uint32_t i = 0; i < 4; i++) {
 		EXPECT_EQ(1, mesh_ended(self->mesh, i));
@@ -159,7 +134,7 @@ TEST_F(timed, the_last_one_in_is_what_all_wait_for)
 	 */
 	expect_end(_metadata, self->mesh, 1,
 		   START + 100000 + begin_ns() + toy.overhead +
-			   TOFU_SIGNAL_BYTES + flight(2) + toy.gate_ns +
+			   TOFU_SIGNAL_BYTES + signal_ns(2) + toy.gate_ns +
 			   toy.write_ns);
 }
 
@@ -171,11 +146,11 @@ TEST_F(timed, a_ring_takes_a_flight_a_node)
 		start(self->mesh, i);
 	/* Four to combine; the last node has the result beside it. */
 	expect_end(_metadata, self->mesh, 4,
-		   START + begin_ns() + 4 * flight(1) + toy.gate_ns +
+		   START + begin_ns() + 4 * signal_ns(1) + toy.gate_ns +
 			   toy.write_ns);
 	/* From node 4 to 0 there are three hops the other way. */
 	expect_end(_metadata, self->mesh, 0,
-		   START + begin_ns() + 4 * flight(1) + flight(4) +
+		   START + begin_ns() + 4 * signal_ns(1) + signal_ns(4) +
 			   toy.gate_ns + toy.write_ns);
 }
 
