@@ -423,7 +423,7 @@ int utofu_get_onesided_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis);
 
 /**
  * utofu_query_onesided_caps - tell what a TNI can do
- * @tni_id:   TNI
+ * @tni_id:   one of utofu_get_onesided_tnis()
  * @tni_caps: set to a structure of the library: neither written nor freed
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_POINTER.
@@ -442,7 +442,7 @@ int utofu_get_barrier_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis);
 
 /**
  * utofu_query_barrier_caps - tell what the barrier gates of a TNI can do
- * @tni_id:   TNI
+ * @tni_id:   one of utofu_get_barrier_tnis()
  * @tni_caps: set to a structure of the library: neither written nor freed
  *
  * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_POINTER.
@@ -454,7 +454,7 @@ int utofu_query_barrier_caps(utofu_tni_id_t tni_id,
 
 /**
  * utofu_create_vcq - make a VCQ
- * @tni_id:  TNI
+ * @tni_id:  one of utofu_get_onesided_tnis()
  * @flags:   UTOFU_VCQ_FLAG_*
  * @vcq_hdl: set to the handle
  *
@@ -477,7 +477,7 @@ int utofu_create_vcq(utofu_tni_id_t tni_id, unsigned long int flags,
 
 /**
  * utofu_create_vcq_with_cmp_id - make a VCQ whose ID others can construct
- * @tni_id:  TNI
+ * @tni_id:  one of utofu_get_onesided_tnis()
  * @cmp_id:  component ID, 0 … num_cmp_ids - 1
  * @flags:   UTOFU_VCQ_FLAG_*
  * @vcq_hdl: set to the handle
@@ -496,7 +496,7 @@ int utofu_create_vcq_with_cmp_id(utofu_tni_id_t tni_id, utofu_cmp_id_t cmp_id,
 
 /**
  * utofu_free_vcq - free a VCQ
- * @vcq_hdl: VCQ
+ * @vcq_hdl: handle of the VCQ
  *
  * What is still registered through it is deregistered. Returns when nothing
  * under way can touch that memory any more.
@@ -507,7 +507,7 @@ int utofu_free_vcq(utofu_vcq_hdl_t vcq_hdl);
 
 /**
  * utofu_query_vcq_id - get the ID by which others name a VCQ
- * @vcq_hdl: VCQ
+ * @vcq_hdl: handle of the VCQ
  * @vcq_id:  set to its ID, with the default path
  *
  * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
@@ -954,7 +954,7 @@ int utofu_post_toq(utofu_vcq_hdl_t vcq_hdl, void *desc, size_t desc_size,
 
 /**
  * utofu_poll_tcq - take the next report of own commands
- * @vcq_hdl: VCQ
+ * @vcq_hdl: handle of the VCQ
  * @flags:   0
  * @cbdata:  set to what the command was posted with, also on UTOFU_ERR_TCQ_*
  *
@@ -970,7 +970,7 @@ int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 
 /**
  * utofu_poll_mrq - take the next notice
- * @vcq_hdl: VCQ
+ * @vcq_hdl: handle of the VCQ
  * @flags:   0
  * @notice:  filled, also on UTOFU_ERR_MRQ_*
  *
@@ -985,7 +985,7 @@ int utofu_poll_mrq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 
 /**
  * utofu_query_num_unread_tcq - count the reports that wait to be polled
- * @vcq_hdl: VCQ
+ * @vcq_hdl: handle of the VCQ
  * @count:   set to the number
  *
  * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
@@ -994,7 +994,7 @@ int utofu_query_num_unread_tcq(utofu_vcq_hdl_t vcq_hdl, size_t *count);
 
 /**
  * utofu_query_num_unread_mrq - count the notices that wait to be polled
- * @vcq_hdl: VCQ
+ * @vcq_hdl: handle of the VCQ
  * @count:   set to the number
  *
  * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
@@ -1019,7 +1019,7 @@ int utofu_query_num_unread_mrq(utofu_vcq_hdl_t vcq_hdl, size_t *count);
 
 /**
  * utofu_alloc_vbg - allocate barrier gates
- * @tni_id:  TNI
+ * @tni_id:  one of utofu_get_barrier_tnis()
  * @num_vbgs: how many, 1 or more
  * @flags:   UTOFU_VBG_FLAG_*
  * @vbg_ids: filled with their IDs; the first one is a start and end gate, the
