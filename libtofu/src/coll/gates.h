@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Networks of barrier gates: how the gates of some ranks are linked so that a
+ * barrier or reduction of all of them ends at each. Plain arithmetic: every
+ * rank works out its own links, and what it says of others' gates is what they
+ * work out.
+ *
+ * In each network a rank's last signal to others leaves before its own barrier
+ * ends, and none reaches a gate that is not through with the round before.
+ * Dissemination is not among them: of 2^n ranks it takes the steps of the
+ * butterfly, and of others it would count some parts twice.
+ */
+#ifndef COLL_GATES_H
+#define COLL_GATES_H
+
+#include <utofu.h>
+
+/**
+ * enum tofu_network
+ * @TOFU_NETWORK_BUTTERFLY: recursive doubling, log2(ranks) steps; ranks beyond
+ *     the largest power of 2 give their part to a partner and get the result
+ *     from it
+ * @TOFU_NETWORK_RING: twice around, 2 or 3 gates a rank
+ * @TOFU_NETWORK_TREE: a binary tree, up and down again, 1 to 5 gates a rank
+ */
+enum tofu_network {
+	TOFU_NETWORK_BUTTERFLY,
+	TOFU_NETWORK_RING,
+	TOFU_NETWORK_TREE,
+	TOFU_NETWORKS,
+};
+
+/* What a rank needs at most: a butterfly of 2^31 ranks and more */
+#define TOFU_NETWORK_GATES_MAX 33
+
+/* struct tofu_gate_links: there is no such link */
+#define TOFU_GATE_NONE (-1)
+
+/**
+ * struct tofu_gate_links - of one gate
+ * @src_lcl, @dst_lcl: gate of the same rank, or TOFU_GATE_NONE
+ * @src_rmt, @dst_rmt: gate of rank @src_rank and @dst_rank, or TOFU_GATE_NONE
+ *
+ * Gates of a rank are counted from 0, which is its start and end gate.
+ */
+struct tofu_gate_links {
+	int src_lcl;
+	int src_rmt;
+	unsigned int src_rank;
+	int dst_lcl;
+	int dst_rmt;
+	unsigned int dst_rank;
+};
+
+/**
+ * tofu_network_links - the gates of a rank
+ * @rank:  below @ranks, which is 1 or more
+ * @links: TOFU_NETWORK_GATES_MAX entries; filled, one for each gate
+ *
+ * Return: how many gates the rank has.
+ */
+unsigned int tofu_network_links(enum tofu_network network, unsigned int ranks,
+				unsigned int rank,
+				struct tofu_gate_links links[]);
+
+/**
+ * tofu_network_settings - the same as utofu_set_vbg() wants it
+ * @links:  of rank @rank
+ * @count:  of them
+ * @ids:    VBG IDs of all ranks' gates: gate g of rank r is ids[r * stride + g]
+ * @settings: @count entries, filled
+ */
+void tofu_network_settings(const struct tofu_gate_links links[],
+			   unsigned int count, unsigned int rank,
+			   const utofu_vbg_id_t ids[], unsigned int stride,
+			   struct utofu_vbg_setting settings[]);
+
+#endif /* COLL_GATES_H */
