@@ -13,19 +13,28 @@
 /*
  * Two classes, as virtual channels: a request is taken only when its
  * response has room, a response is always taken. So neither waits in a ring
- * for the other.
+ * for the other. What needs no response is sent as one: it waits for nothing,
+ * and is taken even when its sender has gone since.
  */
-enum tofu_class { TOFU_REQUEST, TOFU_RESPONSE, TOFU_CLASSES };
+enum tofu_class { TOFU_REQUEST,
+		  TOFU_RESPONSE,
+		  TOFU_CLASSES };
 
 enum tofu_packet_type {
 	TOFU_PKT_PUT = 1, /* request: data, or references to it */
 	TOFU_PKT_GET = 2, /* request: what to read */
 	TOFU_PKT_ARMW = 3, /* request */
-	TOFU_PKT_SIGNAL = 4, /* request of a gate, which nobody answers */
+	TOFU_PKT_SIGNAL = 15, /* of a gate; nobody answers it */
 	TOFU_PKT_DONE = 16, /* response to PUT: status */
 	TOFU_PKT_DATA = 17, /* response to GET: status, data or references */
 	TOFU_PKT_VALUE = 18, /* response to ARMW: status, value before */
 };
+
+/* tofu_class_of - of a type; also of one that there is not */
+static inline enum tofu_class tofu_class_of(unsigned int type)
+{
+	return type >= TOFU_PKT_SIGNAL ? TOFU_RESPONSE : TOFU_REQUEST;
+}
 
 /* struct tofu_packet.flags */
 #define TOFU_PKT_F_STRONG_ORDER (1U << 0)

@@ -54,7 +54,7 @@ static void put(struct tofu_virtual *v, struct tofu_heap *heap, uint64_t time,
 
 static enum tofu_class class_of(const struct tofu_shm_entry *entry)
 {
-	return entry->type >= TOFU_PKT_DONE ? TOFU_RESPONSE : TOFU_REQUEST;
+	return tofu_class_of(entry->type);
 }
 
 /* The record that goes with an entry: a copy, so that the ring is free again.

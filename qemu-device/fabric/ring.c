@@ -371,11 +371,9 @@ static bool packet_valid(const struct tofu_fabric *fabric,
 			 const struct tofu_packet *pkt, uint32_t node,
 			 enum tofu_class class_, uint32_t bytes)
 {
-	enum tofu_class of_type =
-		pkt->type >= TOFU_PKT_DONE ? TOFU_RESPONSE : TOFU_REQUEST;
-
 	return pkt->src == node && pkt->payload <= fabric->payload_max &&
-	       TOFU_SHM_RECORD(pkt->payload) == bytes && of_type == class_;
+	       TOFU_SHM_RECORD(pkt->payload) == bytes &&
+	       tofu_class_of(pkt->type) == class_;
 }
 
 /*

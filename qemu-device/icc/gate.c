@@ -403,7 +403,7 @@ static bool send_remote(struct icc *icc, struct icc_gate *gate)
 	struct tofu_packet *pkt;
 	int err;
 
-	pkt = icc->ops->tx_begin(icc->host, dst->node, TOFU_REQUEST,
+	pkt = icc->ops->tx_begin(icc->host, dst->node, TOFU_RESPONSE,
 				 TOFU_SIGNAL_BYTES, &err);
 	if (!pkt && err == -EAGAIN)
 		return false;

@@ -151,7 +151,8 @@ static size_t payload_max(const struct icc *icc)
 
 static bool known_type(unsigned int type)
 {
-	return (type >= TOFU_PKT_PUT && type <= TOFU_PKT_SIGNAL) ||
+	return (type >= TOFU_PKT_PUT && type <= TOFU_PKT_ARMW) ||
+	       type == TOFU_PKT_SIGNAL ||
 	       (type >= TOFU_PKT_DONE && type <= TOFU_PKT_VALUE);
 }
 

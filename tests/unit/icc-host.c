@@ -169,9 +169,8 @@ static bool host_tx_room(void *host, uint32_t number, enum tofu_class class_)
 void net_send(struct net *net, uint32_t to, const struct tofu_packet *pkt,
 	      const void *payload)
 {
-	const bool response = pkt->type >= TOFU_PKT_DONE;
 	struct net_queue *queue =
-		&net->node[to].queue[response ? TOFU_RESPONSE : TOFU_REQUEST];
+		&net->node[to].queue[tofu_class_of(pkt->type)];
 	struct net_packet *p = malloc(sizeof(*pkt) + pkt->payload);
 
 	p->pkt = *pkt;
