@@ -89,7 +89,7 @@ static bool ready(const struct rank *rank, unsigned int gate)
 	return (l->src_lcl == TOFU_GATE_NONE || rank->lcl[gate].full) &&
 	       (l->src_rmt == TOFU_GATE_NONE || rank->rmt[gate].full) &&
 	       (gate ? l->src_lcl != TOFU_GATE_NONE ||
-			       l->src_rmt != TOFU_GATE_NONE :
+				l->src_rmt != TOFU_GATE_NONE :
 		       rank->begun);
 }
 
@@ -233,7 +233,7 @@ TEST(both_ends_of_a_link_agree)
 				(enum tofu_network)network, n);
 
 			EXPECT_TRUE(all_agree(m))
-				TH_LOG("network %d of %u ranks", network, n);
+			TH_LOG("network %d of %u ranks", network, n);
 			free(m);
 		}
 }
@@ -248,7 +248,7 @@ TEST(nobody_leaves_before_all_have_come)
 			for (long i = 0; i < STEPS && !step(m); i++)
 				;
 			EXPECT_TRUE(!m->bad && finished(m))
-				TH_LOG("network %d of %u ranks", network, n);
+			TH_LOG("network %d of %u ranks", network, n);
 			free(m);
 		}
 }

@@ -40,6 +40,39 @@ int tofu_wait_mrq(utofu_vcq_hdl_t vcq, struct utofu_mrq_notice *notice)
 	return code;
 }
 
+int tofu_wait_barrier(utofu_vbg_id_t vbg)
+{
+	time_t since = time(NULL);
+	int code;
+
+	do {
+		code = utofu_poll_barrier(vbg, 0);
+	} while (code == UTOFU_ERR_NOT_COMPLETED && !late(since));
+	return code;
+}
+
+int tofu_wait_uint64(utofu_vbg_id_t vbg, uint64_t data[])
+{
+	time_t since = time(NULL);
+	int code;
+
+	do {
+		code = utofu_poll_reduce_uint64(vbg, 0, data);
+	} while (code == UTOFU_ERR_NOT_COMPLETED && !late(since));
+	return code;
+}
+
+int tofu_wait_double(utofu_vbg_id_t vbg, double data[])
+{
+	time_t since = time(NULL);
+	int code;
+
+	do {
+		code = utofu_poll_reduce_double(vbg, 0, data);
+	} while (code == UTOFU_ERR_NOT_COMPLETED && !late(since));
+	return code;
+}
+
 int tofu_wait_word(const uint64_t *word, uint64_t value)
 {
 	time_t since = time(NULL);

@@ -28,16 +28,28 @@
 int tofu_wait_tcq(utofu_vcq_hdl_t vcq, void **cbdata);
 int tofu_wait_mrq(utofu_vcq_hdl_t vcq, struct utofu_mrq_notice *notice);
 
+/*
+ * tofu_wait_barrier, tofu_wait_uint64, tofu_wait_double - poll until the
+ * barrier or reduction has ended
+ *
+ * Return: as the poll, or UTOFU_ERR_NOT_COMPLETED when it has not.
+ */
+int tofu_wait_barrier(utofu_vbg_id_t vbg);
+int tofu_wait_uint64(utofu_vbg_id_t vbg, uint64_t data[]);
+int tofu_wait_double(utofu_vbg_id_t vbg, double data[]);
+
 /* tofu_wait_word - until another thread or node has stored it; 0 if so */
 int tofu_wait_word(const uint64_t *word, uint64_t value);
 
-#define NODES_MAX 4
+#define NODES_MAX 16
+#define NODE_GATES_MAX 8
 
 /**
  * struct tofu_nodes - memory that the processes of a machine share
  * @arrived: of tofu_nodes_meet()
  * @vcq:   by node, for the tests' use
  * @stadd: likewise
+ * @vbg:   likewise
  * @word:  likewise
  */
 struct tofu_nodes {
@@ -45,6 +57,7 @@ struct tofu_nodes {
 	unsigned int count;
 	utofu_vcq_id_t vcq[NODES_MAX];
 	utofu_stadd_t stadd[NODES_MAX];
+	utofu_vbg_id_t vbg[NODES_MAX][NODE_GATES_MAX];
 	uint64_t word[NODES_MAX];
 };
 
@@ -63,13 +76,13 @@ int tofu_nodes_run(unsigned int count,
 void tofu_nodes_meet(struct tofu_nodes *nodes);
 
 /* CHECK - in a process of tofu_nodes_run() */
-#define CHECK(expr)                                                        \
-	do {                                                               \
-		if (!(expr)) {                                             \
-			fprintf(stderr, "# %s:%d: %s\n", __FILE__,         \
-				__LINE__, #expr);                          \
-			_exit(1);                                          \
-		}                                                          \
+#define CHECK(expr)                                                \
+	do {                                                       \
+		if (!(expr)) {                                     \
+			fprintf(stderr, "# %s:%d: %s\n", __FILE__, \
+				__LINE__, #expr);                  \
+			_exit(1);                                  \
+		}                                                  \
 	} while (0)
 
 #endif /* UNIT_UTOFU_UTIL_H */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "port/debug.h"
+#include "port/emu-gate.h"
 #include "port/emu-mem.h"
 #include "port/job.h"
 #include "port/port.h"
@@ -32,6 +33,7 @@
  * @node: the node that it is
  * @pages: the CQ pages of all queues
  * @used: queues in use, a bit each, by TNI
+ * @gates: what is known of barrier gates
  */
 struct emu_port {
 	struct tofu_port_dev dev;
@@ -39,6 +41,7 @@ struct emu_port {
 	struct tofu_node *node;
 	char *pages;
 	uint32_t used[TOFU_TNIS_MAX];
+	struct tofu_emu_gates gates;
 };
 
 /**
@@ -142,6 +145,12 @@ static void flush_locked(struct tofu_port_cq *cq, int64_t deadline)
 	}
 }
 
+/* The group that the driver would give. */
+static unsigned int own_group(void)
+{
+	return geteuid() & 0xffff;
+}
+
 static int enable_locked(struct emu_cq *cq, uint32_t flags,
 			 unsigned int toq_code, unsigned int mrq_code)
 {
@@ -159,11 +168,11 @@ static int enable_locked(struct emu_cq *cq, uint32_t flags,
 	reg_write(base, TOFU_CQ_STT_COUNT, TOFU_EMU_STAGS);
 	reg_write(base, TOFU_CQ_MBT_BASE, (uintptr_t)cq->mem.block);
 	reg_write(base, TOFU_CQ_MBT_COUNT, TOFU_EMU_STAGS);
-	/* The group that the driver would give. */
-	reg_write(base, TOFU_CQ_GPID, geteuid() & 0xffff);
+	reg_write(base, TOFU_CQ_GPID, own_group());
 	reg_write(base, TOFU_CQ_CTRL, TOFU_CQ_CTRL_ENABLE);
 	return reg_read(base, TOFU_CQ_STATUS) & TOFU_CQ_STATUS_ENABLED ?
-		       0 : -EINVAL;
+		       0 :
+		       -EINVAL;
 }
 
 /* ---- Command queues ---- */
@@ -296,6 +305,30 @@ static int emu_mem_dereg(struct tofu_port_cq *base, uint32_t stag)
 	return err;
 }
 
+/* ---- Barrier gates ---- */
+
+static int emu_gates_create(struct tofu_port_dev *dev, unsigned int tni,
+			    unsigned int count, struct tofu_port_gates **gates)
+{
+	struct emu_port *port = (struct emu_port *)dev;
+	int err = tofu_emu_gates_create(&port->gates, tni, count, gates);
+
+	if (!err)
+		(*gates)->port = dev;
+	return err;
+}
+
+static void emu_gates_destroy(struct tofu_port_gates *gates)
+{
+	tofu_emu_gates_destroy(&((struct emu_port *)gates->port)->gates, gates);
+}
+
+static int emu_gate_set(struct tofu_port_gates *gates, unsigned int index,
+			const struct tofu_port_links *links)
+{
+	return tofu_emu_gate_set(gates, index, links, own_group());
+}
+
 /* ---- The end of the process ---- */
 
 /*
@@ -327,6 +360,9 @@ static const struct tofu_port_ops emu_ops = {
 	.cq_destroy = emu_cq_destroy,
 	.mem_reg = emu_mem_reg,
 	.mem_dereg = emu_mem_dereg,
+	.gates_create = emu_gates_create,
+	.gates_destroy = emu_gates_destroy,
+	.gate_set = emu_gate_set,
 	.leave = emu_leave,
 };
 
@@ -402,6 +438,7 @@ static void emu_info(struct emu_port *port)
 	info->shape = tofu_shape_pack(shape);
 	info->ring_code_max = TOFU_RING_CODE_MAX;
 	info->stags = TOFU_EMU_STAGS;
+	info->gates = tofu_emu_gates_count(port->node);
 }
 
 static int emu_node_create(struct emu_port *port)
@@ -446,6 +483,7 @@ int tofu_emu_open(struct tofu_port_dev **dev)
 	err = emu_node_create(port);
 	if (err)
 		goto err_job;
+	port->gates.node = port->node;
 	emu_info(port);
 	err = emu_publish(port->node);
 	if (!err)

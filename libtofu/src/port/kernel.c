@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel port: command queues of /dev/tofu0, mapped.
+ * The kernel port: command queues and barrier gates of /dev/tofu0, mapped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +45,19 @@ struct kernel_cq {
 	size_t length[TOFU_MAPS];
 };
 
+/**
+ * struct kernel_gates
+ * @base: what its users see
+ * @fd:   the gates; as of struct kernel_cq
+ * @map, @length: likewise
+ */
+struct kernel_gates {
+	struct tofu_port_gates base;
+	int fd;
+	void *map[TOFU_GATES_MAPS];
+	size_t length[TOFU_GATES_MAPS];
+};
+
 static int kernel_ioctl(int fd, unsigned long request, void *arg)
 {
 	int ret;
@@ -55,23 +68,25 @@ static int kernel_ioctl(int fd, unsigned long request, void *arg)
 	return ret < 0 ? -errno : 0;
 }
 
-static void kernel_cq_unmap(struct kernel_cq *cq)
+static void kernel_unmap(int count, void **at, const size_t *length)
 {
-	for (int i = 0; i < TOFU_MAPS; i++)
-		if (cq->map[i])
-			munmap(cq->map[i], cq->length[i]);
+	for (int i = 0; i < count; i++)
+		if (at[i])
+			munmap(at[i], length[i]);
 }
 
-static int kernel_cq_map(struct kernel_cq *cq, const struct tofu_map *map)
+/* Maps all that a file has. After an error some of it is mapped. */
+static int kernel_map(int fd, int count, const struct tofu_map *map, void **at,
+		      size_t *length)
 {
-	for (int i = 0; i < TOFU_MAPS; i++) {
-		void *at = mmap(NULL, map[i].length, PROT_READ | PROT_WRITE,
-				MAP_SHARED, cq->fd, (off_t)map[i].key);
+	for (int i = 0; i < count; i++) {
+		void *new = mmap(NULL, map[i].length, PROT_READ | PROT_WRITE,
+				 MAP_SHARED, fd, (off_t)map[i].key);
 
-		if (at == MAP_FAILED)
+		if (new == MAP_FAILED)
 			return -errno;
-		cq->map[i] = at;
-		cq->length[i] = map[i].length;
+		at[i] = new;
+		length[i] = map[i].length;
 	}
 	return 0;
 }
@@ -99,7 +114,7 @@ static int kernel_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 	if (err)
 		goto err_free;
 	new->fd = create.fd;
-	err = kernel_cq_map(new, create.map);
+	err = kernel_map(new->fd, TOFU_MAPS, create.map, new->map, new->length);
 	if (err)
 		goto err_unmap;
 	new->base = (struct tofu_port_cq){
@@ -118,7 +133,7 @@ static int kernel_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 	return 0;
 
 err_unmap:
-	kernel_cq_unmap(new);
+	kernel_unmap(TOFU_MAPS, new->map, new->length);
 	close(new->fd);
 err_free:
 	free(new);
@@ -129,7 +144,7 @@ static void kernel_cq_destroy(struct tofu_port_cq *base)
 {
 	struct kernel_cq *cq = (struct kernel_cq *)base;
 
-	kernel_cq_unmap(cq);
+	kernel_unmap(TOFU_MAPS, cq->map, cq->length);
 	close(cq->fd);
 	free(cq);
 }
@@ -165,11 +180,87 @@ static int kernel_mem_dereg(struct tofu_port_cq *base, uint32_t stag)
 	return kernel_ioctl(cq->fd, TOFU_IOC_MEM_DEREG, &dereg);
 }
 
+/* ---- Barrier gates ---- */
+
+static int kernel_gates_create(struct tofu_port_dev *dev, unsigned int tni,
+			       unsigned int count,
+			       struct tofu_port_gates **gates)
+{
+	struct kernel_port *port = (struct kernel_port *)dev;
+	struct tofu_ioc_gates_create create = {
+		.size = sizeof(create),
+		.tni = tni,
+		.count = count,
+	};
+	struct kernel_gates *new = calloc(1, sizeof(*new));
+	int err;
+
+	if (!new)
+		return -ENOMEM;
+	err = kernel_ioctl(port->fd, TOFU_IOC_GATES_CREATE, &create);
+	if (err)
+		goto err_free;
+	new->fd = create.fd;
+	err = kernel_map(new->fd, TOFU_GATES_MAPS, create.map, new->map,
+			 new->length);
+	if (err)
+		goto err_unmap;
+	new->base = (struct tofu_port_gates){
+		.port = dev,
+		.tni = tni,
+		.count = count,
+		.channel = new->map[TOFU_GATES_MAP_CHANNEL],
+		.kick.page = new->map[TOFU_GATES_MAP_START],
+		.poll_patience = kernel_poll_patience(dev->info.caps &
+						      TOFU_INFO_DIRECT),
+	};
+	memcpy(new->base.gate, create.gate, sizeof(create.gate));
+	*gates = &new->base;
+	return 0;
+
+err_unmap:
+	kernel_unmap(TOFU_GATES_MAPS, new->map, new->length);
+	close(new->fd);
+err_free:
+	free(new);
+	return err;
+}
+
+static void kernel_gates_destroy(struct tofu_port_gates *base)
+{
+	struct kernel_gates *gates = (struct kernel_gates *)base;
+
+	/* Signals of a barrier that was given up are not for who is next. */
+	tofu_kick_write(&base->kick, TOFU_CHANNEL_POLL);
+	kernel_unmap(TOFU_GATES_MAPS, gates->map, gates->length);
+	close(gates->fd);
+	free(gates);
+}
+
+static int kernel_gate_set(struct tofu_port_gates *base, unsigned int index,
+			   const struct tofu_port_links *links)
+{
+	struct kernel_gates *gates = (struct kernel_gates *)base;
+	struct tofu_ioc_gate_set set = {
+		.size = sizeof(set),
+		.index = index,
+		.src_lcl = links->src_lcl,
+		.src_rmt = links->src_rmt,
+		.dst_lcl = links->dst_lcl,
+		.dst_rmt = links->dst_rmt,
+	};
+
+	return kernel_ioctl(gates->fd, TOFU_IOC_GATE_SET, &set);
+}
+
 static const struct tofu_port_ops kernel_ops = {
 	.cq_create = kernel_cq_create,
 	.cq_destroy = kernel_cq_destroy,
 	.mem_reg = kernel_mem_reg,
 	.mem_dereg = kernel_mem_dereg,
+	.gates_create = kernel_gates_create,
+	.gates_destroy = kernel_gates_destroy,
+	.gate_set = kernel_gate_set,
 };
 
 int tofu_kernel_open(struct tofu_port_dev **dev)

@@ -11,10 +11,11 @@
 #include <tofu/regs.h>
 
 #include "fabric/node.h"
+#include "queue/barrier.h"
 
 /**
- * struct tofu_kick - how the engine of a queue is woken
- * @page: the mapped kick page; NULL in the emu port
+ * struct tofu_kick - how the engine of a queue or of a channel is woken
+ * @page: the mapped kick page, or the channel's; NULL in the emu port
  * @node: the node of the emu port
  */
 struct tofu_kick {
@@ -24,7 +25,7 @@ struct tofu_kick {
 
 /**
  * tofu_kick_write - kick
- * @offset: TOFU_KICK_*
+ * @offset: TOFU_KICK_* or TOFU_CHANNEL_POLL
  *
  * One branch, always taken the same way in a process. The value stored says
  * nothing; the store must be one and must not be left out, hence volatile.
@@ -39,6 +40,21 @@ static inline bool tofu_kick_write(const struct tofu_kick *kick,
 		return true;
 	}
 	return tofu_node_kick(kick->node, offset == TOFU_KICK_POLL);
+}
+TOFU_ASSERT(TOFU_CHANNEL_POLL == TOFU_KICK_POLL, "a poll is a poll");
+
+/* tofu_kick_channel - start what a channel's block says */
+static inline void tofu_kick_channel(const struct tofu_kick *kick,
+				     unsigned int tni, unsigned int channel)
+{
+	if (kick->page) {
+		tofu_start_release((char *)kick->page + TOFU_CHANNEL_START);
+		return;
+	}
+	tofu_node_lock(kick->node);
+	tofu_node_channel(kick->node, tni, channel);
+	tofu_node_unlock(kick->node);
+	tofu_node_kick(kick->node, false);
 }
 
 #endif /* PORT_KICK_H */

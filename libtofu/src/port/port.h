@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A port is a way to a controller: the kernel's device, or the model in this
- * process. It makes command queues and registers memory; nothing here is on
- * the data path but struct tofu_port_cq's pointers and port/kick.h.
+ * process. It makes command queues and barrier gates, and registers memory;
+ * nothing here is on the data path but the pointers of struct tofu_port_cq and
+ * struct tofu_port_gates, and port/kick.h.
  *
  * Not thread-safe: the caller serialises all calls.
  */
@@ -54,6 +55,36 @@ struct tofu_port_cq {
 };
 
 /**
+ * struct tofu_port_gates - barrier gates of a TNI, as seen in this process
+ * @port:  that made them
+ * @tni:   number of the TNI
+ * @count: how many
+ * @gate:  their numbers; the first one has the channel of its number
+ * @channel: the channel's block
+ * @kick:  how the channel is started; its page is the channel's
+ * @poll_patience: as of struct tofu_port_cq
+ */
+struct tofu_port_gates {
+	struct tofu_port_dev *port;
+	unsigned int tni;
+	unsigned int count;
+	uint8_t gate[TOFU_GATES];
+	struct tofu_channel *channel;
+	struct tofu_kick kick;
+	unsigned int poll_patience;
+};
+
+/**
+ * struct tofu_port_links - a gate's link words, TOFU_LINK_*
+ */
+struct tofu_port_links {
+	uint64_t src_lcl;
+	uint64_t src_rmt;
+	uint64_t dst_lcl;
+	uint64_t dst_rmt;
+};
+
+/**
  * struct tofu_port_ops
  * @cq_create:  make the lowest free CQ of @tni with rings of these size codes;
  *              @flags: TOFU_CQ_SESSION_MODE
@@ -62,6 +93,10 @@ struct tofu_port_cq {
  * @mem_reg:    register memory; @stag in: number or TOFU_STAG_ANY, out:
  *              number; @offset out: of @addr in the region
  * @mem_dereg:  returns as @cq_destroy
+ * @gates_create: take gates of @tni, 1 … TOFU_GATES; they are not linked
+ * @gates_destroy: on return nothing is written to the channel's block any more
+ * @gate_set:   link the gate of this index, and forget what had arrived at it;
+ *              the channel's next barrier is its first one
  * @leave:      the process exits; other threads may still poll. May be NULL.
  *
  * Those that return int return 0 or a negative errno as of tofu/ioctl.h.
@@ -74,6 +109,11 @@ struct tofu_port_ops {
 	int (*mem_reg)(struct tofu_port_cq *cq, void *addr, size_t length,
 		       uint32_t flags, uint32_t *stag, uint64_t *offset);
 	int (*mem_dereg)(struct tofu_port_cq *cq, uint32_t stag);
+	int (*gates_create)(struct tofu_port_dev *port, unsigned int tni,
+			    unsigned int count, struct tofu_port_gates **gates);
+	void (*gates_destroy)(struct tofu_port_gates *gates);
+	int (*gate_set)(struct tofu_port_gates *gates, unsigned int index,
+			const struct tofu_port_links *links);
 	void (*leave)(struct tofu_port_dev *port);
 };
 

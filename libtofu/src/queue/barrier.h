@@ -70,6 +70,38 @@ static inline void tofu_kick_fence(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* A word of a channel's block, of a barrier that is not yet started. */
+static inline void tofu_block_write(__le64 *word, __u64 value)
+{
+	__atomic_store_n(word, htole64(value), __ATOMIC_RELAXED);
+}
+
+/*
+ * Starting what a channel's block says, by a store to the channel's page. The
+ * device reads the block after the store, in the thread that it traps to or in
+ * one that takes a lock of that one's. The store is not left out, hence
+ * volatile.
+ */
+static inline void tofu_start_release(void *at)
+{
+	__atomic_store_n((volatile __u64 *)at, 1, __ATOMIC_RELEASE);
+}
+
+/*
+ * Reading how many barriers have ended. What the engine wrote before it is
+ * seen: the results. Pairs with the engine's store64.
+ */
+static inline __u64 tofu_done_acquire(const __le64 *word)
+{
+	return le64toh(__atomic_load_n(word, __ATOMIC_ACQUIRE));
+}
+
+/* The other words of the block, after that: each is read once, as above. */
+static inline __u64 tofu_block_read(const __le64 *word)
+{
+	return le64toh(__atomic_load_n(word, __ATOMIC_RELAXED));
+}
+
 /* A word of the page that orders nothing: need_kick, status. */
 static inline __u32 tofu_word_read(const __le32 *word)
 {

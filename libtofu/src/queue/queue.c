@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int queue_lock_init(struct tofu_queue *queue)
+int tofu_lock_init(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t attr;
 	int err;
@@ -14,7 +14,7 @@ static int queue_lock_init(struct tofu_queue *queue)
 	if (err)
 		return -err;
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-	err = pthread_mutex_init(&queue->lock, &attr);
+	err = pthread_mutex_init(lock, &attr);
 	pthread_mutexattr_destroy(&attr);
 	return -err;
 }
@@ -33,7 +33,7 @@ int tofu_queue_create(struct tofu_port_dev *port,
 	q->posted = calloc(entries, sizeof(*q->posted));
 	if (!q->posted)
 		goto err_queue;
-	err = queue_lock_init(q);
+	err = tofu_lock_init(&q->lock);
 	if (err)
 		goto err_posted;
 	err = port->ops->cq_create(port, params->tni, flags, params->toq_code,

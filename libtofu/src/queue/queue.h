@@ -169,6 +169,9 @@ struct tofu_queue_params {
 
 /* ---- Control path: queue.c ---- */
 
+/* tofu_lock_init - of a lock that data paths take; 0 or a negative errno */
+int tofu_lock_init(pthread_mutex_t *lock);
+
 /* tofu_queue_create - Return: 0 or a negative errno; @queue on success only */
 int tofu_queue_create(struct tofu_port_dev *port,
 		      const struct tofu_queue_params *params,

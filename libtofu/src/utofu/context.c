@@ -28,6 +28,7 @@ static void context_forked(void)
 {
 	tofu_context.forked = true;
 	tofu_mark_forked();
+	tofu_vbg_forked();
 	/* No handle of entry i has the number i + 1; 0 would find entry 0. */
 	for (unsigned int i = 0; i < TOFU_HANDLES; i++)
 		tofu_context.handle[i].hdl = i + 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library keeps for the process: the port, the queues, the VCQs.
+ * What the library keeps for the process: the port, the queues, the VCQs, the
+ * barrier gates.
  */
 #ifndef UTOFU_CONTEXT_H
 #define UTOFU_CONTEXT_H
@@ -13,6 +14,7 @@
 #include "icc/topology.h"
 #include "port/port.h"
 #include "queue/queue.h"
+#include "utofu/vbg_id.h"
 
 /**
  * struct tofu_region - registered memory
@@ -45,7 +47,7 @@ struct tofu_vcq {
 /* Every lane of every CQ of every TNI, rounded up */
 #define TOFU_HANDLE_BITS 11
 #define TOFU_HANDLES (1U << TOFU_HANDLE_BITS)
-TOFU_ASSERT(TOFU_TNIS_MAX * TOFU_CQS_PER_TNI * TOFU_LANES <= TOFU_HANDLES,
+TOFU_ASSERT(TOFU_TNIS_MAX *TOFU_CQS_PER_TNI *TOFU_LANES <= TOFU_HANDLES,
 	    "every VCQ has a handle");
 
 /**
@@ -59,6 +61,45 @@ struct tofu_handle {
 };
 
 /**
+ * struct tofu_vbg_group - the gates of one utofu_alloc_vbg()
+ * @gates:   the port's side of them
+ * @locked:  whether tofu_vbg_lock() locks
+ * @lock:    of what follows, where @locked
+ * @linked:  the start and end gate has been set
+ * @begun:   a barrier was started, and its end not told
+ * @op, @count: of the last one: enum tofu_reduce_op, elements
+ * @started: barriers started since the gate was set, 32 bits as
+ *           TOFU_CHANNEL_ENDED
+ * @empty_polls: polls in a row that found nothing; races between them do no
+ *           harm
+ * @held:    utofu_set_vbg() has locked @lock; of the context's lock
+ */
+struct tofu_vbg_group {
+	struct tofu_port_gates *gates;
+	bool locked;
+	pthread_mutex_t lock;
+	bool linked;
+	bool begun;
+	unsigned int op;
+	unsigned int count;
+	uint32_t started;
+	unsigned int empty_polls;
+	bool held;
+};
+
+/**
+ * struct tofu_vbg - an entry of the table of gates
+ * @id:    VBG ID; 0 while the gate is not this process's
+ * @group: it belongs to
+ * @index: in the group; 0 is the start and end gate
+ */
+struct tofu_vbg {
+	utofu_vbg_id_t id;
+	struct tofu_vbg_group *group;
+	unsigned int index;
+};
+
+/**
  * struct tofu_context
  * @handle: written with @lock, read without: an entry whose @hdl is the one
  *          looked for has the right @vcq
@@ -68,6 +109,7 @@ struct tofu_handle {
  * @shape:  of the machine
  * @toq_code, @mrq_code: size codes of new queues
  * @queue:  by TNI and CQ number
+ * @vbg:    by TNI and gate number; read as @handle is
  */
 struct tofu_context {
 	struct tofu_handle handle[TOFU_HANDLES];
@@ -78,6 +120,7 @@ struct tofu_context {
 	unsigned int toq_code;
 	unsigned int mrq_code;
 	struct tofu_queue *queue[TOFU_TNIS_MAX][TOFU_CQS_PER_TNI];
+	struct tofu_vbg vbg[TOFU_TNIS_MAX][TOFU_GATES];
 };
 
 extern struct tofu_context tofu_context;
@@ -108,6 +151,47 @@ static inline struct tofu_vcq *tofu_vcq_find(utofu_vcq_hdl_t hdl)
 }
 
 int tofu_vcq_missing(void);
+
+/* tofu_barrier_tnis - how many TNIs have gates: all or none; context open */
+static inline unsigned int tofu_barrier_tnis(void)
+{
+	const struct tofu_ioc_info *info = &tofu_context.port->info;
+
+	return info->gates ? info->tnis : 0;
+}
+
+/* tofu_vbg_find - Return: the own gate, or NULL: tofu_vbg_missing() says why */
+static inline struct tofu_vbg *tofu_vbg_find(utofu_vbg_id_t id)
+{
+	unsigned int tni = (unsigned int)TOFU_GET(id, TOFU_ROUTE_TNI);
+	unsigned int gate = tofu_vbg_id_gate(id);
+	struct tofu_vbg *vbg;
+
+	if (tni >= TOFU_TNIS_MAX || gate >= TOFU_GATES)
+		return NULL;
+	vbg = &tofu_context.vbg[tni][gate];
+	/* 0 is no VBG ID, but an entry that is free. */
+	if (!id || __atomic_load_n(&vbg->id, __ATOMIC_ACQUIRE) != id)
+		return NULL;
+	return vbg;
+}
+
+int tofu_vbg_missing(void);
+
+static inline void tofu_vbg_lock(struct tofu_vbg_group *group)
+{
+	if (group->locked)
+		pthread_mutex_lock(&group->lock);
+}
+
+static inline void tofu_vbg_unlock(struct tofu_vbg_group *group)
+{
+	if (group->locked)
+		pthread_mutex_unlock(&group->lock);
+}
+
+/* tofu_vbg_forked - in a child, which has no gates */
+void tofu_vbg_forked(void);
 
 /* tofu_mem_release - deregister all of a VCQ; context locked */
 void tofu_mem_release(struct tofu_vcq *vcq);

@@ -28,19 +28,26 @@ static struct utofu_onesided_caps onesided_caps = {
 	.max_gap = TOFU_MASK(TOFU_TOQ_GAP_BITS),
 };
 
-int utofu_get_onesided_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis)
-{
-	utofu_tni_id_t *ids;
-	unsigned int tnis;
-	int code;
+static struct utofu_barrier_caps barrier_caps = {
+	.reduce_ops = UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER |
+		      UTOFU_BARRIER_CAP_REDUCE_OP_BAND |
+		      UTOFU_BARRIER_CAP_REDUCE_OP_BOR |
+		      UTOFU_BARRIER_CAP_REDUCE_OP_BXOR |
+		      UTOFU_BARRIER_CAP_REDUCE_OP_MAX |
+		      UTOFU_BARRIER_CAP_REDUCE_OP_MAXLOC |
+		      UTOFU_BARRIER_CAP_REDUCE_OP_SUM |
+		      UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM,
+	.max_uint64_reduction = TOFU_REDUCE_WORDS,
+	.max_double_reduction = TOFU_REDUCE_DOUBLES,
+};
 
-	if (!tni_ids || !num_tnis)
-		return UTOFU_ERR_INVALID_POINTER;
-	code = tofu_context_open();
-	if (code)
-		return code;
-	tnis = tofu_context.port->info.tnis;
-	ids = malloc(tnis * sizeof(*ids));
+/* The first @tnis TNIs, in an array for the caller to free. */
+static int tnis_give(unsigned int tnis, utofu_tni_id_t **tni_ids,
+		     size_t *num_tnis)
+{
+	/* One more: of none, too, there is an array. */
+	utofu_tni_id_t *ids = malloc((tnis + 1) * sizeof(*ids));
+
 	if (!ids)
 		return UTOFU_ERR_OUT_OF_MEMORY;
 	for (unsigned int i = 0; i < tnis; i++)
@@ -48,6 +55,30 @@ int utofu_get_onesided_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis)
 	*tni_ids = ids;
 	*num_tnis = tnis;
 	return UTOFU_SUCCESS;
+}
+
+int utofu_get_onesided_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis)
+{
+	int code;
+
+	if (!tni_ids || !num_tnis)
+		return UTOFU_ERR_INVALID_POINTER;
+	code = tofu_context_open();
+	if (code)
+		return code;
+	return tnis_give(tofu_context.port->info.tnis, tni_ids, num_tnis);
+}
+
+int utofu_get_barrier_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis)
+{
+	int code;
+
+	if (!tni_ids || !num_tnis)
+		return UTOFU_ERR_INVALID_POINTER;
+	code = tofu_context_open();
+	if (code)
+		return code;
+	return tnis_give(tofu_barrier_tnis(), tni_ids, num_tnis);
 }
 
 int utofu_query_onesided_caps(utofu_tni_id_t tni_id,
@@ -63,6 +94,22 @@ int utofu_query_onesided_caps(utofu_tni_id_t tni_id,
 	if (tni_id >= tofu_context.port->info.tnis)
 		return UTOFU_ERR_INVALID_TNI_ID;
 	*tni_caps = &onesided_caps;
+	return UTOFU_SUCCESS;
+}
+
+int utofu_query_barrier_caps(utofu_tni_id_t tni_id,
+			     struct utofu_barrier_caps **tni_caps)
+{
+	int code;
+
+	if (!tni_caps)
+		return UTOFU_ERR_INVALID_POINTER;
+	code = tofu_context_open();
+	if (code)
+		return code;
+	if (tni_id >= tofu_barrier_tnis())
+		return UTOFU_ERR_INVALID_TNI_ID;
+	*tni_caps = &barrier_caps;
 	return UTOFU_SUCCESS;
 }
 

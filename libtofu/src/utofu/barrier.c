@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Barriers and reductions: the data path of barrier gates. No system call, no
+ * allocation.
+ */
+#include <string.h>
+
+#include "utofu/context.h"
+
+TOFU_ASSERT((int)UTOFU_REDUCE_OP_BARRIER == TOFU_REDUCE_BARRIER &&
+		    (int)UTOFU_REDUCE_OP_BAND == TOFU_REDUCE_BAND &&
+		    (int)UTOFU_REDUCE_OP_BOR == TOFU_REDUCE_BOR &&
+		    (int)UTOFU_REDUCE_OP_BXOR == TOFU_REDUCE_BXOR &&
+		    (int)UTOFU_REDUCE_OP_MAX == TOFU_REDUCE_MAX &&
+		    (int)UTOFU_REDUCE_OP_MAXLOC == TOFU_REDUCE_MAXLOC &&
+		    (int)UTOFU_REDUCE_OP_SUM == TOFU_REDUCE_SUM &&
+		    (int)UTOFU_REDUCE_OP_BFPSUM == TOFU_REDUCE_BFPSUM,
+	    "operations are the device's");
+
+/* What a start and its poll have to agree on. */
+enum kind { KIND_BARRIER,
+	    KIND_UINT64,
+	    KIND_DOUBLE };
+
+static enum kind kind_of(unsigned int op)
+{
+	switch (op) {
+	case TOFU_REDUCE_BARRIER:
+		return KIND_BARRIER;
+	case TOFU_REDUCE_BFPSUM:
+		return KIND_DOUBLE;
+	default:
+		return KIND_UINT64;
+	}
+}
+
+/* Return: the group whose start and end gate this is, or NULL. */
+static struct tofu_vbg_group *group_of(utofu_vbg_id_t id)
+{
+	const struct tofu_vbg *vbg = tofu_vbg_find(id);
+
+	return vbg && !vbg->index ? vbg->group : NULL;
+}
+
+/* ---- Start ---- */
+
+static void block_fill(struct tofu_channel *channel, unsigned int op,
+		       const void *data, unsigned int count)
+{
+	uint64_t word;
+
+	for (unsigned int i = 0; i < count; i++) {
+		memcpy(&word, (const char *)data + i * sizeof(word),
+		       sizeof(word));
+		tofu_block_write(&channel->operand[i], word);
+	}
+	tofu_block_write(&channel->command,
+			 TOFU_SET(TOFU_CHANNEL_OP, op) |
+				 TOFU_SET(TOFU_CHANNEL_COUNT, count));
+}
+
+static int begin_locked(struct tofu_vbg_group *group, unsigned int op,
+			const void *data, unsigned int count)
+{
+	if (!group->linked)
+		return UTOFU_ERR_INVALID_VBG_ID;
+	if (group->begun)
+		return UTOFU_ERR_BUSY;
+	block_fill(group->gates->channel, op, data, count);
+	group->begun = true;
+	group->op = op;
+	group->count = count;
+	group->started++;
+	return UTOFU_SUCCESS;
+}
+
+/* From here on there is nothing wrong with the arguments. */
+static int start(struct tofu_vbg_group *group, unsigned int op,
+		 const void *data, size_t count)
+{
+	const struct tofu_port_gates *gates = group->gates;
+	int code;
+
+	tofu_vbg_lock(group);
+	code = begin_locked(group, op, data, (unsigned int)count);
+	tofu_vbg_unlock(group);
+	if (!code)
+		tofu_kick_channel(&gates->kick, gates->tni, gates->gate[0]);
+	return code;
+}
+
+int utofu_barrier(utofu_vbg_id_t vbg_id, unsigned long int flags)
+{
+	struct tofu_vbg_group *group = group_of(vbg_id);
+
+	if (!group)
+		return tofu_vbg_missing();
+	if (flags)
+		return UTOFU_ERR_INVALID_FLAGS;
+	return start(group, TOFU_REDUCE_BARRIER, NULL, 0);
+}
+
+/* What is wrong with the operation, where the function is for @kind. */
+static int op_check(unsigned int op, enum kind kind)
+{
+	if (op < TOFU_REDUCE_BARRIER || op >= TOFU_REDUCE_OPS)
+		return UTOFU_ERR_INVALID_OP;
+	return kind_of(op) == kind ? UTOFU_SUCCESS : UTOFU_ERR_NOT_SUPPORTED;
+}
+
+int utofu_reduce_uint64(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
+			uint64_t data[], size_t num_data,
+			unsigned long int flags)
+{
+	struct tofu_vbg_group *group = group_of(vbg_id);
+	int code;
+
+	if (!group)
+		return tofu_vbg_missing();
+	if (flags)
+		return UTOFU_ERR_INVALID_FLAGS;
+	code = op_check(reduce_op, KIND_UINT64);
+	if (code)
+		return code;
+	if (!num_data || num_data > TOFU_REDUCE_WORDS ||
+	    (reduce_op == UTOFU_REDUCE_OP_MAXLOC && num_data % 2))
+		return UTOFU_ERR_INVALID_NUMBER;
+	if (!data)
+		return UTOFU_ERR_INVALID_POINTER;
+	return start(group, reduce_op, data, num_data);
+}
+
+#define DOUBLE_EXPONENT 0x7ff0000000000000ULL
+
+/* By its bits, so that nothing has to be rounded or trapped. */
+static bool is_finite(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return (bits & DOUBLE_EXPONENT) != DOUBLE_EXPONENT;
+}
+
+int utofu_reduce_double(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
+			double data[], size_t num_data,
+			unsigned long int flags)
+{
+	struct tofu_vbg_group *group = group_of(vbg_id);
+	double copy[TOFU_REDUCE_DOUBLES];
+	int code;
+
+	if (!group)
+		return tofu_vbg_missing();
+	if (flags)
+		return UTOFU_ERR_INVALID_FLAGS;
+	code = op_check(reduce_op, KIND_DOUBLE);
+	if (code)
+		return code;
+	if (!num_data || num_data > TOFU_REDUCE_DOUBLES)
+		return UTOFU_ERR_INVALID_NUMBER;
+	if (!data)
+		return UTOFU_ERR_INVALID_POINTER;
+	memcpy(copy, data, num_data * sizeof(*data));
+	for (size_t i = 0; i < num_data; i++)
+		if (!is_finite(copy[i]))
+			return UTOFU_ERR_INVALID_DATA;
+	return start(group, reduce_op, copy, num_data);
+}
+
+/* ---- Poll ---- */
+
+static int barrier_code(uint64_t status)
+{
+	switch (status) {
+	case TOFU_BARRIER_OK:
+		return UTOFU_SUCCESS;
+	case TOFU_BARRIER_MISMATCH:
+		return UTOFU_ERR_BARRIER_MISMATCH;
+	default:
+		return UTOFU_ERR_BARRIER_OTHER;
+	}
+}
+
+static void block_take(const struct tofu_channel *channel, void *data,
+		       unsigned int count)
+{
+	uint64_t word;
+
+	for (unsigned int i = 0; i < count; i++) {
+		word = tofu_block_read(&channel->result[i]);
+		memcpy((char *)data + i * sizeof(word), &word, sizeof(word));
+	}
+}
+
+static int end_locked(struct tofu_vbg_group *group, enum kind kind, void *data)
+{
+	const struct tofu_channel *channel = group->gates->channel;
+	uint64_t done;
+	int code;
+
+	if (!group->begun)
+		return UTOFU_ERR_NOT_PROCESSED;
+	if (kind_of(group->op) != kind)
+		return UTOFU_ERR_INVALID_OP;
+	done = tofu_done_acquire(&channel->done);
+	if (TOFU_GET(done, TOFU_CHANNEL_ENDED) != group->started)
+		return UTOFU_ERR_NOT_COMPLETED;
+	group->begun = false;
+	code = barrier_code(TOFU_GET(done, TOFU_CHANNEL_STATUS));
+	if (!code)
+		block_take(channel, data, group->count);
+	return code;
+}
+
+static int look(struct tofu_vbg_group *group, enum kind kind, void *data)
+{
+	int code;
+
+	tofu_vbg_lock(group);
+	code = end_locked(group, kind, data);
+	tofu_vbg_unlock(group);
+	return code;
+}
+
+/* A poll has found nothing; as tofu_queue_idle() */
+static bool idle(struct tofu_vbg_group *group)
+{
+	unsigned int polls =
+		__atomic_load_n(&group->empty_polls, __ATOMIC_RELAXED) + 1;
+	bool enough = polls >= group->gates->poll_patience;
+
+	__atomic_store_n(&group->empty_polls, enough ? 0 : polls,
+			 __ATOMIC_RELAXED);
+	return enough && tofu_kick_write(&group->gates->kick,
+					 TOFU_CHANNEL_POLL);
+}
+
+static int poll(utofu_vbg_id_t vbg_id, unsigned long flags, enum kind kind,
+		void *data)
+{
+	struct tofu_vbg_group *group = group_of(vbg_id);
+	int code;
+
+	if (!group)
+		return tofu_vbg_missing();
+	if (flags)
+		return UTOFU_ERR_INVALID_FLAGS;
+	if (!data && kind != KIND_BARRIER)
+		return UTOFU_ERR_INVALID_POINTER;
+	code = look(group, kind, data);
+	if (code == UTOFU_ERR_NOT_COMPLETED && idle(group))
+		code = look(group, kind, data);
+	return code;
+}
+
+int utofu_poll_barrier(utofu_vbg_id_t vbg_id, unsigned long int flags)
+{
+	return poll(vbg_id, flags, KIND_BARRIER, NULL);
+}
+
+int utofu_poll_reduce_uint64(utofu_vbg_id_t vbg_id, unsigned long int flags,
+			     uint64_t data[])
+{
+	return poll(vbg_id, flags, KIND_UINT64, data);
+}
+
+int utofu_poll_reduce_double(utofu_vbg_id_t vbg_id, unsigned long int flags,
+			     double data[])
+{
+	return poll(vbg_id, flags, KIND_DOUBLE, data);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Barrier gates: allocating, linking and naming them.
+ */
+#include <stdlib.h>
+
+#include "utofu/context.h"
+#include "utofu/path.h"
+
+int tofu_vbg_missing(void)
+{
+	return tofu_context.forked ? UTOFU_ERR_NOT_AVAILABLE :
+				     UTOFU_ERR_INVALID_VBG_ID;
+}
+
+void tofu_vbg_forked(void)
+{
+	for (unsigned int i = 0; i < TOFU_TNIS_MAX * TOFU_GATES; i++)
+		tofu_context.vbg[i / TOFU_GATES][i % TOFU_GATES].id = 0;
+}
+
+/* ---- Allocations; context locked ---- */
+
+static utofu_vbg_id_t vbg_id(unsigned int tni, unsigned int gate)
+{
+	return tofu_context.port->info.coords | TOFU_SET(TOFU_ROUTE_TNI, tni) |
+	       TOFU_SET(TOFU_VBG_ID_GATE, gate) |
+	       TOFU_SET(TOFU_VBG_ID_MARK, TOFU_VBG_ID_MARK);
+}
+
+static void group_publish(struct tofu_vbg_group *group, utofu_vbg_id_t ids[])
+{
+	const struct tofu_port_gates *gates = group->gates;
+
+	for (unsigned int i = 0; i < gates->count; i++) {
+		struct tofu_vbg *vbg =
+			&tofu_context.vbg[gates->tni][gates->gate[i]];
+
+		ids[i] = vbg_id(gates->tni, gates->gate[i]);
+		vbg->group = group;
+		vbg->index = i;
+		__atomic_store_n(&vbg->id, ids[i], __ATOMIC_RELEASE);
+	}
+}
+
+static int group_create_locked(unsigned int tni, unsigned int count,
+			       unsigned long flags, utofu_vbg_id_t ids[])
+{
+	struct tofu_port_dev *port = tofu_context.port;
+	struct tofu_vbg_group *group = calloc(1, sizeof(*group));
+	int err;
+
+	if (!group)
+		return UTOFU_ERR_OUT_OF_MEMORY;
+	err = tofu_lock_init(&group->lock);
+	if (err)
+		goto err_group;
+	err = port->ops->gates_create(port, tni, count, &group->gates);
+	if (err)
+		goto err_lock;
+	group->locked = flags & UTOFU_VBG_FLAG_THREAD_SAFE;
+	group_publish(group, ids);
+	return UTOFU_SUCCESS;
+
+err_lock:
+	pthread_mutex_destroy(&group->lock);
+err_group:
+	free(group);
+	return tofu_code_of_errno(err);
+}
+
+static void group_destroy_locked(struct tofu_vbg_group *group)
+{
+	struct tofu_port_gates *gates = group->gates;
+
+	for (unsigned int i = 0; i < gates->count; i++)
+		__atomic_store_n(
+			&tofu_context.vbg[gates->tni][gates->gate[i]].id, 0,
+			__ATOMIC_RELEASE);
+	gates->port->ops->gates_destroy(gates);
+	pthread_mutex_destroy(&group->lock);
+	free(group);
+}
+
+/* Whether these are the gates of one allocation, each of them once. */
+static int group_whole(const utofu_vbg_id_t ids[], size_t count,
+		       struct tofu_vbg_group **group)
+{
+	uint64_t seen = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct tofu_vbg *vbg = tofu_vbg_find(ids[i]);
+
+		if (!vbg)
+			return tofu_vbg_missing();
+		if (i && vbg->group != *group)
+			return UTOFU_ERR_INVALID_VBG_ID;
+		if (seen & 1ULL << vbg->index)
+			return UTOFU_ERR_INVALID_NUMBER;
+		seen |= 1ULL << vbg->index;
+		*group = vbg->group;
+	}
+	return count == (*group)->gates->count ? UTOFU_SUCCESS :
+						 UTOFU_ERR_INVALID_NUMBER;
+}
+
+int utofu_alloc_vbg(utofu_tni_id_t tni_id, size_t num_vbgs,
+		    unsigned long int flags, utofu_vbg_id_t vbg_ids[])
+{
+	int code;
+
+	if (!vbg_ids)
+		return UTOFU_ERR_INVALID_POINTER;
+	if (!num_vbgs)
+		return UTOFU_ERR_INVALID_NUMBER;
+	if (flags & ~UTOFU_VBG_FLAG_THREAD_SAFE)
+		return UTOFU_ERR_INVALID_FLAGS;
+	code = tofu_context_open();
+	if (code)
+		return code;
+	if (tni_id >= tofu_barrier_tnis())
+		return UTOFU_ERR_INVALID_TNI_ID;
+	if (num_vbgs > TOFU_GATES)
+		return UTOFU_ERR_FULL;
+	tofu_context_lock();
+	code = group_create_locked(tni_id, (unsigned int)num_vbgs, flags,
+				   vbg_ids);
+	tofu_context_unlock();
+	return code;
+}
+
+int utofu_free_vbg(utofu_vbg_id_t vbg_ids[], size_t num_vbgs)
+{
+	struct tofu_vbg_group *group;
+	int code;
+
+	if (!vbg_ids)
+		return UTOFU_ERR_INVALID_POINTER;
+	if (!num_vbgs)
+		return UTOFU_ERR_INVALID_NUMBER;
+	if (tofu_context.forked)
+		return UTOFU_ERR_NOT_AVAILABLE;
+	tofu_context_lock();
+	code = group_whole(vbg_ids, num_vbgs, &group);
+	if (!code)
+		group_destroy_locked(group);
+	tofu_context_unlock();
+	return code;
+}
+
+/* ---- Links; context locked ---- */
+
+static bool is_lcl_link(utofu_vbg_id_t id, utofu_vbg_id_t link)
+{
+	return link == UTOFU_VBG_ID_NULL ||
+	       (!((id ^ link) & ~TOFU_FIELD(TOFU_VBG_ID_GATE)) &&
+		tofu_vbg_id_gate(link) < TOFU_GATES);
+}
+
+static bool is_rmt_link(utofu_vbg_id_t link)
+{
+	struct tofu_coords at;
+
+	if (link == UTOFU_VBG_ID_NULL)
+		return true;
+	if (!tofu_vbg_id_valid(link) || tofu_vbg_id_gate(link) >= TOFU_GATES ||
+	    TOFU_GET(link, TOFU_ROUTE_TNI) >= tofu_barrier_tnis())
+		return false;
+	at = tofu_coords_unpack(link);
+	return tofu_node_at(&tofu_context.shape, &at) >= 0;
+}
+
+static int setting_check(const struct utofu_vbg_setting *setting)
+{
+	utofu_vbg_id_t dst = setting->dst_rmt_vbg_id;
+
+	if (!tofu_vbg_find(setting->vbg_id))
+		return tofu_vbg_missing();
+	if (!is_lcl_link(setting->vbg_id, setting->src_lcl_vbg_id) ||
+	    !is_lcl_link(setting->vbg_id, setting->dst_lcl_vbg_id) ||
+	    !is_rmt_link(setting->src_rmt_vbg_id) || !is_rmt_link(dst))
+		return UTOFU_ERR_INVALID_VBG_ID;
+	if (dst != UTOFU_VBG_ID_NULL &&
+	    tofu_path_id_to(dst, setting->dst_path_coords) < 0)
+		return UTOFU_ERR_INVALID_PATH;
+	return UTOFU_SUCCESS;
+}
+
+static int settings_check(const struct utofu_vbg_setting settings[],
+			  size_t count)
+{
+	int code = UTOFU_SUCCESS;
+
+	for (size_t i = 0; i < count && !code; i++)
+		code = setting_check(&settings[i]);
+	return code;
+}
+
+/*
+ * Keeps barriers from being started until settings_release(): none begins
+ * between the look at all groups and the change of the last one.
+ */
+static int settings_hold(const struct utofu_vbg_setting settings[],
+			 size_t count)
+{
+	int code = UTOFU_SUCCESS;
+
+	for (size_t i = 0; i < count; i++) {
+		struct tofu_vbg_group *group =
+			tofu_vbg_find(settings[i].vbg_id)->group;
+
+		if (!group->held)
+			tofu_vbg_lock(group);
+		group->held = true;
+		if (group->begun)
+			code = UTOFU_ERR_BUSY;
+	}
+	return code;
+}
+
+static void settings_release(const struct utofu_vbg_setting settings[],
+			     size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct tofu_vbg_group *group =
+			tofu_vbg_find(settings[i].vbg_id)->group;
+
+		if (group->held) {
+			group->held = false;
+			tofu_vbg_unlock(group);
+		}
+	}
+}
+
+/* Local links name a gate of the same TNI, and nothing else. */
+static uint64_t lcl_word(utofu_vbg_id_t link)
+{
+	return link == UTOFU_VBG_ID_NULL ?
+		       0 :
+		       TOFU_SET(TOFU_LINK_VALID, 1) |
+			       TOFU_SET(TOFU_LINK_GATE, tofu_vbg_id_gate(link));
+}
+
+static uint64_t rmt_word(utofu_vbg_id_t link)
+{
+	return link == UTOFU_VBG_ID_NULL ? 0 :
+					   TOFU_SET(TOFU_LINK_VALID, 1) |
+						   (link & TOFU_VBG_ID_LINK);
+}
+
+static uint64_t path_word(const struct utofu_vbg_setting *setting)
+{
+	utofu_vbg_id_t dst = setting->dst_rmt_vbg_id;
+
+	if (dst == UTOFU_VBG_ID_NULL)
+		return 0;
+	/* A path ID is a path plus one. */
+	return TOFU_SET(TOFU_LINK_PATH,
+			tofu_path_id_to(dst, setting->dst_path_coords) - 1);
+}
+
+static int setting_apply(const struct utofu_vbg_setting *setting)
+{
+	const struct tofu_port_links links = {
+		.src_lcl = lcl_word(setting->src_lcl_vbg_id),
+		.src_rmt = rmt_word(setting->src_rmt_vbg_id),
+		.dst_lcl = lcl_word(setting->dst_lcl_vbg_id),
+		.dst_rmt = rmt_word(setting->dst_rmt_vbg_id) |
+			   path_word(setting),
+	};
+	const struct tofu_vbg *vbg = tofu_vbg_find(setting->vbg_id);
+	struct tofu_vbg_group *group = vbg->group;
+	struct tofu_port_gates *gates = group->gates;
+	int err = gates->port->ops->gate_set(gates, vbg->index, &links);
+
+	if (!vbg->index) {
+		group->linked = !err;
+		group->started = 0;
+		/* What the device counts begins anew; nothing is under way. */
+		tofu_block_write(&gates->channel->done, 0);
+	}
+	/* All that a program can have done wrong has been looked at. */
+	return err ? UTOFU_ERR_FATAL : UTOFU_SUCCESS;
+}
+
+static int settings_apply(const struct utofu_vbg_setting settings[],
+			  size_t count)
+{
+	int code = UTOFU_SUCCESS;
+
+	for (size_t i = 0; i < count && !code; i++)
+		code = setting_apply(&settings[i]);
+	return code;
+}
+
+int utofu_set_vbg(struct utofu_vbg_setting vbg_settings[],
+		  size_t num_vbg_settings)
+{
+	int code;
+
+	if (!vbg_settings)
+		return UTOFU_ERR_INVALID_POINTER;
+	if (!num_vbg_settings)
+		return UTOFU_ERR_INVALID_NUMBER;
+	if (tofu_context.forked)
+		return UTOFU_ERR_NOT_AVAILABLE;
+	tofu_context_lock();
+	code = settings_check(vbg_settings, num_vbg_settings);
+	if (!code) {
+		code = settings_hold(vbg_settings, num_vbg_settings);
+		if (!code)
+			code = settings_apply(vbg_settings, num_vbg_settings);
+		settings_release(vbg_settings, num_vbg_settings);
+	}
+	tofu_context_unlock();
+	return code;
+}
+
+/* ---- VBG IDs ---- */
+
+int utofu_query_vbg_info(utofu_vbg_id_t id, uint8_t coords[],
+			 utofu_tni_id_t *tni_id, utofu_bg_id_t *bg_id,
+			 uint16_t *extra_val)
+{
+	struct tofu_coords at;
+
+	if (!coords || !tni_id || !bg_id || !extra_val)
+		return UTOFU_ERR_INVALID_POINTER;
+	if (!tofu_vbg_id_valid(id))
+		return UTOFU_ERR_INVALID_VBG_ID;
+	if (tofu_vbg_id_gate(id) >= TOFU_GATES)
+		return UTOFU_ERR_INVALID_BG_ID;
+	at = tofu_coords_unpack(id);
+	for (int i = 0; i < TOFU_AXES; i++)
+		coords[i] = at.c[i];
+	*tni_id = (utofu_tni_id_t)TOFU_GET(id, TOFU_ROUTE_TNI);
+	*bg_id = (utofu_bg_id_t)tofu_vbg_id_gate(id);
+	*extra_val = 0;
+	return UTOFU_SUCCESS;
+}
