@@ -313,7 +313,7 @@ TEST_F(gates, a_gate_does_not_fire_before_its_signal_is_sent)
 	mesh_link(mesh, channel0, relay);
 	mesh_link(mesh, relay, channel1);
 	mesh_enable(mesh);
-	self->net->node[1].queue[TOFU_REQUEST].room = 0;
+	self->net->node[1].queue[TOFU_RESPONSE].room = 0;
 	for (unsigned int i = 0; i < 2; i++) {
 		start_barrier(mesh, 0);
 		net_run(self->net);
@@ -321,7 +321,7 @@ TEST_F(gates, a_gate_does_not_fire_before_its_signal_is_sent)
 	EXPECT_EQ(2, mesh_ended(mesh, 0));
 	EXPECT_EQ(1, TOFU_GET(state(mesh, relay), TOFU_GATE_STATE_FIRED));
 	EXPECT_EQ(1, TOFU_GET(state(mesh, relay), TOFU_GATE_STATE_LCL));
-	self->net->node[1].queue[TOFU_REQUEST].room = 1;
+	self->net->node[1].queue[TOFU_RESPONSE].room = 1;
 	net_run(self->net);
 	EXPECT_EQ(2, TOFU_GET(state(mesh, relay), TOFU_GATE_STATE_FIRED));
 	EXPECT_EQ(0, TOFU_GET(state(mesh, relay), TOFU_GATE_STATE_LCL));
