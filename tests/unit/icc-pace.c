@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * When the blocks of a strided command go, and what MTU and gap of a command
- * do, in virtual time.
+ * do, in virtual time; and that all of it ends, whatever happens meanwhile.
  */
 #include <kselftest_harness.h>
 
@@ -363,6 +363,154 @@ TEST_F(pace, what_was_not_sent_leaves_no_gap)
 	EXPECT_EQ(TOFU_ST_TCQ_STADD, cq_tcq_status(self->a));
 	EXPECT_EQ(self->read + toy.command_ns + put_time(64),
 		  notice_time(self->net, 1));
+}
+
+/* ---- Random lives ---- */
+
+#define NODES 4
+
+struct life {
+	struct net *net;
+	struct cq *cq[NODES];
+	struct region *region[NODES];
+	uint32_t seed;
+};
+
+static uint32_t random_below(struct life *l, uint32_t limit)
+{
+	l->seed = l->seed * 1664525 + 1013904223;
+	return (l->seed >> 8) % limit;
+}
+
+static void life_create(struct life *l, uint32_t seed)
+{
+	l->net = clock_create("4", icc_machine_at(seed % 4));
+	l->seed = seed;
+	for (uint32_t i = 0; i < NODES; i++) {
+		l->cq[i] = cq_create(l->net, i, i % 2, i);
+		l->region[i] = region_create(l->cq[i], 1, LENGTH, 0, 12, 0);
+		if (random_below(l, 2))
+			cq_session(l->cq[i]);
+	}
+}
+
+static void life_destroy(struct life *l)
+{
+	for (uint32_t i = 0; i < NODES; i++) {
+		region_destroy(l->region[i]);
+		cq_destroy(l->cq[i]);
+	}
+	clock_destroy(l->net);
+}
+
+static void life_post(struct life *l)
+{
+	const unsigned int from = random_below(l, NODES);
+	struct transfer t = {
+		.cmd = random_below(l, 2) ? TOFU_CMD_PUT : TOFU_CMD_GET,
+		.flags = random_below(l, TOFU_TOQ_F_STRIDE),
+		.cq = l->cq[from],
+		.lcl = l->region[from],
+		.rmt = l->region[random_below(l, NODES)],
+		.lcl_offset = random_below(l, LENGTH + 100),
+		.rmt_offset = random_below(l, LENGTH + 100),
+		.length = random_below(l, 3) ? random_below(l, 300) :
+					       random_below(l, 9000),
+		.stride = random_below(l, 3) ? random_below(l, 300) :
+					       TOFU_MASK(40),
+		.blocks = random_below(l, 4) ? random_below(l, 100) :
+					       TOFU_BLOCKS_MAX + 1,
+		.sps = random_below(l, 4),
+		.gap = random_below(l, 2) ? random_below(l, 256) : 0,
+		.mtu = random_below(l, 2) ? random_below(l, 256) : 0,
+	};
+
+	if (t.blocks > TOFU_BLOCKS_MAX)
+		t.blocks -= random_below(l, 2);
+	if (random_below(l, 2))
+		clock_post(&t);
+	else
+		clock_post_direct(&t);
+}
+
+static void life_step(struct life *l)
+{
+	const unsigned int i = random_below(l, NODES);
+	struct cq *cq = l->cq[i];
+
+	switch (random_below(l, 20)) {
+	case 0:
+		cq_disable(cq);
+		break;
+	case 1:
+		cq->session = random_below(l, 2);
+		cq_settings(cq);
+		if (!cq_reg(cq, TOFU_CQ_CTRL))
+			cq_enable(cq);
+		break;
+	case 2:
+		icc_reset(cq->node->icc);
+		break;
+	case 3:
+		region_steering(l->region[i])->ctrl ^=
+			TOFU_SET(TOFU_STEERING_ENABLE, 1);
+		break;
+	case 4:
+		cq_reg_set(cq, TOFU_CQ_FLUSH, 1);
+		break;
+	case 5:
+		icc_peer_down(cq->node->icc, random_below(l, NODES));
+		break;
+	default:
+		life_post(l);
+	}
+	clock_run_until(l->net, clock_now(l->net) + random_below(l, 4000));
+}
+
+/* Nothing is left of all that: every CQ ends, and begins anew. */
+static bool life_end(struct life *l)
+{
+	struct transfer put = { .cmd = TOFU_CMD_PUT, .flags = ALL_NOTICES };
+	bool good = true;
+
+	for (unsigned int i = 0; i < NODES; i++) {
+		cq_disable(l->cq[i]);
+		cq_reg_set(l->cq[i], TOFU_CQ_FLUSH, 1);
+	}
+	clock_run(l->net);
+	for (unsigned int i = 0; i < NODES; i++) {
+		good &= !cq_reg(l->cq[i], TOFU_CQ_FLUSH);
+		region_steering(l->region[i])->ctrl |=
+			TOFU_SET(TOFU_STEERING_ENABLE, 1);
+		l->cq[i]->session = false;
+		cq_settings(l->cq[i]);
+		cq_enable(l->cq[i]);
+	}
+	for (unsigned int i = 0; i < NODES; i++) {
+		put.cq = l->cq[i];
+		put.lcl = l->region[i];
+		put.rmt = l->region[(i + 1) % NODES];
+		clock_post(&put);
+		clock_run(l->net);
+		good &= cq_tcq_status(put.cq) == TOFU_ST_OK &&
+			cq_tcq_status(put.cq) == -1;
+	}
+	return good;
+}
+
+TEST(whatever_happens_in_the_middle_all_ends)
+{
+	for (uint32_t seed = 1; seed <= 60; seed++) {
+		struct life l;
+
+		life_create(&l, seed);
+		for (unsigned int i = 0; i < 150; i++)
+			life_step(&l);
+		EXPECT_TRUE(life_end(&l)) {
+			TH_LOG("seed %u", seed);
+		}
+		life_destroy(&l);
+	}
 }
 
 TEST_HARNESS_MAIN

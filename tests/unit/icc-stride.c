@@ -188,6 +188,28 @@ TEST_F(stride, blocks_do_not_wait_for_each_other)
 	EXPECT_EQ(-1, cq_tcq_status(p->a));
 }
 
+/* The library counts on that when it fills the TOQ: TOFU_TOQ_RESERVE. */
+TEST_F(stride, no_more_commands_than_the_window_are_below_the_head)
+{
+	struct pair *p = &self->p;
+
+	p->b->node->held = true;
+	for (unsigned int blocks = 1; blocks <= 3; blocks++) {
+		cq_disable(p->a);
+		p->b->node->held = false;
+		net_run(p->net);
+		p->b->node->held = true;
+		cq_enable(p->a);
+		self->put.blocks = blocks;
+		for (unsigned int i = 0; i < 300; i++)
+			transfer_push(&self->put);
+		cq_kick(p->a);
+		net_run(p->net);
+		EXPECT_EQ((TOFU_WINDOW + blocks - 1) / blocks * 2,
+			  cq_reg(p->a, TOFU_CQ_TOQ_HEAD));
+	}
+}
+
 TEST_F(stride, blocks_of_several_fragments)
 {
 	struct pair p;
