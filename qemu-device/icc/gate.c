@@ -37,13 +37,15 @@ void icc_gates_init(struct icc *icc)
 	}
 }
 
-/* All but its numbers and settings; what was planned is another life's. */
+/*
+ * All but its numbers and settings. What was planned finds a gate that has
+ * nothing to do, or not yet.
+ */
 static void forget(struct icc_gate *gate)
 {
 	struct icc_gate new = {
 		.tni = gate->tni,
 		.gate = gate->gate,
-		.life = gate->life + 1,
 	};
 
 	memcpy(new.setting, gate->setting, sizeof(new.setting));
@@ -168,7 +170,6 @@ static void plan(struct icc *icc, const struct icc_gate *gate, uint32_t ns)
 		.due = ICC_DUE_GATE,
 		.tni = gate->tni,
 		.cq = gate->gate,
-		.life = gate->life,
 	};
 
 	icc_time_plan(icc, entry);
@@ -695,10 +696,6 @@ static void run(struct icc *icc, unsigned int tni)
 
 void icc_gate_due(struct icc *icc, const struct icc_entry *entry)
 {
-	const struct icc_gate *gate = &icc->tni[entry->tni].gate[entry->cq];
-
-	if (gate->life != entry->life)
-		return;
-	touch(icc, gate);
+	touch(icc, &icc->tni[entry->tni].gate[entry->cq]);
 	run(icc, entry->tni);
 }

@@ -59,7 +59,6 @@ enum icc_gate_phase {
  * @pending:  destinations to which @out has still to go
  * @out:      the signal it sends; of an ending channel the result
  * @due:      with a machine: goes on with @pending or @phase then
- * @life:     counts enables and disables
  * @fired:    times that it has fired
  * @ended:    TOFU_CHANNEL_ENDED
  * @setting:  registers TOFU_GATE_SRC_LCL … TOFU_GATE_CHANNEL
@@ -76,7 +75,6 @@ struct icc_gate {
 	uint8_t lost;
 	uint8_t pending;
 	uint16_t gpid;
-	uint32_t life;
 	uint32_t fired;
 	uint32_t ended;
 	uint64_t channel;

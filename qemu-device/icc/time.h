@@ -25,7 +25,7 @@ enum icc_due {
  * @due:   what; ROOM: a FETCH of what found the window full, or no step
  * @tni:   engine
  * @cq:    of FETCH and ROOM; of GATE: the gate
- * @life:  likewise: of the CQ or gate
+ * @life:  of FETCH and ROOM: of the CQ
  * @tail:  of FETCH: slots that have been written
  * @since: of FETCH: when the doorbell rang; of ROOM: when it was found
  * @held:  of ARRIVAL
