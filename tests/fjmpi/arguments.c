@@ -79,6 +79,10 @@ static int addresses(void)
 	TEST(put_refused(right, 0, there, at + 4, sizeof(buffer), 0));
 	TEST(put_refused(right, 0, there, at - 4, 4, 0));
 	TEST(put_refused(right, 0, there, at + (1ULL << 40), 4, 0));
+	/* One memid more than there are: that is the library's own. */
+	TEST(put_refused(right, 0, there, at + (511ULL << 40), 4, 0));
+	TEST(put_refused(right, 0, there + (511ULL << 40), at, 4, 0));
+	TEST(put_refused(right, 0, there + (512ULL << 40), at, 4, 0));
 	TEST(put_refused(right, 0, there, 0, 4, 0));
 	TEST(put_refused(right, 0, there, FJMPI_RDMA_ERROR, 4, 0));
 	TEST(put_refused(right, 0, 0, at, 4, 0));

@@ -391,10 +391,11 @@ static int all_to_all(void)
 	return 0;
 }
 
-/* A source may go as soon as it is put: that waits for the put. */
+/* A source may go as soon as it is put: that waits for what is queued. */
 static int dereg_after_put(void)
 {
-	static uint32_t once[1 << 18];
+	enum { PUTS = 1000 };
+	static uint32_t once[1 << 14];
 	uint64_t once_at;
 
 	memset(in, 0, sizeof(once));
@@ -402,10 +403,15 @@ static int dereg_after_put(void)
 	once_at = FJMPI_Rdma_reg_mem(300, once, sizeof(once));
 	TEST(once_at != FJMPI_RDMA_ERROR);
 	meet();
+	for (int i = 1; i < PUTS; i++)
+		TEST(!FJMPI_Rdma_put(right, 3, right_in, once_at,
+				     sizeof(once), FLAGS));
 	TEST(!FJMPI_Rdma_put(right, 4, right_in, once_at, sizeof(once),
 			     NOTICE_FLAGS));
 	TEST(!FJMPI_Rdma_dereg_mem(300));
 	memset(once, 0, sizeof(once));
+	for (int i = 1; i < PUTS; i++)
+		TEST(sent(3));
 	TEST(sent(4));
 	TEST(received(4));
 	TEST(filled(in, sizeof(once), left, 9));
