@@ -23,11 +23,13 @@
 
 #define VCQS 8
 #define REGIONS 4	/* of each */
+#define NETS 4		/* allocations of barrier gates */
+#define GATES 8		/* of each */
 #define BUFFERS 4
 #define BUFFER 65536
 #define DESCS (8 * 64)	/* bytes of concatenated commands */
 #define WAIT_SECONDS 20
-#define FUNCTIONS_MAX 65
+#define FUNCTIONS_ALL 65
 
 static struct fuzz {
 	uint64_t seed;
@@ -38,11 +40,13 @@ static struct fuzz {
 	utofu_vcq_hdl_t hdl[VCQS];
 	utofu_vcq_id_t id[VCQS];
 	utofu_stadd_t stadd[VCQS][REGIONS];
+	utofu_vbg_id_t vbg[NETS][GATES];
+	size_t vbgs[NETS];	/* 0 while it is not allocated */
 	uint8_t desc[DESCS];
 	size_t desc_size;
 	unsigned int desc_own;	/* VCQ that most of them are of */
 	uint8_t *buffer[BUFFERS];
-	unsigned long good[FUNCTIONS_MAX];	/* calls that succeeded */
+	unsigned long good[FUNCTIONS_ALL];	/* calls that succeeded */
 } fuzz;
 
 /* ---- Random values ---- */
@@ -197,6 +201,15 @@ static uint8_t *path_coords(void)
 	return MAYBE(c);
 }
 
+static utofu_vbg_id_t vbg(void)
+{
+	utofu_vbg_id_t id = fuzz.vbg[below(NETS)][below(2) * below(GATES)];
+
+	if (rarely())
+		id ^= 1ULL << below(64);
+	return rarely() ? PICK(UTOFU_VBG_ID_NULL, any(), 0) : id;
+}
+
 static uint8_t *memory(void)
 {
 	return fuzz.buffer[below(BUFFERS)] + below(2) * below(BUFFER / 2);
@@ -224,6 +237,18 @@ static int tnis(int get(utofu_tni_id_t **, size_t *))
 static int get_onesided_tnis(void)
 {
 	return tnis(utofu_get_onesided_tnis);
+}
+
+static int get_barrier_tnis(void)
+{
+	return tnis(utofu_get_barrier_tnis);
+}
+
+static int query_barrier_caps(void)
+{
+	struct utofu_barrier_caps *caps;
+
+	return utofu_query_barrier_caps((utofu_tni_id_t)small(), MAYBE(&caps));
 }
 
 static int query_onesided_caps(void)
@@ -492,6 +517,132 @@ static int query_num_unread_mrq(void)
 	return utofu_query_num_unread_mrq(hdl(), MAYBE(&count));
 }
 
+/* ---- Barrier gates ---- */
+
+static int alloc_vbg(void)
+{
+	size_t count = rarely() ? PICK(0, 49, UINT64_MAX) : 1 + below(GATES);
+	unsigned long flags = rarely() ? any() : below(2);
+	unsigned int net = below(NETS);
+	utofu_tni_id_t tni = (utofu_tni_id_t)small();
+	int code;
+
+	if (fuzz.vbgs[net] || rarely())
+		return utofu_alloc_vbg(tni, count, flags, NULL);
+	code = utofu_alloc_vbg(tni, count, flags, fuzz.vbg[net]);
+	if (!code)
+		fuzz.vbgs[net] = count;
+	return code;
+}
+
+/* All of an allocation, or some, or what else it once was */
+static int free_vbg(void)
+{
+	unsigned int net = below(NETS);
+	size_t count = rarely() ? below(GATES + 1) : fuzz.vbgs[net];
+	int code;
+
+	if (below(8))
+		return UTOFU_SUCCESS;
+	code = utofu_free_vbg(MAYBE(fuzz.vbg[net]), count);
+	if (!code)
+		fuzz.vbgs[net] = 0;
+	return code;
+}
+
+static int set_vbg(void)
+{
+	struct utofu_vbg_setting setting[3];
+
+	for (int i = 0; i < 3; i++) {
+		uint8_t *path = path_coords();
+
+		/* A gate alone, or one that signals any other */
+		setting[i] = (struct utofu_vbg_setting){
+			.vbg_id = vbg(),
+			.src_lcl_vbg_id = UTOFU_VBG_ID_NULL,
+			.src_rmt_vbg_id = below(2) ? vbg() : UTOFU_VBG_ID_NULL,
+			.dst_lcl_vbg_id = UTOFU_VBG_ID_NULL,
+			.dst_rmt_vbg_id = below(2) ? vbg() : UTOFU_VBG_ID_NULL,
+			.dst_path_coords = { 255, 255, 255 },
+		};
+		if (!below(4))
+			setting[i].src_lcl_vbg_id = vbg();
+		if (!below(4))
+			setting[i].dst_lcl_vbg_id = vbg();
+		if (!below(4) && path)
+			memcpy(setting[i].dst_path_coords, path, 3);
+	}
+	return utofu_set_vbg(MAYBE(setting), rarely() ? 0 : 1 + !below(4) * 2);
+}
+
+static int query_vbg_info(void)
+{
+	utofu_tni_id_t tni;
+	utofu_bg_id_t bg;
+	uint16_t extra;
+	uint8_t c[6];
+
+	return utofu_query_vbg_info(vbg(), MAYBE(c), MAYBE(&tni), MAYBE(&bg),
+				    MAYBE(&extra));
+}
+
+static int barrier(void)
+{
+	return utofu_barrier(vbg(), few_flags());
+}
+
+static enum utofu_reduce_op reduce_op(void)
+{
+	return rarely() ? (enum utofu_reduce_op)any() : 1 + below(8);
+}
+
+/* The array is as long as any number that is good. */
+static size_t elements(void)
+{
+	return rarely() ? PICK(0, 7, UINT64_MAX) : 1 + below(6);
+}
+
+static int reduce_uint64(void)
+{
+	uint64_t data[6] = { any(), any(), 1, 2, 3, 4 };
+
+	return utofu_reduce_uint64(vbg(), reduce_op(), MAYBE(data), elements(),
+				   few_flags());
+}
+
+static int reduce_double(void)
+{
+	double data[6] = { 1, -0.0, 1e300, 0, 0, 0 };
+	enum utofu_reduce_op op = below(2) ? UTOFU_REDUCE_OP_BFPSUM :
+					     reduce_op();
+	uint64_t bits = any();
+
+	if (!below(4))
+		memcpy(&data[0], &bits, sizeof(bits));
+	return utofu_reduce_double(vbg(), op, MAYBE(data), elements(),
+				   few_flags());
+}
+
+static int poll_barrier(void)
+{
+	return utofu_poll_barrier(vbg(), few_flags());
+}
+
+static int poll_reduce_uint64(void)
+{
+	uint64_t data[6];
+
+	return utofu_poll_reduce_uint64(vbg(), few_flags(), MAYBE(data));
+}
+
+static int poll_reduce_double(void)
+{
+	double data[6];
+
+	return utofu_poll_reduce_double(vbg(), few_flags(), MAYBE(data));
+}
+
 /* ---- A run ---- */
 
 #define CALL(name) { #name, name }
@@ -513,11 +664,15 @@ static const struct {
 	CALL(post_toq), CALL(poll_tcq), CALL(poll_mrq),
 	CALL(query_num_unread_tcq), CALL(query_num_unread_mrq),
 	CALL(query_tofu_version), CALL(query_utofu_version),
-	CALL(query_my_coords),
+	CALL(query_my_coords), CALL(get_barrier_tnis),
+	CALL(query_barrier_caps), CALL(alloc_vbg), CALL(free_vbg),
+	CALL(set_vbg), CALL(query_vbg_info), CALL(barrier),
+	CALL(reduce_uint64), CALL(reduce_double), CALL(poll_barrier),
+	CALL(poll_reduce_uint64), CALL(poll_reduce_double),
 };
 #define FUNCTIONS (sizeof(function) / sizeof(*function))
 
-_Static_assert(FUNCTIONS <= FUNCTIONS_MAX, "every function once");
+_Static_assert(FUNCTIONS == FUNCTIONS_ALL, "every function once");
 
 static bool is_code(int code)
 {
@@ -595,6 +750,12 @@ static void run(uint64_t seed, unsigned long calls)
 
 		if (code && code != UTOFU_ERR_INVALID_VCQ_HDL)
 			fail("free_vcq", code);
+	}
+	for (unsigned int i = 0; i < NETS; i++) {
+		if (fuzz.vbgs[i])
+			expect("free_vbg", utofu_free_vbg(fuzz.vbg[i],
+							  fuzz.vbgs[i]));
+		fuzz.vbgs[i] = 0;
 	}
 	check_calm();
 }
