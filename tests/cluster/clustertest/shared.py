@@ -91,6 +91,13 @@ def perf(tap, cluster):
         "its percentiles are in order", str(rows))
 
 
+def examples(tap, cluster):
+    """libtofu/examples, as they were built with the installed library"""
+    for name in "ping-pong", "halo-2d", "chain":
+        result = cluster.run(OUT / "examples" / name)
+        tap.point(result.status == 0, f"example {name}", result.everything())
+
+
 def kselftest(tap, cluster):
     """the driver's tests, in a guest"""
     programs = sorted(p for p in (OUT / "tests/kselftest").glob("*")
@@ -142,6 +149,7 @@ TESTS = {
     "info": info,
     "halo": halo,
     "perf": perf,
+    "examples": examples,
     "kselftest": kselftest,
     "kill": kill,
 }
