@@ -160,6 +160,16 @@ FIXTURE_VARIANT_ADD(same, alone){
 	.scenario = { "1", "fx10", 200, 8, 20000, 100, true, true, false, 7 },
 };
 
+FIXTURE_VARIANT_ADD(same, blocks_and_gaps){
+	.scenario = { "3", "fugaku", 60, 5, 6000, 300, true, true, false, 8,
+		      true, false },
+};
+
+FIXTURE_VARIANT_ADD(same, sessions){
+	.scenario = { "2x2", "k", 60, 5, 3000, 300, true, true, false, 9, true,
+		      true },
+};
+
 FIXTURE_SETUP(same)
 {
 	strcpy(self->folder, "/tmp/virtual-XXXXXX");

@@ -290,8 +290,7 @@ static void open_node(struct oracle *o, uint32_t number,
 	node->home.icc = icc_create(&params);
 	if (!node->home.icc)
 		abort();
-	home_tables(&node->home);
-	home_enable(&node->home);
+	scenario_enable(scenario, &node->home, number);
 	cpu_create(&node->cpu, scenario, &node->home, number, log);
 	node->cpu.ring = ring;
 }

@@ -45,8 +45,7 @@ bool runner_open(struct runner *r, const struct scenario *scenario,
 		return false;
 	}
 	r->home.icc = tofu_node_icc(r->home.node);
-	home_tables(&r->home);
-	home_enable(&r->home);
+	scenario_enable(scenario, &r->home, number);
 	cpu_create(&r->cpu, scenario, &r->home, number, log);
 	r->cpu.ring = ring;
 	return true;

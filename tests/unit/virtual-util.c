@@ -64,6 +64,14 @@ static uint64_t draw(struct cpu *cpu, uint64_t below)
 	return cpu->rng % below;
 }
 
+void scenario_enable(const struct scenario *scenario, struct home *home,
+		     uint32_t node)
+{
+	home_tables(home);
+	home->session = scenario->sessions && node % 2;
+	home_enable(home);
+}
+
 void cpu_create(struct cpu *cpu, const struct scenario *scenario,
 		struct home *home, uint32_t node, struct seen_log *log)
 {
@@ -130,27 +138,57 @@ static struct tofu_toq_desc command(struct cpu *cpu)
 	return desc;
 }
 
-static bool post(struct cpu *cpu)
+/* Blocks, MTU and gap of a put or get; slots that it takes then. */
+static unsigned int shape_blocks(struct cpu *cpu, struct tofu_toq_desc slot[2])
+{
+	const struct tofu_toq_stride stride = { .stride = draw(cpu, 64) * 8,
+						.blocks = 1 + draw(cpu, 5) };
+	const uint64_t cmd = TOFU_GET(slot[0].ctrl, TOFU_TOQ_CMD);
+
+	if (cmd != TOFU_CMD_PUT && cmd != TOFU_CMD_GET)
+		return 1;
+	if (!draw(cpu, 3))
+		slot[0].ctrl |= TOFU_SET(TOFU_TOQ_GAP, draw(cpu, 256));
+	if (!draw(cpu, 3))
+		slot[0].ctrl |= TOFU_SET(TOFU_TOQ_MTU, draw(cpu, 256));
+	if (draw(cpu, 2))
+		return 1;
+	slot[0].ctrl |= TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_STRIDE);
+	memcpy(&slot[1], &stride, sizeof(stride));
+	return 2;
+}
+
+/* A command at the ring's tail. */
+static void post_one(struct cpu *cpu)
 {
 	struct home *home = cpu->home;
 	struct tofu_toq_desc *toq = (void *)(home->ram + HOME_TOQ);
+	struct tofu_toq_desc slot[2] = { command(cpu) };
+	unsigned int slots = 1;
+
+	if (cpu->scenario->blocks)
+		slots = shape_blocks(cpu, slot);
+	if (cpu->scenario->sessions)
+		slot[0].ctrl |= TOFU_SET(TOFU_TOQ_SPS, draw(cpu, 4));
+	slot[0].ctrl |= TOFU_SET(TOFU_TOQ_FLIP, tofu_ring_flip(home->tail, 0));
+	for (unsigned int i = 0; i < slots; i++)
+		toq[home->tail++ % TOFU_RING_ENTRIES(0)] = slot[i];
+}
+
+static bool post(struct cpu *cpu)
+{
 	unsigned int count = 1 + (unsigned int)draw(cpu, cpu->scenario->burst);
 
 	if (cpu->under_way + count > UNDER_WAY_MAX)
 		return false;
 	if (count > cpu->left)
 		count = cpu->left;
-	for (unsigned int i = 0; i < count; i++, home->tail++) {
-		struct tofu_toq_desc desc = command(cpu);
-
-		desc.ctrl |= TOFU_SET(TOFU_TOQ_FLIP,
-				      tofu_ring_flip(home->tail, 0));
-		toq[home->tail % TOFU_RING_ENTRIES(0)] = desc;
-	}
+	for (unsigned int i = 0; i < count; i++)
+		post_one(cpu);
 	cpu->left -= count;
 	cpu->under_way += count;
 	if (count)
-		cpu->ring(cpu, home->tail);
+		cpu->ring(cpu, cpu->home->tail);
 	return count;
 }
 

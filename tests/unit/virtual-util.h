@@ -49,6 +49,8 @@ struct seen_log {
  * @sleeps:   a program sleeps now and then until an interrupt comes
  * @loopback: some commands go to the own node
  * @all_to_one: all go to node 0
+ * @blocks:   some commands are in blocks, or paced
+ * @sessions: every other CQ is in session mode, and commands bring steps
  */
 struct scenario {
 	const char *shape;
@@ -61,6 +63,8 @@ struct scenario {
 	bool loopback;
 	bool all_to_one;
 	uint64_t seed;
+	bool blocks;
+	bool sessions;
 };
 
 /**
@@ -105,6 +109,10 @@ void seen_add(struct seen_log *log, uint64_t time, enum seen_kind kind,
 /* seen_same - compares, and says where they differ */
 bool seen_same(const struct seen_log *a, const struct seen_log *b,
 	       uint32_t nodes);
+
+/* scenario_enable - tables and CQ of a node */
+void scenario_enable(const struct scenario *scenario, struct home *home,
+		     uint32_t node);
 
 /* home_alone - memory and rings, without a node; for the oracle */
 bool home_alone(struct home *home);
