@@ -275,7 +275,6 @@ TEST_F(node, no_other_number_is_an_own_gate)
 #define SETTING(change)                                \
 	({                                             \
 		struct utofu_vbg_setting s = unlinked; \
-                                                       \
 		s.vbg_id = self->a[1];                 \
 		change;                                \
 		utofu_set_vbg(&s, 1);                  \
