@@ -146,6 +146,7 @@ TESTS = {
     "data": guest_test("data"),
     "all-to-all": guest_test("all-to-all"),
     "atomics": guest_test("atomics"),
+    "barrier": guest_test("barrier"),
     "info": info,
     "halo": halo,
     "perf": perf,

@@ -102,6 +102,18 @@ def exact_four(tap):
         _compare(tap, first, pinned, "the same on one processor of the host")
 
 
+def exact_barrier(tap):
+    """four nodes: barriers over each network take the same times twice"""
+    command = (GUEST / "barrier", "times")
+    with tempfile.TemporaryDirectory() as folder, \
+            Cluster("barrier", 4, "2x2", memory=256, options=VIRTUAL) as cluster:
+        first = Traced(cluster, folder, command)
+        tap.forward("barrier in virtual time", first.result.out(), first.result.status, str(first))
+        with _load():
+            second = Traced(cluster, folder, command)
+        _compare(tap, first, second, "once more, on a host that is busy: the same times")
+
+
 def _waits_for_victim(cluster):
     nodes = cluster.status()["nodes"]
     return all(node["clock"].get("waits_for") == VICTIM
@@ -132,5 +144,6 @@ def virtual_kill(tap):
 TESTS = {
     "exact-two": exact_two,
     "exact-four": exact_four,
+    "exact-barrier": exact_barrier,
     "virtual-kill": virtual_kill,
 }

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Barriers and reductions of all nodes by barrier gates, over each network that
+ * there is. With the word "times" also how long barriers take, for runs that
+ * are to be the same twice.
+ */
+#include <err.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/gates.h"
+#include "common/error.h"
+#include "common/stats.h"
+#include "common/virtual.h"
+#include "common/wait.h"
+#include "guest.h"
+
+#define ROUNDS 200
+#define SUMS 20
+#define TIMES 8
+#define STAG 60
+#define GATES_MAX TOFU_BOOT_WORDS
+#define POINTS 5 /* of a network */
+
+static const char *const network_name[] = {
+	[TOFU_NETWORK_BUTTERFLY] = "butterfly",
+	[TOFU_NETWORK_RING] = "ring",
+	[TOFU_NETWORK_TREE] = "tree",
+};
+
+/**
+ * struct test
+ * @gates:   how many this node has in the network that is tested
+ * @vbg:     their IDs
+ * @came:    of node 0: how often nodes have come to a barrier
+ * @came_at: its STADD
+ * @sums:    what the first network has summed up
+ */
+struct test {
+	struct guest guest;
+	unsigned int gates;
+	utofu_vbg_id_t vbg[GATES_MAX];
+	uint64_t *came;
+	utofu_stadd_t came_at;
+	double sums[SUMS][3];
+};
+
+static void must(int code, const char *what)
+{
+	if (code != UTOFU_SUCCESS)
+		errx(EXIT_FAILURE, "%s: %s", what, tofu_error_text(code));
+}
+
+static void network_open(struct test *test, enum tofu_network network)
+{
+	struct tofu_gate_links links[TOFU_NETWORK_GATES_MAX];
+	struct utofu_vbg_setting settings[GATES_MAX];
+	uint32_t node = test->guest.machine.node;
+	const uint64_t *ids;
+
+	test->gates = tofu_network_links(network, test->guest.machine.nodes,
+					 node, links);
+	if (test->gates > GATES_MAX)
+		errx(EXIT_FAILURE, "too many nodes");
+	must(utofu_alloc_vbg(0, test->gates, 0, test->vbg), "utofu_alloc_vbg");
+	ids = guest_gather(&test->guest, test->vbg, GATES_MAX);
+	tofu_network_settings(links, test->gates, node, ids, GATES_MAX,
+			      settings);
+	must(utofu_set_vbg(settings, test->gates), "utofu_set_vbg");
+	guest_barrier(&test->guest);
+}
+
+static void network_close(struct test *test)
+{
+	guest_barrier(&test->guest);
+	must(utofu_free_vbg(test->vbg, test->gates), "utofu_free_vbg");
+}
+
+/* ---- One barrier or reduction, to its end ---- */
+
+static int barrier(const struct test *test)
+{
+	struct tofu_wait wait = tofu_wait_keen(GUEST_TIMEOUT);
+	int code = utofu_barrier(test->vbg[0], 0);
+
+	if (code != UTOFU_SUCCESS)
+		return code;
+	do {
+		code = utofu_poll_barrier(test->vbg[0], 0);
+	} while (code == UTOFU_ERR_NOT_COMPLETED && tofu_wait_more(&wait));
+	return code;
+}
+
+static int reduce(const struct test *test, enum utofu_reduce_op op,
+		  uint64_t data[], size_t count)
+{
+	struct tofu_wait wait = tofu_wait_keen(GUEST_TIMEOUT);
+	int code = utofu_reduce_uint64(test->vbg[0], op, data, count, 0);
+
+	if (code != UTOFU_SUCCESS)
+		return code;
+	do {
+		code = utofu_poll_reduce_uint64(test->vbg[0], 0, data);
+	} while (code == UTOFU_ERR_NOT_COMPLETED && tofu_wait_more(&wait));
+	return code;
+}
+
+static int sum(const struct test *test, double data[], size_t count)
+{
+	struct tofu_wait wait = tofu_wait_keen(GUEST_TIMEOUT);
+	int code = utofu_reduce_double(test->vbg[0], UTOFU_REDUCE_OP_BFPSUM,
+				       data, count, 0);
+
+	if (code != UTOFU_SUCCESS)
+		return code;
+	do {
+		code = utofu_poll_reduce_double(test->vbg[0], 0, data);
+	} while (code == UTOFU_ERR_NOT_COMPLETED && tofu_wait_more(&wait));
+	return code;
+}
+
+/* ---- Nobody leaves before the last one has come ---- */
+
+/* The count of node 0 before @more is added, by an atomic. */
+static uint64_t count_came(struct test *test, uint64_t more)
+{
+	struct guest *guest = &test->guest;
+	struct utofu_mrq_notice notice;
+	int code = utofu_armw8(guest->vcq, guest->id[0], UTOFU_ARMW_OP_ADD,
+			       more, test->came_at, 0, GUEST_FLAGS, NULL);
+
+	must(guest_finish(guest, code, &notice), "utofu_armw8");
+	return notice.rmt_value;
+}
+
+static bool rounds(struct test *test)
+{
+	uint64_t before = count_came(test, 0);
+	bool good = true;
+
+	guest_barrier(&test->guest);
+	for (uint64_t i = 1; i <= ROUNDS && good; i++) {
+		count_came(test, 1);
+		good = barrier(test) == UTOFU_SUCCESS &&
+		       count_came(test, 0) >=
+			       before + i * test->guest.machine.nodes;
+	}
+	return good;
+}
+
+/* ---- Reductions ---- */
+
+static uint64_t combined(int op, uint64_t a, uint64_t b)
+{
+	switch (op) {
+	case UTOFU_REDUCE_OP_BAND:
+		return a & b;
+	case UTOFU_REDUCE_OP_BOR:
+		return a | b;
+	case UTOFU_REDUCE_OP_BXOR:
+		return a ^ b;
+	case UTOFU_REDUCE_OP_MAX:
+		return a > b ? a : b;
+	default:
+		return a + b;
+	}
+}
+
+static bool integers(struct test *test, int op)
+{
+	uint64_t data[6], want[6];
+	bool good = true;
+
+	for (unsigned int i = 0; i < 6; i++) {
+		want[i] = guest_seed(0, i, (uint64_t)op);
+		for (uint32_t n = 1; n < test->guest.machine.nodes; n++)
+			want[i] = combined(op, want[i],
+					   guest_seed(n, i, (uint64_t)op));
+		data[i] = guest_seed(test->guest.machine.node, i,
+				     (uint64_t)op);
+	}
+	good = reduce(test, (enum utofu_reduce_op)op, data, 6) ==
+	       UTOFU_SUCCESS;
+	return good && !memcmp(data, want, sizeof(data));
+}
+
+/* The largest value is everywhere: the lowest location counts. */
+static bool location(struct test *test)
+{
+	uint32_t node = test->guest.machine.node;
+	uint64_t data[] = { 5, 100 + node, node, node };
+
+	return reduce(test, UTOFU_REDUCE_OP_MAXLOC, data, 4) ==
+		       UTOFU_SUCCESS &&
+	       data[0] == 5 && data[1] == 100 &&
+	       data[2] == test->guest.machine.nodes - 1 && data[3] == data[2];
+}
+
+static bool reductions(struct test *test)
+{
+	bool good = location(test);
+
+	for (int op = UTOFU_REDUCE_OP_BAND; op <= UTOFU_REDUCE_OP_SUM; op++)
+		if (op != UTOFU_REDUCE_OP_MAXLOC)
+			good &= integers(test, op);
+	return good;
+}
+
+/* ---- Sums of floating-point numbers ---- */
+
+/* Far apart, and of both signs */
+static double addend(uint32_t node, unsigned int i, unsigned int k)
+{
+	uint64_t bits = guest_seed(node, i, k);
+	double value = (double)(bits >> 12);
+
+	for (uint64_t n = bits % 64; n; n--)
+		value /= 2;
+	return bits & 64 ? value : -value;
+}
+
+/* Whether all nodes have the bits that the first network has come to. */
+static bool sums_agree(struct test *test, double data[3], double first[3])
+{
+	uint64_t bits[6];
+	const uint64_t *all;
+	bool good = true;
+
+	memcpy(bits, data, 3 * sizeof(*data));
+	memcpy(bits + 3, first, 3 * sizeof(*first));
+	all = guest_gather(&test->guest, bits, 6);
+	for (uint32_t n = 0; n < test->guest.machine.nodes; n++)
+		good &= !memcmp(&all[6 * n], bits, sizeof(bits));
+	return good && !memcmp(bits, bits + 3, 3 * sizeof(*bits));
+}
+
+static bool sums(struct test *test, enum tofu_network network)
+{
+	bool good = true;
+
+	for (unsigned int i = 0; i < SUMS; i++) {
+		double data[3];
+
+		for (unsigned int k = 0; k < 3; k++)
+			data[k] = addend(test->guest.machine.node, i, k);
+		good &= sum(test, data, 3) == UTOFU_SUCCESS;
+		if (network == 0)
+			memcpy(test->sums[i], data, sizeof(data));
+		good &= sums_agree(test, data, test->sums[i]);
+	}
+	return good;
+}
+
+/* ---- The rest ---- */
+
+static bool mismatch(struct test *test)
+{
+	uint64_t data[] = { 1, 2 };
+	size_t count = test->guest.machine.node ? 2 : 1;
+
+	return reduce(test, UTOFU_REDUCE_OP_SUM, data, count) ==
+		       UTOFU_ERR_BARRIER_MISMATCH &&
+	       barrier(test) == UTOFU_SUCCESS;
+}
+
+/* Gates are given back with a barrier begun, and taken anew. */
+static bool given_up(struct test *test, enum tofu_network network)
+{
+	if (test->guest.machine.node == 0 &&
+	    utofu_barrier(test->vbg[0], 0) != UTOFU_SUCCESS)
+		return false;
+	network_close(test);
+	network_open(test, network);
+	return utofu_poll_barrier(test->vbg[0], 0) ==
+		       UTOFU_ERR_NOT_PROCESSED &&
+	       barrier(test) == UTOFU_SUCCESS;
+}
+
+static void times(struct test *test, enum tofu_network network)
+{
+	uint64_t took[TIMES], since;
+
+	barrier(test);
+	for (unsigned int i = 0; i < TIMES; i++) {
+		since = tofu_now();
+		must(barrier(test), "utofu_barrier");
+		took[i] = tofu_now() - since;
+	}
+	for (unsigned int i = 0; i < TIMES; i++)
+		guest_note(&test->guest, "%s: %" PRIu64 " ns",
+			   network_name[network], took[i]);
+}
+
+static void network_test(struct test *test, enum tofu_network network,
+			 bool timed)
+{
+	struct guest *guest = &test->guest;
+	const char *name = network_name[network];
+
+	network_open(test, network);
+	guest_point(guest, rounds(test),
+		    "%s: %u times, nobody leaves before the last has come",
+		    name, ROUNDS);
+	guest_point(guest, reductions(test), "%s: integers are reduced", name);
+	guest_point(guest, sums(test, network),
+		    "%s: sums have the same bits on all nodes and networks",
+		    name);
+	guest_point(guest, mismatch(test), "%s: a mismatch is told to all",
+		    name);
+	guest_point(guest, given_up(test, network),
+		    "%s: gates are given back with a barrier begun", name);
+	if (timed)
+		times(test, network);
+	network_close(test);
+}
+
+int main(int argc, char **argv)
+{
+	struct test *test = calloc(1, sizeof(*test));
+	bool timed = argc > 1 && !strcmp(argv[1], "times");
+
+	if (!test)
+		return EXIT_FAILURE;
+	guest_begin(&test->guest, TOFU_NETWORKS * POINTS);
+	tofu_virtual_find();
+	test->came = guest_area(&test->guest, 4096, STAG, &test->came_at);
+	guest_barrier(&test->guest);
+	for (int i = 0; i < TOFU_NETWORKS; i++)
+		network_test(test, (enum tofu_network)i, timed);
+	return guest_end(&test->guest);
+}
