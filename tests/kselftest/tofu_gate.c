@@ -415,6 +415,35 @@ TEST_F(tofu, two_tnis)
 	tk_gates_close(&b);
 }
 
+/* Polls of the channel's page are for speed only. */
+TEST_F(tofu, barriers_end_without_polls)
+{
+	struct tk_gates a, b;
+	int i, k;
+
+	ASSERT_EQ(0, tk_gates_open(&a, 0, 1));
+	ASSERT_EQ(0, tk_gates_open(&b, 1, 1));
+	ASSERT_EQ(0, set_pair(&a, &b));
+	for (i = 0; i < 5; i++) {
+		/* Long enough for an engine to go to sleep. */
+		usleep(20000);
+		tk_gates_start(&a, TOFU_REDUCE_BARRIER, 0, NULL);
+		usleep(20000);
+		tk_gates_start(&b, TOFU_REDUCE_BARRIER, 0, NULL);
+		for (k = 0; k < TK_LIMIT_S * 1000; k++) {
+			if (tk_gates_ended(&a) && tk_gates_ended(&b))
+				break;
+			usleep(1000);
+		}
+		ASSERT_TRUE(tk_gates_ended(&a));
+		ASSERT_TRUE(tk_gates_ended(&b));
+		EXPECT_EQ(TOFU_BARRIER_OK, tk_gates_wait(&a));
+		EXPECT_EQ(TOFU_BARRIER_OK, tk_gates_wait(&b));
+	}
+	tk_gates_close(&a);
+	tk_gates_close(&b);
+}
+
 TEST_F(tofu, groups_cannot_signal_each_other)
 {
 	struct tk_gates a, b, c;
@@ -467,6 +496,32 @@ TEST_F(tofu, closed_when_begun)
 		EXPECT_EQ(TOFU_BARRIER_OK, tk_gates_wait(&next));
 		tk_gates_close(&next);
 	}
+	tk_gates_close(&a);
+}
+
+TEST_F(tofu, closed_relays_signal_no_more)
+{
+	const struct tofu_ioc_gate_set alone = { .flags = 0 };
+	struct tk_gates a, relay, fence;
+
+	ASSERT_EQ(0, tk_gates_open(&a, 0, 1));
+	ASSERT_EQ(0, tk_gates_open(&relay, 0, 2));
+	ASSERT_EQ(0, tk_gates_open(&fence, 0, 1));
+	ASSERT_EQ(0, tk_gate_set(&fence, 0, alone));
+	ASSERT_EQ(0, tk_gate_set(&a, 0, (struct tofu_ioc_gate_set){
+		.src_lcl = tk_link(&relay, 1), .dst_lcl = tk_link(&relay, 1),
+	}));
+	ASSERT_EQ(0, tk_gate_set(&relay, 1, (struct tofu_ioc_gate_set){
+		.src_lcl = tk_link(&a, 0), .dst_lcl = tk_link(&a, 0),
+	}));
+	tk_gates_start(&a, TOFU_REDUCE_BARRIER, 0, NULL);
+	EXPECT_EQ(TOFU_BARRIER_OK, tk_gates_wait(&a));
+	tk_gates_close(&relay);
+	tk_gates_start(&a, TOFU_REDUCE_BARRIER, 0, NULL);
+	tk_gates_start(&fence, TOFU_REDUCE_BARRIER, 0, NULL);
+	EXPECT_EQ(TOFU_BARRIER_OK, tk_gates_wait(&fence));
+	EXPECT_FALSE(tk_gates_ended(&a));
+	tk_gates_close(&fence);
 	tk_gates_close(&a);
 }
 
@@ -542,23 +597,26 @@ TEST_F_TIMEOUT(tofu, exec_ends_them, TK_TIMEOUT_S)
 	waitpid(child, &status, 0);
 }
 
-TEST_F_TIMEOUT(tofu, a_process_killed_in_mid_barrier, TK_TIMEOUT_S)
+static void reduce_for_ever(void)
 {
 	const uint64_t operand = 1;
 	struct tk_gates gates;
+
+	if (tk_gates_open(&gates, 0, TOFU_GATES) || set_ring(&gates))
+		_exit(1);
+	for (;;)
+		tk_gates_start(&gates, TOFU_REDUCE_SUM, 1, &operand);
+}
+
+TEST_F_TIMEOUT(tofu, a_process_killed_in_mid_barrier, TK_TIMEOUT_S)
+{
 	int i, status;
 	pid_t child;
 
 	for (i = 0; i < 10; i++) {
 		child = fork();
-		if (!child) {
-			if (tk_gates_open(&gates, 0, TOFU_GATES) ||
-			    set_ring(&gates))
-				_exit(1);
-			for (;;)
-				tk_gates_start(&gates, TOFU_REDUCE_SUM, 1,
-					       &operand);
-		}
+		if (!child)
+			reduce_for_ever();
 		EXPECT_TRUE(count_becomes(TOFU_GATES));
 		usleep(2000 * i);
 		kill(child, SIGKILL);
@@ -611,6 +669,30 @@ TEST_F_TIMEOUT(tofu, unbind_when_begun, TK_TIMEOUT_S)
 	tk_gates_start(&next, TOFU_REDUCE_BARRIER, 0, NULL);
 	EXPECT_EQ(TOFU_BARRIER_OK, tk_gates_wait(&next));
 	tk_gates_close(&next);
+}
+
+TEST_F_TIMEOUT(tofu, unbind_in_mid_barrier, TK_TIMEOUT_S)
+{
+	char function[64];
+	int i, status;
+	pid_t child;
+
+	tk_function(function, sizeof(function));
+	ASSERT_NE(0, function[0]);
+	for (i = 0; i < 5; i++) {
+		child = fork();
+		if (!child)
+			reduce_for_ever();
+		EXPECT_TRUE(count_becomes(TOFU_GATES));
+		usleep(3000 * i);
+		EXPECT_EQ(0, tk_write(TK_DRIVER "/unbind", function));
+		waitpid(child, &status, 0);
+		/* It may have been on its way to the last GATE_SET. */
+		EXPECT_TRUE((WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS) ||
+			    (WIFEXITED(status) && WEXITSTATUS(status) == 1));
+		EXPECT_EQ(0, tk_write(TK_DRIVER "/bind", function));
+		EXPECT_TRUE(count_becomes(0));
+	}
 }
 
 TEST_F_TIMEOUT(tofu, reset_of_the_function, TK_TIMEOUT_S)
