@@ -21,6 +21,7 @@
 
 #include <linux/atomic.h>
 #include <linux/cdev.h>
+#include <linux/cred.h>
 #include <linux/device.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/list.h>
