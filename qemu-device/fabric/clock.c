@@ -227,7 +227,8 @@ static bool entry_valid(const struct tofu_clock *clock,
 	return entry->time < TOFU_CLOCK_MAX &&
 	       entry->dst < clock->fabric->nodes &&
 	       entry->payload <= clock->fabric->payload_max &&
-	       entry->tni < TOFU_TNIS_MAX && entry->cq < TOFU_CQS_PER_TNI;
+	       entry->tni < TOFU_TNIS_MAX &&
+	       entry->cq < tofu_packet_cqs(entry->type);
 }
 
 static void note_uncounted(struct tofu_clock *clock,

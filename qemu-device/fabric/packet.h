@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include <tofu/barrier.h>
 #include <tofu/desc.h>
 
 /*
@@ -67,7 +68,8 @@ TOFU_ASSERT_SIZE(struct tofu_ref, 16);
  * SIGNAL uses of the header: src, src_tni, dst_tni, gpid, path, time;
  * src_cq and dst_cq are the numbers of the two gates, armw_op is enum
  * tofu_reduce_op, armw_size the count of elements, status enum
- * tofu_barrier_status. The payload is TOFU_SIGNAL_BYTES.
+ * tofu_barrier_status; with F_LAST the gate will never signal again; tid is for
+ * traces. The payload is TOFU_SIGNAL_BYTES.
  */
 #define TOFU_SIGNAL_BYTES 48
 
@@ -136,6 +138,12 @@ TOFU_ASSERT_SIZE(struct tofu_packet, 96);
 TOFU_ASSERT_OFFSET(struct tofu_packet, length, 24);
 TOFU_ASSERT_OFFSET(struct tofu_packet, tid, 40);
 TOFU_ASSERT_OFFSET(struct tofu_packet, time, 80);
+
+/* tofu_packet_cqs - numbers that there can be in src_cq and dst_cq */
+static inline unsigned int tofu_packet_cqs(unsigned int type)
+{
+	return type == TOFU_PKT_SIGNAL ? TOFU_GATES : TOFU_CQS_PER_TNI;
+}
 
 #define TOFU_PKT_BYTES_MAX (sizeof(struct tofu_packet) + TOFU_PKT_MTU_MAX)
 TOFU_ASSERT(TOFU_PKT_REFS_MAX * sizeof(struct tofu_ref) <= TOFU_PKT_INLINE_MAX,

@@ -297,7 +297,7 @@ void tofu_virtual_tx_commit(struct tofu_node *node)
 		.path = pkt->path,
 		/* Of an answer it is what the request named, whatever it was. */
 		.tni = pkt->src_tni % TOFU_TNIS_MAX,
-		.cq = pkt->src_cq % TOFU_CQS_PER_TNI,
+		.cq = (uint8_t)(pkt->src_cq % tofu_packet_cqs(pkt->type)),
 	};
 
 	memcpy(v->record, pkt, sizeof(*pkt) + entry.payload);

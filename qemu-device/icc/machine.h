@@ -29,7 +29,8 @@
  * @write_ns:    from that to when a processor sees what was written
  * @reply_ns:    from a request's effect to its response in the engine
  * @atomic_ns:   an ARMW's access to memory
- * @gate_ns:     a signal through a barrier gate
+ * @gate_ns:     a signal through a barrier gate; not 0, or gates in a loop would
+ *               signal without end at one time
  * @command_ns:  least time between the first packets of two commands of one
  *               engine
  * @tni_mbs:     payload of an engine, sending or receiving

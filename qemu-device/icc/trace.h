@@ -70,7 +70,7 @@ TOFU_ASSERT_SIZE(struct icc_trace_header, 64);
  * @kind:   enum icc_trace_kind
  * @type:   of packets: enum tofu_packet_type
  * @tni:    of this node; of LINK: of the packet's sender
- * @cq:     likewise
+ * @cq:     likewise; of a SIGNAL the gate
  * @detail: see above
  * @wait:   of LINK: ns that the packet waited for the link
  */

@@ -16,7 +16,7 @@ import collections
 import json
 
 from .records import (DATA, DOORBELL, FETCH, MARK, NOTICE, PUT, RECEIVE, SEND, TCQ, is_request,
-                      type_name)
+                      is_signal, type_name)
 
 PHASES = ["library", "doorbell", "engine", "wire", "receive", "notice", "answer"]
 # More commands than can be under way at a time: older ones are complete.
@@ -123,6 +123,8 @@ class Commands:
         return command
 
     def _send(self, record):
+        if is_signal(record):
+            return
         key = record.origin, record.id
         if key not in self._open and is_request(record):
             self._open[key] = self._begin(record)

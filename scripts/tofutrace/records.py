@@ -24,11 +24,13 @@ AXIS_BITS = 10
 AXIS_MAX = [256, 256, 256, 2, 3, 2]
 TNIS = 6
 CQS = 12
+GATES = 48
 
 DOORBELL, FETCH, SEND, LINK, RECEIVE, NOTICE, TCQ, MARK = range(1, 9)
 KINDS = ["", "doorbell", "fetch", "send", "link", "receive", "notice", "tcq", "mark"]
-PUT, GET, ARMW, DONE, DATA, VALUE = 1, 2, 3, 16, 17, 18
-TYPES = {PUT: "put", GET: "get", ARMW: "armw", DONE: "done", DATA: "data", VALUE: "value"}
+PUT, GET, ARMW, SIGNAL, DONE, DATA, VALUE = 1, 2, 3, 15, 16, 17, 18
+TYPES = {PUT: "put", GET: "get", ARMW: "armw", SIGNAL: "signal", DONE: "done", DATA: "data",
+         VALUE: "value"}
 PORTS = ["X+", "X-", "Y+", "Y-", "Z+", "Z-", "A", "B+", "B-", "C"]
 NOTICES = ["local put", "remote put", "local get", "remote get", "local armw", "remote armw"]
 
@@ -39,6 +41,11 @@ Record = collections.namedtuple(
 
 def is_request(record):
     return record.type < DONE
+
+
+def is_signal(record):
+    """A packet between gates: its cq is the number of a gate."""
+    return record.type == SIGNAL
 
 
 def type_name(record):
@@ -97,14 +104,14 @@ class File:
 
     def _bad(self, fields):
         """What is wrong with a record, or None."""
-        time, end, _, origin, peer, _, kind, _, tni, cq, detail, _ = fields
+        time, end, _, origin, peer, _, kind, packet, tni, cq, detail, _ = fields
         if not DOORBELL <= kind <= MARK:
             return f"kind {kind}"
         if end < time:
             return f"ends at {end}, before it begins at {time}"
         if max(origin, peer) >= self.nodes:
             return f"node {max(origin, peer)} of a machine of {self.nodes}"
-        if tni >= TNIS or cq >= CQS:
+        if tni >= TNIS or cq >= (GATES if packet == SIGNAL else CQS):
             return f"TNI {tni} CQ {cq}"
         if kind == LINK and detail >= len(PORTS):
             return f"port {detail}"

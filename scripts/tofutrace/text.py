@@ -2,11 +2,11 @@
 """Records as lines of text."""
 
 from .records import (DOORBELL, FETCH, KINDS, LINK, MARK, NOTICE, PORTS, RECEIVE, SEND, TCQ,
-                      mark_name, notice_name, type_name)
+                      is_signal, mark_name, notice_name, type_name)
 
 
 def _command(record):
-    return f"command {record.origin}:{record.id:x}"
+    return f"{'number' if is_signal(record) else 'command'} {record.origin}:{record.id:x}"
 
 
 def _packet(record, other):
@@ -14,7 +14,7 @@ def _packet(record, other):
 
 
 def _detail(record):
-    queue = f"TNI {record.tni} CQ {record.cq}"
+    queue = f"TNI {record.tni} {'gate' if is_signal(record) else 'CQ'} {record.cq}"
     if record.kind == DOORBELL:
         return f"{queue}: {record.bytes} slots"
     if record.kind == FETCH:

@@ -297,7 +297,7 @@ TEST_F(gates, all_nodes_get_the_result_by_any_network)
 TEST_F(gates, full_queues_only_make_it_slower)
 {
 	for (uint32_t i = 0; i < NODES; i++)
-		self->net->node[i].queue[TOFU_REQUEST].room = 1;
+		self->net->node[i].queue[TOFU_RESPONSE].room = 1;
 	for (unsigned int m = 0; m < MESHES; m++) {
 		rebuild(&self->mesh, mesh_all[m], 11);
 		race(_metadata, self->mesh, 11);
