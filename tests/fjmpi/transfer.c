@@ -391,6 +391,37 @@ static int all_to_all(void)
 	return 0;
 }
 
+/*
+ * A NIC that nobody polls while more notices come than its queue holds; then all
+ * goes on. Where all NICs are one queue, those of the own puts could be lost.
+ */
+static int lost_notices(void)
+{
+	enum { COUNT = 3000 };
+	const char *tnis = getenv("TOFU_TNIS");
+	int ret, got = 0, lost = 0;
+
+	if (tnis && atoi(tnis) == 1)
+		return 0;
+	meet();
+	for (int i = 0; i < COUNT; i++)
+		TEST(!FJMPI_Rdma_put(right, 0, right_in, out_at, 4,
+				     FJMPI_RDMA_LOCAL_NIC2 |
+					     FJMPI_RDMA_REMOTE_NIC0 |
+					     FJMPI_RDMA_REMOTE_NOTICE));
+	for (int i = 0; i < COUNT; i++)
+		TEST(wait_for(FJMPI_RDMA_NIC2, FJMPI_RDMA_NOTICE, right, 0));
+	meet();
+	TEST(remote(right, 1) == right_in);
+	while ((ret = FJMPI_Rdma_poll_cq(FJMPI_RDMA_NIC0, NULL))) {
+		got += ret == FJMPI_RDMA_HALFWAY_NOTICE;
+		lost += ret == (int)FJMPI_RDMA_ERROR;
+	}
+	TEST(got < COUNT && lost == 1);
+	TEST(remote(right, 1) == right_in);
+	return put_round();
+}
+
 /* A source may go as soon as it is put: that waits for what is queued. */
 static int dereg_after_put(void)
 {
@@ -437,6 +468,7 @@ static const struct test tests[] = {
 	{ "more puts than a queue holds, unpolled", many_unpolled },
 	{ "all to all", all_to_all },
 	{ "memory is deregistered when it has been put", dereg_after_put },
+	{ "notices that are lost are told once", lost_notices },
 	{ "deregister, end", close_all },
 };
 

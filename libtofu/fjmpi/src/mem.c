@@ -96,26 +96,29 @@ static int lookup_post(utofu_vcq_hdl_t hdl, int pid, int memid)
 	do {
 		code = utofu_get(hdl, peer, fjmpi.found_at, entry,
 				 sizeof(fjmpi.found), 0,
-				 UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, NULL);
+				 UTOFU_ONESIDED_FLAG_TCQ_NOTICE, NULL);
 	} while (code == UTOFU_ERR_BUSY);
 	return code;
 }
 
 /*
- * Through a VCQ that has no transfers: so this meets no notices but its own.
+ * Through a VCQ that has no transfers, so this meets no reports but its own. A
+ * report is never lost, as a notice can be where peers send many. It says
+ * nothing of what went wrong at the peer: then nothing is found.
  */
 static uint64_t lookup(int pid, int memid)
 {
 	utofu_vcq_hdl_t hdl = fjmpi.vcq[0].hdl[FJMPI_BANK(FJMPI_TABLE)];
-	struct utofu_mrq_notice notice;
 	uint64_t addr;
+	void *cbdata;
 	int code;
 
+	fjmpi.found = 0;
 	code = lookup_post(hdl, pid, memid);
 	if (code)
 		return FJMPI_RDMA_ERROR;
 	do {
-		code = utofu_poll_mrq(hdl, 0, &notice);
+		code = utofu_poll_tcq(hdl, 0, &cbdata);
 	} while (code == UTOFU_ERR_NOT_FOUND);
 	addr = __atomic_load_n(&fjmpi.found, __ATOMIC_ACQUIRE);
 	return code || !addr ? FJMPI_RDMA_ERROR : addr;
