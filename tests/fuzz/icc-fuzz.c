@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../unit/icc-host.h"
+#include "../unit/icc-mesh.h"
 
 struct input {
 	const uint8_t *at;
@@ -36,6 +36,8 @@ struct machine {
 	struct region *region[3];
 	struct cq *calm[2]; /* of nodes 2 and 3, and of another group */
 	struct region *calm_region[2];
+	struct mesh *mesh; /* over nodes 0 and 1 */
+	struct mesh *calm_mesh; /* over nodes 2 and 3 */
 };
 
 static void machine_create(struct machine *m, size_t inline_max)
@@ -56,6 +58,13 @@ static void machine_create(struct machine *m, size_t inline_max)
 		m->calm_region[i] =
 			region_create(m->calm[i], 1, 9000, 0, 12, 0);
 	}
+	m->mesh = mesh_create(m->net, 1);
+	mesh_ring(m->mesh, 2);
+	mesh_enable(m->mesh);
+	m->calm_mesh = mesh_create(m->net, 0);
+	mesh_link(m->calm_mesh, (struct gate){ 2, 0 }, (struct gate){ 3, 0 });
+	mesh_link(m->calm_mesh, (struct gate){ 3, 0 }, (struct gate){ 2, 0 });
+	mesh_enable(m->calm_mesh);
 }
 
 static void machine_destroy(struct machine *m)
@@ -68,6 +77,8 @@ static void machine_destroy(struct machine *m)
 		region_destroy(m->calm_region[i]);
 		cq_destroy(m->calm[i]);
 	}
+	mesh_destroy(m->mesh);
+	mesh_destroy(m->calm_mesh);
 	net_destroy(m->net);
 }
 
@@ -169,10 +180,10 @@ static void scribble(struct machine *m, struct input *in)
 /* A packet of any kind to node 0 or 1, or one under way that is disturbed. */
 static void packet(struct machine *m, struct input *in)
 {
-	static const uint8_t types[] = { 1, 2, 3, 16, 17, 18, 0, 255 };
+	static const uint8_t types[] = { 1, 2, 3, 16, 17, 18, 0, 255, 15 };
 	const uint32_t to = take(in, 1) % 2;
 	struct tofu_packet pkt = {
-		.src = take(in, 1) % 5, .type = types[take(in, 1) % 8],
+		.src = take(in, 1) % 5, .type = types[take(in, 1) % 9],
 		.flags = take(in, 1), .path = take(in, 1),
 		.src_tni = take(in, 1), .src_cq = take(in, 1),
 		.dst_tni = take(in, 1) % 4, .dst_cq = take(in, 1) % 4,
@@ -206,11 +217,67 @@ static void packet(struct machine *m, struct input *in)
 	net_send(m->net, to, &pkt, payload);
 }
 
+/* A barrier, its block or its gates, disturbed or not. */
+static void gates(struct machine *m, struct input *in)
+{
+	const uint32_t node = take(in, 1) % 2;
+	const struct gate gate = { node, take(in, 1) % 2 ? MESH_RELAY : 0 };
+	struct tofu_channel *block = mesh_block(m->mesh, node);
+	const uint64_t word = 8 * (take(in, 1) % 8);
+	const unsigned int op = take(in, 1) % (TOFU_REDUCE_OPS + 1);
+
+	switch (take(in, 1) % 4) {
+	case 0:
+		mesh_enable_node(m->mesh, node);
+		break;
+	case 1:
+		gate_set(m->mesh, gate, TOFU_GATE_CTRL, 0);
+		gate_set(m->mesh, gate, word,
+			 gate_reg(m->mesh, gate, word) ^
+				 1ULL << take(in, 1) % 64);
+		gate_set(m->mesh, gate, TOFU_GATE_CTRL, 1);
+		break;
+	case 2:
+		((uint64_t *)block)[take(in, 1) % 16] ^= 1ULL
+							 << take(in, 1) % 64;
+		break;
+	default:
+		mesh_start(m->mesh, node, op, take(in, 1) % 8, NULL);
+		break;
+	}
+}
+
+/* A signal of the gate that may send it, for most of its fields. */
+static void send_signal(struct machine *m, struct input *in)
+{
+	const uint32_t to = take(in, 1) % 2;
+	const struct tofu_packet pkt = {
+		.src = take(in, 1) % 8 ? !to : to,
+		.payload = take(in, 1) % 8 ? TOFU_SIGNAL_BYTES : take(in, 1),
+		.type = TOFU_PKT_SIGNAL,
+		.flags = take(in, 1) % 8 ? 0 : take(in, 1),
+		.src_tni = 1,
+		.dst_tni = 1,
+		.src_cq = MESH_RELAY,
+		.dst_cq = take(in, 1) % 2 ? MESH_RELAY : 0,
+		.gpid = MESH_GPID,
+		.status = take(in, 1) % 4,
+		.armw_op = take(in, 1) % TOFU_REDUCE_OPS,
+		.armw_size = take(in, 1) % 8,
+	};
+	uint8_t payload[UINT8_MAX];
+
+	for (unsigned int i = 0; i < sizeof(payload); i++)
+		payload[i] = i < TOFU_SIGNAL_BYTES ? take(in, 1) : 0;
+	if (m->net->node[to].queue[TOFU_RESPONSE].count < NET_QUEUE / 2)
+		net_send(m->net, to, &pkt, payload);
+}
+
 static void step(struct machine *m, struct input *in)
 {
 	struct net_node *node = &m->net->node[take(in, 1) % 2];
 
-	switch (take(in, 1) % 16) {
+	switch (take(in, 1) % 20) {
 	case 0 ... 5:
 		post(m, in);
 		break;
@@ -234,9 +301,30 @@ static void step(struct machine *m, struct input *in)
 		cq_reg_set(m->cq[take(in, 1) % 3], TOFU_CQ_CTRL,
 			   take(in, 1) % 2);
 		break;
+	case 16:
+	case 17:
+		gates(m, in);
+		break;
+	case 18:
+		send_signal(m, in);
+		break;
 	default:
 		net_step(m->net);
 		break;
+	}
+}
+
+/* The undisturbed gates. */
+static void check_calm_gates(struct machine *m)
+{
+	for (uint32_t i = 2; i < 4; i++)
+		mesh_start(m->calm_mesh, i, TOFU_REDUCE_BARRIER, 0, NULL);
+	for (unsigned int s = 0; s < 100; s++)
+		net_step(m->net);
+	for (uint32_t i = 2; i < 4; i++) {
+		if (mesh_ended(m->calm_mesh, i) != 1 ||
+		    mesh_status(m->calm_mesh, i) != TOFU_BARRIER_OK)
+			abort();
 	}
 }
 
@@ -282,6 +370,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (in.left)
 		step(&m, &in);
 	check_calm(&m);
+	check_calm_gates(&m);
 	machine_destroy(&m);
 	return 0;
 }
