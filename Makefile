@@ -13,8 +13,8 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
-	check-qtest check-fjmpi check-cluster check-programs tests bench repro lint docs \
-	install uninstall clean
+	check-conformance check-qtest check-fjmpi check-cluster check-programs tests bench \
+	repro lint docs install uninstall clean
 
 help: ## this text
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -57,11 +57,12 @@ tests: lib ## build the programs of the tests
 	@$(MAKE) -C tests/unit O=$(O) all
 	@$(MAKE) -C tests/kselftest O=$(O) all
 	@$(MAKE) -C tests/cluster O=$(O) all
+	@$(MAKE) -C tests/conformance O=$(O) all
 	@$(MAKE) -C libtofu/fjmpi O=$(O) all
 	@$(MAKE) -C tests/fjmpi O=$(O) all
 
 check: all tests ## all tests; ends in 'N passed, N failed'
-	@scripts/check unit build qtest fjmpi cluster
+	@scripts/check unit build conformance qtest fjmpi cluster
 
 check-unit: tests ## model, fabric and library, with sanitizers
 	@scripts/check unit
@@ -69,6 +70,9 @@ check-unit: tests ## model, fabric and library, with sanitizers
 check-build: lib examples ## headers, layouts, symbols, lint
 	@scripts/setup test
 	@scripts/check build
+
+check-conformance: tests ## what programs rely on, on machines of processes
+	@scripts/check conformance
 
 check-qtest: qemu ## registers and rings of the device
 	@scripts/check qtest

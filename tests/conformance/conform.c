@@ -119,7 +119,7 @@ bool patient(struct patience *patience)
 		return true;
 	}
 	nanosleep(&nap, NULL);
-	return now_seconds() - patience->began < WAIT_SECONDS;
+	return now_seconds() - patience->began < world.wait_seconds;
 }
 
 void rest(unsigned int milliseconds)
@@ -250,6 +250,8 @@ void claim(const char *format, ...)
 		va_start(args, format);
 		say(before, format, args);
 		va_end(args);
+		if (!good && getenv("CONFORM_STOP"))
+			give_up("the first failure was to be the last");
 	}
 	leave();
 }
@@ -327,6 +329,7 @@ static void world_neighbours(void)
 void world_read(void)
 {
 	world_shape();
+	world.wait_seconds = (long)env_number("CONFORM_WAIT", WAIT_SECONDS);
 	world.rank = (unsigned int)env_number("TOFU_NODE", 0);
 	world.ranks = (unsigned int)env_number("TOFU_NODES", world.nodes);
 	if (world.ranks > RANKS_MAX || world.rank >= world.ranks)

@@ -42,6 +42,8 @@
  * @prev:   the process that sends to this one there
  * @coords: of all nodes
  * @tnis:   TNIs of a node
+ * @wait_seconds: what lasts longer does not come any more; CONFORM_WAIT in the
+ *          environment, where waits are expected to be in vain
  */
 struct world {
 	unsigned int rank;
@@ -51,6 +53,7 @@ struct world {
 	unsigned int prev;
 	uint8_t coords[RANKS_MAX][6];
 	unsigned int tnis;
+	long wait_seconds;
 };
 
 extern struct world world;
@@ -95,7 +98,10 @@ bool check_code(int code, int expected, const char *text, const char *file,
 #define CODE(call, expected) \
 	check_code(call, expected, #call, __FILE__, __LINE__)
 
-/* Wait for all, and say whether what is named held everywhere. */
+/*
+ * Wait for all, and say whether what is named held everywhere. With CONFORM_STOP
+ * in the environment the first failure ends the program.
+ */
 void claim(const char *format, ...);
 void claim_skip(const char *name, const char *reason);
 void note(const char *format, ...);

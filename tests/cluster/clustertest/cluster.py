@@ -94,16 +94,19 @@ class Cluster:
     def status(self):
         return json.loads(self.tool("status", "--json"))
 
-    def start_run(self, program, *words, nodes=None, timeout=RUN_SECONDS, trace=None):
+    def start_run(self, program, *words, nodes=None, timeout=RUN_SECONDS, trace=None, env=()):
         """The process of `run`, its output in pipes."""
         options = ["--timeout", timeout, *(["--nodes", nodes] if nodes is not None else []),
                    *(["--trace", trace] if trace is not None else [])]
+        for name, value in dict(env).items():
+            options += ["--env", f"{name}={value}"]
         return subprocess.Popen(self.words("run", *options, "--", program, *words),
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
 
-    def run(self, program, *words, nodes=None, timeout=RUN_SECONDS, trace=None):
-        process = self.start_run(program, *words, nodes=nodes, timeout=timeout, trace=trace)
+    def run(self, program, *words, nodes=None, timeout=RUN_SECONDS, trace=None, env=()):
+        process = self.start_run(program, *words, nodes=nodes, timeout=timeout, trace=trace,
+                                 env=env)
         return finish(process, timeout + 30)
 
     def processes(self):
