@@ -99,8 +99,8 @@ bool check_code(int code, int expected, const char *text, const char *file,
 	check_code(call, expected, #call, __FILE__, __LINE__)
 
 /*
- * Wait for all, and say whether what is named held everywhere. With CONFORM_STOP
- * in the environment the first failure ends the program.
+ * Wait for all, and say whether what is named held everywhere. A failure of a
+ * claim with the words of CONFORM_STOP, in the environment, ends the program.
  */
 void claim(const char *format, ...);
 void claim_skip(const char *name, const char *reason);
