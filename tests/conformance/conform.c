@@ -405,12 +405,16 @@ int conform_end(void)
 	return control.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-void conform_lose_last(void)
+void conform_lose_last(bool node)
 {
 	control.parting = true;
 	meet();
-	if (world.rank == world.ranks - 1)
+	if (node)
+		note("streaming");
+	if (world.rank == world.ranks - 1 && !node)
 		_exit(EXIT_SUCCESS);
+	while (world.rank == world.ranks - 1)
+		pause();
 	control.parting = false;
 	world.ranks--;
 	world_neighbours();

@@ -87,8 +87,12 @@ int conform_end(void);
 void world_read(void);
 bool several_processes(void);
 
-/* The last process leaves without a word; the others go on without it. */
-void conform_lose_last(void);
+/*
+ * The last process leaves without a word, or its node is lost, which somebody
+ * else does when all nodes have said that they are streaming. The others go on
+ * without it.
+ */
+void conform_lose_last(bool node);
 
 /* What is wrong in this process counts against the next claim. */
 bool check_that(bool holds, const char *text, const char *file, int line);

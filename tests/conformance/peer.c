@@ -161,17 +161,18 @@ static void stream_to(unsigned int victim, size_t window)
 	CHECK(lost && under_way == 0);
 }
 
-static void check_death(void)
+static void check_death(bool node)
 {
 	unsigned int victim = world.ranks - 1;
 
 	if (world.ranks < 3) {
-		claim_skip("a process that dies: MRQ_PEER", "fewer than 3");
+		claim_skip("a peer that dies: MRQ_PEER", "fewer than 3");
 		return;
 	}
-	conform_lose_last();
+	conform_lose_last(node);
 	stream_to(victim, 8);
-	claim("a process that dies: MRQ_PEER for what was under way");
+	claim("a %s that dies: MRQ_PEER for what was under way",
+	      node ? "node" : "process");
 	CODE(put_to(port.id[victim], port.stadd[victim], 8, LCL),
 	     UTOFU_ERR_MRQ_PEER);
 	CODE(put_to(port.id[victim], port.stadd[victim], 8, 0),
@@ -179,15 +180,20 @@ static void check_death(void)
 	check_well("and for what comes later; the others go on");
 }
 
-int main(void)
+/*
+ * usage: peer [lost]; with it, somebody else ends the last node.
+ */
+int main(int argc, char **argv)
 {
+	bool node = argc > 1 && !strcmp(argv[1], "lost");
+
 	conform_begin();
 	port_open(&port, 0, 0, 2 * BYTES);
 	check_unregistered();
 	check_ends();
 	check_no_vcq();
 	check_empty_node();
-	check_death();
+	check_death(node);
 	port_close(&port);
 	return conform_end();
 }

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The conformance programs in guests, on a machine of six TNIs a node."""
 
-from .cluster import OUT, Cluster
+import time
+
+from .cluster import OUT, RUN_SECONDS, Cluster, finish
+from .shared import stream_until
 
 PROGRAMS = OUT / "tests/conformance/guest"
 # With what a program is told; the rings are of the smallest size, 2048.
@@ -10,15 +13,36 @@ WORDS = {
     "atomic": [], "stride": [], "prepared": [], "queue": ["2048"], "path": [],
     "thread": [], "session": [], "gate": [], "barrier": [], "peer": [],
 }
+LAST = 3
 RINGS = {"TOFU_TOQ_CODE": "0", "TOFU_MRQ_CODE": "0"}
+
+
+def _run(tap, cluster, name, words):
+    began = time.monotonic()
+    result = cluster.run(PROGRAMS / name, *words, env=RINGS)
+    tap.forward(name, result.out(), result.status, result.everything())
+    tap.note(f"{name}: {time.monotonic() - began:.1f} s")
+
+
+def _run_and_kill(tap, cluster, name):
+    """The last node is killed when all say that they are under way."""
+    process = cluster.start_run(PROGRAMS / name, "lost", env=RINGS)
+    seen, streaming = stream_until(process, cluster.nodes)
+    tap.point(streaming, f"{name}: all nodes are under way", seen)
+    cluster.tool("kill", LAST)
+    result = finish(process, RUN_SECONDS, seen)
+    # The run's own status is that of the node that was lost.
+    tap.forward(f"a node is killed, {name}", result.out(), 0, result.everything())
+    cluster.tool("start", LAST, timeout=180)
 
 
 def conformance(tap):
     """what programs rely on, in four guests of six TNIs"""
     with Cluster("conformance", 4, "1x1x1x2x1x2", options=["--tnis", "6"]) as cluster:
         for name, words in WORDS.items():
-            result = cluster.run(PROGRAMS / name, *words, env=RINGS)
-            tap.forward(name, result.out(), result.status, result.everything())
+            _run(tap, cluster, name, words)
+        for name in "barrier", "peer":
+            _run_and_kill(tap, cluster, name)
 
 
 TESTS = {"conformance": conformance}
