@@ -656,6 +656,41 @@ TEST_F(node, threads_that_share_a_gate)
 	EXPECT_EQ(utofu_free_vbg(&id, 1), UTOFU_SUCCESS);
 }
 
+static utofu_vbg_id_t waiter_vbg;
+static bool waiter_through;
+
+static void *waiter_main(void *arg)
+{
+	(void)arg;
+	utofu_barrier(waiter_vbg, 0);
+	utofu_poll_barrier(waiter_vbg, 0);
+	__atomic_store_n(&waiter_through, true, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/* However long the other thread is given, it does not get past the lock. */
+TEST_F(node, a_thread_waits_for_the_one_that_has_the_gate)
+{
+	const struct tofu_vbg *vbg;
+	pthread_t waiter;
+
+	ASSERT_EQ(utofu_alloc_vbg(2, 1, UTOFU_VBG_FLAG_THREAD_SAFE,
+				  &waiter_vbg),
+		  UTOFU_SUCCESS);
+	ASSERT_EQ(set_alone(waiter_vbg), UTOFU_SUCCESS);
+	vbg = tofu_vbg_find(waiter_vbg);
+	ASSERT_NE(vbg, NULL);
+	tofu_vbg_lock(vbg->group);
+	pthread_create(&waiter, NULL, waiter_main, NULL);
+	usleep(50000);
+	EXPECT_FALSE(__atomic_load_n(&waiter_through, __ATOMIC_SEQ_CST));
+	EXPECT_FALSE(vbg->group->begun);
+	tofu_vbg_unlock(vbg->group);
+	pthread_join(waiter, NULL);
+	EXPECT_TRUE(waiter_through);
+	EXPECT_EQ(utofu_free_vbg(&waiter_vbg, 1), UTOFU_SUCCESS);
+}
+
 /* ---- After fork() ---- */
 
 static void child_main(utofu_vbg_id_t id)
