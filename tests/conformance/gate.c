@@ -114,6 +114,34 @@ static void check_info(void)
 	claim("what a VBG ID holds");
 }
 
+/* Neighbours of a good ID, bit by bit: some are of gates that nobody has. */
+static void check_gate_numbers(void)
+{
+	unsigned int beyond = 0;
+	utofu_vbg_id_t vbg;
+
+	CODE(utofu_alloc_vbg(0, 1, 0, &vbg), UTOFU_SUCCESS);
+	for (int i = 0; i < 64; i++)
+		for (int k = 0; k < i; k++) {
+			uint64_t flipped = UINT64_C(1) << i | UINT64_C(1) << k;
+			uint8_t coords[6];
+			utofu_tni_id_t tni;
+			utofu_bg_id_t bg = 0;
+			uint16_t extra;
+			int code = utofu_query_vbg_info(vbg ^ flipped, coords,
+							&tni, &bg, &extra);
+
+			beyond += code == UTOFU_ERR_INVALID_BG_ID;
+			CHECK(code == UTOFU_ERR_INVALID_BG_ID ||
+			      code == UTOFU_ERR_INVALID_VBG_ID ||
+			      (code == UTOFU_SUCCESS && bg < 48 &&
+			       tni < TNIS_MAX));
+		}
+	CHECK(beyond > 0);
+	CODE(utofu_free_vbg(&vbg, 1), UTOFU_SUCCESS);
+	claim("a gate that no TNI has: INVALID_BG_ID");
+}
+
 /* A barrier of one node: its start gate, a relay, and back. */
 static void check_alone(void)
 {
@@ -247,6 +275,7 @@ int main(void)
 	check_alloc_arguments();
 	check_numbers();
 	check_info();
+	check_gate_numbers();
 	check_alone();
 	check_set_arguments();
 	if (world.ranks == 1) {

@@ -9,8 +9,8 @@ from .shared import stream_until
 PROGRAMS = OUT / "tests/conformance/guest"
 # With what a program is told; the rings are of the smallest size, 2048.
 WORDS = {
-    "caps": ["6"], "vcq": [], "share": [], "memory": [], "put": [], "order": [],
-    "atomic": [], "stride": [], "prepared": [], "queue": ["2048"], "path": [],
+    "caps": ["6"], "vcq": [], "share": [], "argument": [], "memory": [], "put": [],
+    "order": [], "atomic": [], "stride": [], "prepared": [], "queue": ["2048"], "path": [],
     "thread": [], "session": [], "gate": [], "barrier": [], "peer": [],
 }
 LAST = 3
