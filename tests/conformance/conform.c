@@ -108,7 +108,7 @@ static long now_seconds(void)
 	return (long)now.tv_sec;
 }
 
-bool patient(struct patience *patience)
+static bool patient_for(struct patience *patience, long seconds)
 {
 	struct timespec nap = { .tv_nsec = NAP_NS };
 
@@ -119,7 +119,12 @@ bool patient(struct patience *patience)
 		return true;
 	}
 	nanosleep(&nap, NULL);
-	return now_seconds() - patience->began < world.wait_seconds;
+	return now_seconds() - patience->began < seconds;
+}
+
+bool patient(struct patience *patience)
+{
+	return patient_for(patience, world.wait_seconds);
 }
 
 void rest(unsigned int milliseconds)
@@ -177,8 +182,9 @@ static void await(_Atomic uint64_t *word, uint64_t least, const char *what,
 {
 	struct patience patience = { 0 };
 
+	/* The others may be waiting in vain for several things first. */
 	while (atomic_load(word) < least)
-		if (!patient(&patience))
+		if (!patient_for(&patience, WAIT_SECONDS))
 			give_up("node %u waits for %s of node %u, round %u",
 				world.rank, what, rank,
 				(unsigned int)control.round);
