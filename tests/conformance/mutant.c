@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <utofu.h>
 
@@ -119,6 +120,14 @@ typedef int put_function(utofu_vcq_hdl_t hdl, utofu_vcq_id_t id,
 			 utofu_stadd_t lcl, utofu_stadd_t rmt, size_t length,
 			 uint64_t edata, unsigned long flags, void *cbdata);
 
+/* Time for others to look at what is wrong for a moment. */
+static void linger(void)
+{
+	struct timespec moment = { .tv_nsec = 2000000 };
+
+	nanosleep(&moment, NULL);
+}
+
 /* The last bytes before the others. */
 static int put_tail_first(put_function *put, utofu_vcq_hdl_t hdl,
 			  utofu_vcq_id_t id, utofu_stadd_t lcl,
@@ -127,6 +136,7 @@ static int put_tail_first(put_function *put, utofu_vcq_hdl_t hdl,
 {
 	put(hdl, id, lcl + length - 4, rmt + length - 4, 4, edata,
 	    UTOFU_ONESIDED_FLAG_STRONG_ORDER, NULL);
+	linger();
 	return put(hdl, id, lcl, rmt, length, edata, flags, cbdata);
 }
 
@@ -158,6 +168,7 @@ int utofu_put(utofu_vcq_hdl_t hdl, utofu_vcq_id_t id, utofu_stadd_t lcl,
 				      flags, cbdata);
 	if (is("notice-first") && (flags & RMT) && length) {
 		put(hdl, id, lcl, rmt, 0, edata, RMT, NULL);
+		linger();
 		flags &= ~RMT;
 	}
 	if (is("reorder") && !late.held && (flags & RMT) && edata == 10) {
