@@ -9,7 +9,13 @@
  * Words used below. A pid is a rank in MPI_COMM_WORLD. A NIC is one of the four
  * network interfaces of a process. A memid names registered memory in its
  * process. A DMA address stands for a byte of registered memory: adding bytes
- * to it addresses further into the memory.
+ * to it addresses further into the memory. The end of a transfer is told by a
+ * notice, which is polled for.
+ *
+ * A function that fails returns FJMPI_RDMA_ERROR, which is (uint64_t)-1; as int
+ * it is -1. MPI has to be initialised when FJMPI_Rdma_init() is called, and not
+ * finalised before FJMPI_Rdma_finalize(). Only these two communicate by MPI. All
+ * functions may be called by several threads at once where the MPI permits it.
  */
 #ifndef TOFU_MPI_EXT_H
 #define TOFU_MPI_EXT_H
@@ -33,10 +39,7 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/*
- * What a function returns when it fails; as int it is -1. Its type is that of
- * addresses, with which it is compared most.
- */
+/* Its type is that of addresses, with which it is compared most. */
 #define FJMPI_RDMA_ERROR ((uint64_t)-1)
 
 /* FJMPI_Rdma_poll_cq() */
@@ -48,14 +51,16 @@ extern "C" {
 #define FJMPI_RDMA_NIC2 2
 #define FJMPI_RDMA_NIC3 3
 
-/*
- * Flags of transfers:
- * LOCAL_NICn       the NIC that sends, and whose notices tell of the end
- * REMOTE_NICn      the NIC of the other side
- * PATHn            one of four paths through the network; 0 is the default
- * STRONG_ORDER     the bytes land in ascending order, the last ones last
- * REMOTE_NOTICE    the other side gets a HALFWAY_NOTICE
- * IMMEDIATE_RETURN accepted; no transfer is waited for, with it or without
+/**
+ * DOC: FJMPI_RDMA_*
+ * @LOCAL_NICn: the NIC, 0 … 3, that sends, and whose notices tell of the end
+ * @REMOTE_NICn: the NIC, 0 … 3, of the other side
+ * @PATHn: a path through the network, 0 … 3; 0 is the default
+ * @STRONG_ORDER: the bytes land in ascending order, the last ones last
+ * @REMOTE_NOTICE: the other side gets a FJMPI_RDMA_HALFWAY_NOTICE
+ * @IMMEDIATE_RETURN: accepted; no transfer is waited for, with it or without
+ *
+ * Flags of transfers.
  */
 #define FJMPI_RDMA_LOCAL_NIC0 FJMPI_RDMA_NIC0
 #define FJMPI_RDMA_LOCAL_NIC1 FJMPI_RDMA_NIC1
@@ -83,8 +88,13 @@ struct FJMPI_Rdma_cq {
 	int tag;
 };
 
+/* ---- Start and end ---- */
+
 /**
- * FJMPI_Rdma_init - start; by all ranks, after MPI_Init()
+ * FJMPI_Rdma_init - start the interface on all ranks
+ *
+ * All ranks of MPI_COMM_WORLD call it, after MPI_Init(). If one cannot start,
+ * none does.
  *
  * Return: 0; FJMPI_RDMA_ERROR where a rank has no interconnect, or it was
  * started already.
@@ -92,14 +102,17 @@ struct FJMPI_Rdma_cq {
 int FJMPI_Rdma_init(void);
 
 /**
- * FJMPI_Rdma_finalize - end; by all ranks
+ * FJMPI_Rdma_finalize - end the interface on all ranks
  *
- * Waits for the own transfers, then for the other ranks. What is registered
- * still is deregistered. FJMPI_Rdma_init() may follow.
+ * All ranks of MPI_COMM_WORLD call it, before MPI_Finalize(). Waits for the
+ * own transfers, then for the other ranks. What is registered still is
+ * deregistered. FJMPI_Rdma_init() may follow.
  *
  * Return: 0; FJMPI_RDMA_ERROR where it was not started.
  */
 int FJMPI_Rdma_finalize(void);
+
+/* ---- Memory ---- */
 
 /**
  * FJMPI_Rdma_reg_mem - register memory
@@ -132,19 +145,30 @@ int FJMPI_Rdma_dereg_mem(int memid);
  */
 uint64_t FJMPI_Rdma_get_remote_addr(int pid, int memid);
 
+/* ---- Transfers ---- */
+
 /**
- * FJMPI_Rdma_put - write into a peer's memory
+ * DOC: transfers
  * @pid:    the peer, also the own rank
- * @tag:    0 … 14
+ * @tag:    0 … 14; the notice has it, too
  * @raddr:  DMA address at the peer
  * @laddr:  own DMA address
  * @length: bytes, 0 … 16777212, a multiple of 4
- * @flags:  FJMPI_RDMA_*
+ * @flags:  FJMPI_RDMA_*, at most one of each kind; 0 stands for NIC 0 of both
+ *	sides and the default path
  *
- * Waits for a free place in the queue if need be. The end is a notice of the
- * local NIC; the memory may then be written again, and the data is there.
+ * Waits for a free place in the queue if need be, and not for the transfer. The
+ * end of it is a notice of the local NIC, which FJMPI_Rdma_poll_cq() takes.
  *
- * Return: 0 where it was accepted, or FJMPI_RDMA_ERROR.
+ * Return: 0 where it was accepted, or FJMPI_RDMA_ERROR. A transfer that fails
+ * later is told by FJMPI_Rdma_poll_cq().
+ */
+
+/**
+ * FJMPI_Rdma_put - write into a peer's memory
+ *
+ * With the notice the data is at the peer, and the own memory may be written
+ * again.
  */
 int FJMPI_Rdma_put(int pid, int tag, uint64_t raddr, uint64_t laddr,
 		   size_t length, int flags);
@@ -152,34 +176,45 @@ int FJMPI_Rdma_put(int pid, int tag, uint64_t raddr, uint64_t laddr,
 /**
  * FJMPI_Rdma_get - read from a peer's memory
  *
- * As FJMPI_Rdma_put(); with the notice of the local NIC the data is here.
+ * With the notice the data is here. FJMPI_RDMA_REMOTE_NOTICE tells the peer that
+ * its memory has been read.
  */
 int FJMPI_Rdma_get(int pid, int tag, uint64_t raddr, uint64_t laddr,
 		   size_t length, int flags);
 
 /**
  * FJMPI_Rdma_mput - several puts to one peer, in their order
- * @raddrs, @laddrs, @lengths: @n of each where @stride is 0; else the first of
- *          each is of the first put
- * @stride: else both addresses of a put are so much above the one's before
- * @n:      1 … 1993
+ * @raddrs:  @n DMA addresses at the peer, or the first one if @stride is not 0
+ * @laddrs:  as many own DMA addresses
+ * @lengths: as many lengths, each as FJMPI_Rdma_put() takes it; with a stride
+ *	the one is that of all
+ * @stride:  0; or bytes that both addresses of a put are above those of the put
+ *	before
+ * @n:       1 … 1993
  *
- * All of them together have one notice on each side, as the last one would.
- *
- * Return: 0 where all were accepted, or FJMPI_RDMA_ERROR.
+ * All of them together have one notice on each side, as the last one would. All
+ * arguments are looked at before the first put goes.
  */
 int FJMPI_Rdma_mput(int pid, int tag, uint64_t raddrs[], uint64_t laddrs[],
 		    size_t lengths[], ptrdiff_t stride, int n, int flags);
 
+/* ---- Notices ---- */
+
 /**
  * FJMPI_Rdma_poll_cq - take the next notice of a NIC
- * @nic: FJMPI_RDMA_NICn
+ * @nic: FJMPI_RDMA_NICn, n being 0 … 3
  * @cq:  filled unless 0 is returned; may be NULL
  *
+ * Own transfers are those that FJMPI_Rdma_put(), FJMPI_Rdma_get() and
+ * FJMPI_Rdma_mput() of this rank began with this NIC as the local one. Notices
+ * come in the order in which transfers ended. Of an mput that fails each
+ * part that fails is told. Where notices were lost because nobody polled for
+ * them, that is told once, as an error whose pid and tag are -1.
+ *
  * Return: 0 where there is none; FJMPI_RDMA_NOTICE when an own transfer has
- * ended; FJMPI_RDMA_HALFWAY_NOTICE when a peer's with REMOTE_NOTICE has;
- * FJMPI_RDMA_ERROR when an own transfer has failed, or, with @cq of -1, notices
- * were lost because they were not polled for, or @nic is none.
+ * ended; FJMPI_RDMA_HALFWAY_NOTICE when a peer's with FJMPI_RDMA_REMOTE_NOTICE
+ * has; FJMPI_RDMA_ERROR when an own transfer has failed, notices were lost, or
+ * @nic is none.
  */
 int FJMPI_Rdma_poll_cq(int nic, struct FJMPI_Rdma_cq *cq);
 
