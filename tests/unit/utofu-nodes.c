@@ -4,13 +4,16 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "fabric/process.h"
 #include "kselftest_harness.h"
 #include "utofu-util.h"
 
@@ -278,7 +281,16 @@ TEST(strong_order_writes_the_last_byte_last)
 /* ---- */
 
 #define RANKS 3
-#define JOB "unit.test.4711"
+
+/* What a launcher says to ranks; the name is of this process. */
+static char job[64];
+
+static void job_say(const char *size)
+{
+	snprintf(job, sizeof(job), "unit.test.%d", (int)getpid());
+	setenv("PMIX_NAMESPACE", job, 1);
+	setenv("PMI_SIZE", size, 1);
+}
 
 static int files_of_job(void)
 {
@@ -287,7 +299,7 @@ static int files_of_job(void)
 	int count = 0;
 
 	while (dir && (entry = readdir(dir)))
-		if (strstr(entry->d_name, JOB))
+		if (strstr(entry->d_name, job))
 			count++;
 	if (dir)
 		closedir(dir);
@@ -335,26 +347,147 @@ static void rank_main(unsigned int rank)
 		CHECK(!tofu_wait_word(&word[from], from + 1));
 }
 
-TEST(ranks_of_a_launcher_find_each_other)
+static pid_t rank_start(unsigned int rank, void (*body)(unsigned int rank))
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	alarm(2 * WAIT_SECONDS);
+	body(rank);
+	exit(0);
+}
+
+static int rank_status(pid_t pid)
+{
+	int status = -1;
+
+	return waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+/* Return: how many ranks failed. */
+static int ranks_run(void (*body)(unsigned int rank), unsigned int count)
 {
 	pid_t pid[RANKS];
+	int failed = 0;
 
-	setenv("PMI_SIZE", "3", 1);
-	setenv("PMIX_NAMESPACE", JOB, 1);
-	for (unsigned int i = 0; i < RANKS; i++) {
-		pid[i] = fork();
-		if (!pid[i]) {
-			alarm(2 * WAIT_SECONDS);
-			rank_main(i);
-			exit(0);
-		}
-	}
-	for (int i = 0; i < RANKS; i++) {
-		int status = -1;
+	for (unsigned int i = 0; i < count; i++)
+		pid[i] = rank_start(i, body);
+	for (unsigned int i = 0; i < count; i++)
+		failed += rank_status(pid[i]) != 0;
+	return failed;
+}
 
-		ASSERT_EQ(waitpid(pid[i], &status, 0), pid[i]);
-		EXPECT_EQ(status, 0);
-	}
+TEST(ranks_of_a_launcher_find_each_other)
+{
+	job_say("3");
+	EXPECT_EQ(ranks_run(rank_main, RANKS), 0);
+	EXPECT_EQ(files_of_job(), 0);
+}
+
+/* ---- */
+
+static void rank_attach(unsigned int rank)
+{
+	utofu_vcq_hdl_t vcq;
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", rank);
+	setenv("PMI_RANK", text, 1);
+	CHECK(!utofu_create_vcq_with_cmp_id(0, 0, 0, &vcq));
+}
+
+static void rank_killed(unsigned int rank)
+{
+	rank_attach(rank);
+	raise(SIGKILL);
+}
+
+/* The dead job's machine has too few nodes for the next one of its name. */
+TEST(what_a_killed_job_left_is_not_used)
+{
+	job_say("2");
+	EXPECT_EQ(ranks_run(rank_killed, 1), 1);
+	EXPECT_EQ(files_of_job(), 1);
+	job_say("3");
+	EXPECT_EQ(ranks_run(rank_main, RANKS), 0);
+	EXPECT_EQ(files_of_job(), 0);
+}
+
+/* A process that ended while it made the file has left a part of one. */
+TEST(what_is_no_machine_is_not_used)
+{
+	char path[128];
+
+	job_say("3");
+	snprintf(path, sizeof(path), "/dev/shm/tofu-%u-%s.0",
+		 (unsigned int)geteuid(), job);
+	close(open(path, O_RDWR | O_CREAT, 0600));
+	ASSERT_EQ(truncate(path, 1 << 20), 0);
+	EXPECT_EQ(ranks_run(rank_main, RANKS), 0);
+	EXPECT_EQ(files_of_job(), 0);
+}
+
+/* ---- */
+
+/* Of two ranks, how many have come, and how many the library has let go. */
+static unsigned int *come, *gone;
+
+static void wait_for_both(unsigned int *count)
+{
+	time_t since = time(NULL);
+
+	__atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL);
+	while (__atomic_load_n(count, __ATOMIC_ACQUIRE) < 2 &&
+	       time(NULL) - since < WAIT_SECONDS)
+		sched_yield();
+}
+
+/* After the library's, which has the default priority: that is later. */
+__attribute__((destructor(200))) static void end_together(void)
+{
+	if (gone && getenv("PMI_RANK"))
+		wait_for_both(gone);
+}
+
+static void rank_ends_with_other(unsigned int rank)
+{
+	rank_attach(rank);
+	wait_for_both(come);
+}
+
+/* Neither has ended when the other leaves; a third rank never comes. */
+TEST(the_last_of_those_that_end_together_takes_the_name)
+{
+	come = mmap(NULL, sizeof(*come) * 2, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(come, MAP_FAILED);
+	gone = come + 1;
+	job_say("3");
+	EXPECT_EQ(ranks_run(rank_ends_with_other, 2), 0);
+	EXPECT_EQ(*come, 2);
+	EXPECT_EQ(*gone, 2);
+	EXPECT_EQ(files_of_job(), 0);
+}
+
+/* ---- */
+
+/* Process numbers are used anew; when a process was started is not. */
+TEST(a_job_without_a_name_has_that_of_its_one_launcher)
+{
+	uint64_t start;
+
+	ASSERT_EQ(tofu_process_start(getpid(), &start), 0);
+	job_say("2");
+	snprintf(job, sizeof(job), "%d.%llu", (int)getpid(),
+		 (unsigned long long)start);
+	unsetenv("PMIX_NAMESPACE");
+	unsetenv("OMPI_MCA_ess_base_jobid");
+	unsetenv("SLURM_JOB_ID");
+	EXPECT_EQ(ranks_run(rank_killed, 1), 1);
+	EXPECT_EQ(files_of_job(), 1);
+	/* What was left here is taken away by a rank that ends well. */
+	EXPECT_EQ(ranks_run(rank_attach, 1), 0);
 	EXPECT_EQ(files_of_job(), 0);
 }
 

@@ -351,7 +351,7 @@ static void emu_leave(struct tofu_port_dev *dev)
 			flush_locked(&cq, deadline);
 		}
 	}
-	tofu_job_leave(&port->job, tofu_node_fabric(port->node));
+	tofu_job_leave(&port->job);
 	tofu_node_unlock(port->node);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "port/job.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabric/process.h"
 #include "port/debug.h"
 #include "port/shape.h"
 
@@ -64,7 +67,8 @@ static int launcher_find(unsigned int *rank, unsigned int *size)
 
 /*
  * What tells this job from others of the user. Where the launcher gives no
- * name, its processes on this host have a parent in common.
+ * name, its processes on this host have a parent in common: by when that was
+ * started it is told from a later one with the same number.
  */
 static void job_name(char *name, size_t size)
 {
@@ -73,13 +77,18 @@ static void job_name(char *name, size_t size)
 					   "SLURM_JOB_ID" };
 	const char *step = getenv("SLURM_STEP_ID");
 	const char *id = NULL;
+	uint64_t start = 0;
+	pid_t parent;
 
 	for (size_t i = 0; !id && i < sizeof(ids) / sizeof(*ids); i++)
 		id = getenv(ids[i]);
-	if (id)
+	if (id) {
 		snprintf(name, size, "%s.%s", id, step ? step : "0");
-	else
-		snprintf(name, size, "%d", (int)getppid());
+	} else {
+		parent = getppid();
+		tofu_process_start(parent, &start);
+		snprintf(name, size, "%d.%" PRIu64, (int)parent, start);
+	}
 	for (; *name; name++)
 		if (!isalnum((unsigned char)*name))
 			*name = '.';
@@ -109,32 +118,72 @@ static int job_shape(unsigned int size, struct tofu_shape *shape)
 /* ---- The shared file of a launcher's job ---- */
 
 /*
+ * Whoever has a part in the file has a lock on its first byte, which goes with
+ * the process however that ends. So the system knows whether anybody has, also
+ * where what the file says was written by processes that are dead. The lock
+ * is of this descriptor, and not in the way of those that the fabric takes.
+ */
+static int part_lock(const struct tofu_job *job, short type)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_len = 1 };
+
+	return fcntl(job->fd, F_OFD_SETLK, &lock) ? -errno : 0;
+}
+
+/* Return: 1 where another process has a part in the file, 0, or an errno. */
+static int others_have_part(const struct tofu_job *job)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+	if (fcntl(job->fd, F_OFD_GETLK, &lock))
+		return -errno;
+	return lock.l_type != F_UNLCK;
+}
+
+/*
+ * Takes a part in the file, or its name away if it is what a job has left
+ * whose processes are dead. Called with the lock.
+ *
+ * Return: 1; 0 where the name was taken away; or a negative errno.
+ */
+static int file_take_part(const struct tofu_job *job, const struct stat *st)
+{
+	int ret = others_have_part(job);
+
+	if (ret < 0)
+		return ret;
+	if (st->st_size && !ret)
+		return unlink(job->file) ? -errno : 0;
+	ret = part_lock(job, F_RDLCK);
+	return ret ? ret : 1;
+}
+
+/*
  * Opens the file of the name with a lock on it. flock(), since it belongs to
  * this descriptor: fcntl()'s would go when the fabric closes its own.
  *
- * Return: 1; 0 where the name was taken away while waiting for the lock: try
- * again; or a negative errno.
+ * Return: 1; 0 where the name was taken away, here or while waiting for the
+ * lock: try again; or a negative errno.
  */
 static int file_open_locked(struct tofu_job *job, struct stat *st)
 {
-	int err;
+	int ret;
 
 	job->fd = open(job->file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 		       0600);
 	if (job->fd < 0)
 		return -errno;
-	if (flock(job->fd, LOCK_EX) || fstat(job->fd, st)) {
-		err = -errno;
-	} else if (st->st_uid != geteuid()) {
-		err = -EPERM;
-	} else {
-		if (st->st_nlink)
-			return 1;
-		err = 0;
-	}
+	if (flock(job->fd, LOCK_EX) || fstat(job->fd, st))
+		ret = -errno;
+	else if (st->st_uid != geteuid())
+		ret = -EPERM;
+	else
+		ret = st->st_nlink ? file_take_part(job, st) : 0;
+	if (ret == 1)
+		return 1;
 	close(job->fd);
 	job->fd = -1;
-	return err;
+	return ret;
 }
 
 static int file_open(struct tofu_job *job, const struct tofu_shape *shape)
@@ -246,11 +295,12 @@ void tofu_job_abandon(struct tofu_job *job)
 	job->fd = -1;
 }
 
-void tofu_job_leave(struct tofu_job *job, struct tofu_fabric *fabric)
+void tofu_job_leave(struct tofu_job *job)
 {
 	if (job->fd < 0 || flock(job->fd, LOCK_EX))
 		return;
-	if (!others_up(job, fabric))
+	part_lock(job, F_UNLCK);
+	if (!others_have_part(job))
 		file_unlink(job);
 	flock(job->fd, LOCK_UN);
 }

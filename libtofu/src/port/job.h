@@ -48,6 +48,6 @@ void tofu_job_attached(struct tofu_job *job, struct tofu_fabric *fabric);
 void tofu_job_abandon(struct tofu_job *job);
 
 /* tofu_job_leave - the last to leave takes the name away */
-void tofu_job_leave(struct tofu_job *job, struct tofu_fabric *fabric);
+void tofu_job_leave(struct tofu_job *job);
 
 #endif /* PORT_JOB_H */
