@@ -276,7 +276,12 @@ static void check_arguments(void)
 	     UTOFU_SUCCESS);
 	CODE(utofu_post_toq(other, descs, size, NULL), UTOFU_ERR_INVALID_DESC);
 	CODE(utofu_free_vcq(other), UTOFU_SUCCESS);
-	claim("no command, or one of another VCQ: INVALID_DESC");
+	CODE(utofu_create_vcq(1, 0, &other), UTOFU_SUCCESS);
+	CODE(utofu_post_toq(other, descs, size, NULL), UTOFU_ERR_INVALID_DESC);
+	CODE(utofu_prepare_nop(port.vcq, TCQ, descs, &size), UTOFU_SUCCESS);
+	CODE(utofu_post_toq(other, descs, size, NULL), UTOFU_ERR_INVALID_DESC);
+	CODE(utofu_free_vcq(other), UTOFU_SUCCESS);
+	claim("no command, or one of another VCQ or TNI: INVALID_DESC");
 	check_quiet(&port);
 }
 

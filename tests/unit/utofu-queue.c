@@ -295,6 +295,11 @@ TEST_F(queue, a_bad_descriptor_queues_nothing)
 	EXPECT_EQ(utofu_post_toq(other, desc, size, NULL),
 		  UTOFU_ERR_INVALID_DESC);
 	EXPECT_EQ(utofu_free_vcq(other), UTOFU_SUCCESS);
+	/* Of the same numbers on another TNI. */
+	ASSERT_EQ(utofu_create_vcq(1, 0, &other), UTOFU_SUCCESS);
+	EXPECT_EQ(utofu_post_toq(other, desc, size, NULL),
+		  UTOFU_ERR_INVALID_DESC);
+	EXPECT_EQ(utofu_free_vcq(other), UTOFU_SUCCESS);
 	/* The flip bit is not for programs to set. */
 	desc[0] ^= 1;
 	EXPECT_EQ(utofu_post_toq(self->vcq, desc, size, NULL),
@@ -304,8 +309,9 @@ TEST_F(queue, a_bad_descriptor_queues_nothing)
 		  UTOFU_ERR_INVALID_POINTER);
 	EXPECT_EQ(utofu_prepare_nop(self->vcq, 0, desc, NULL),
 		  UTOFU_ERR_INVALID_POINTER);
-	/* All zero is a NOP: the queue still goes. */
-	EXPECT_EQ(utofu_post_toq(self->vcq, zero, 32, NULL), UTOFU_SUCCESS);
+	/* Zeros would be a NOP, but nobody has prepared it. */
+	EXPECT_EQ(utofu_post_toq(self->vcq, zero, 32, NULL),
+		  UTOFU_ERR_INVALID_DESC);
 	EXPECT_EQ(utofu_nop(self->vcq, TCQ, desc), UTOFU_SUCCESS);
 	ASSERT_EQ(tofu_wait_tcq(self->vcq, &cbdata), UTOFU_SUCCESS);
 	EXPECT_EQ(cbdata, (void *)desc);

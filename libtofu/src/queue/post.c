@@ -85,7 +85,8 @@ static inline void command_write(struct tofu_queue *queue, uint64_t index,
 {
 	struct tofu_toq_desc *toq = queue->cq->toq;
 	struct tofu_toq_desc first = *command;
-	__u64 ctrl = le64toh(first.ctrl) & ~TOFU_COMMAND_DELAY;
+	__u64 ctrl = le64toh(first.ctrl) & ~(TOFU_COMMAND_DELAY |
+					     TOFU_FIELD(TOFU_COMMAND_ORIGIN));
 
 	ctrl |= TOFU_SET(TOFU_TOQ_FLIP, tofu_flip(index, queue->toq_mask));
 	first.ctrl = htole64(ctrl);

@@ -231,6 +231,18 @@ static inline uint64_t tofu_due(uint64_t told, uint64_t mask)
 #define TOFU_COMMAND_DELAY TOFU_SET(TOFU_TOQ_FLAGS, 1U << 7)
 TOFU_ASSERT(!(TOFU_TOQ_F_ALL & 1U << 7), "the engine does not know the flag");
 
+/*
+ * Likewise of a command that a program has prepared: of which queue, so that no
+ * other one takes it. TOFU_COMMAND_QUEUE() is never zero.
+ */
+#define TOFU_COMMAND_ORIGIN_SHIFT (TOFU_TOQ_FLAGS_SHIFT + 8)
+#define TOFU_COMMAND_ORIGIN_BITS 8
+#define TOFU_COMMAND_QUEUE(tni, cq) \
+	TOFU_SET(TOFU_COMMAND_ORIGIN, 0x80 | (tni) << 4 | (cq))
+TOFU_ASSERT(TOFU_TNIS_MAX <= 8 && TOFU_CQS_PER_TNI <= 16 &&
+		    !(TOFU_TOQ_F_ALL >> 8),
+	    "the engine does not know these bits");
+
 /**
  * tofu_queue_post_locked - queue commands, all or none
  * @command: whole commands, without flip bits; need not be aligned

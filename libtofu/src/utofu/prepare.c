@@ -9,10 +9,17 @@
 
 #define SLOT sizeof(struct tofu_toq_desc)
 
-static int prepared(const struct tofu_cmd *cmd, void *desc, size_t *desc_size)
+static uint64_t origin(const struct tofu_vcq *vcq)
+{
+	return TOFU_COMMAND_QUEUE(vcq->queue->cq->tni, vcq->queue->cq->cq);
+}
+
+static int prepared(const struct tofu_vcq *vcq, struct tofu_cmd *cmd,
+		    void *desc, size_t *desc_size)
 {
 	if (!desc || !desc_size)
 		return UTOFU_ERR_INVALID_POINTER;
+	cmd->desc.ctrl |= htole64(origin(vcq));
 	memcpy(desc, cmd->slot, cmd->slots * SLOT);
 	*desc_size = cmd->slots * SLOT;
 	return UTOFU_SUCCESS;
@@ -32,7 +39,7 @@ int utofu_prepare_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		return tofu_vcq_missing();
 	code = tofu_desc_putget(&cmd.desc, &transfer, TOFU_CMD_PUT, lcl_stadd,
 				length);
-	return code ? code : prepared(&cmd, desc, desc_size);
+	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
 
 int utofu_prepare_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -49,7 +56,7 @@ int utofu_prepare_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		return tofu_vcq_missing();
 	code = tofu_desc_putget(&cmd.desc, &transfer, TOFU_CMD_GET, lcl_stadd,
 				length);
-	return code ? code : prepared(&cmd, desc, desc_size);
+	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
 
 static int prepare_putget(struct tofu_transfer *transfer,
@@ -63,7 +70,7 @@ static int prepare_putget(struct tofu_transfer *transfer,
 	if (!transfer->vcq)
 		return tofu_vcq_missing();
 	code = tofu_cmd_putget(&cmd, transfer, kind, lcl_stadd, length, more);
-	return code ? code : prepared(&cmd, desc, desc_size);
+	return code ? code : prepared(transfer->vcq, &cmd, desc, desc_size);
 }
 
 int utofu_prepare_put_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -196,7 +203,7 @@ int utofu_prepare_put_piggyback(utofu_vcq_hdl_t vcq_hdl,
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
 	code = tofu_cmd_piggyback(&cmd, &transfer, lcl_data, length);
-	return code ? code : prepared(&cmd, desc, desc_size);
+	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
 
 int utofu_prepare_put_piggyback8(utofu_vcq_hdl_t vcq_hdl,
@@ -213,7 +220,7 @@ int utofu_prepare_put_piggyback8(utofu_vcq_hdl_t vcq_hdl,
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
 	code = tofu_desc_piggyback8(&cmd.desc, &transfer, lcl_data, length);
-	return code ? code : prepared(&cmd, desc, desc_size);
+	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
 
 int utofu_prepare_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -229,7 +236,7 @@ int utofu_prepare_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
 	code = tofu_desc_armw(&cmd.desc, &transfer, armw_op, 4, op_value);
-	return code ? code : prepared(&cmd, desc, desc_size);
+	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
 
 int utofu_prepare_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -245,7 +252,7 @@ int utofu_prepare_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
 	code = tofu_desc_armw(&cmd.desc, &transfer, armw_op, 8, op_value);
-	return code ? code : prepared(&cmd, desc, desc_size);
+	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
 
 int utofu_prepare_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -261,7 +268,7 @@ int utofu_prepare_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
 	code = tofu_cmd_cswap(&cmd, &transfer, 4, old_value, new_value);
-	return code ? code : prepared(&cmd, desc, desc_size);
+	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
 
 int utofu_prepare_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -277,19 +284,20 @@ int utofu_prepare_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	if (!transfer.vcq)
 		return tofu_vcq_missing();
 	code = tofu_cmd_cswap(&cmd, &transfer, 8, old_value, new_value);
-	return code ? code : prepared(&cmd, desc, desc_size);
+	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
 
 int utofu_prepare_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 		      void *desc, size_t *desc_size)
 {
+	const struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
 	struct tofu_cmd cmd;
 	int code;
 
-	if (!tofu_vcq_find(vcq_hdl))
+	if (!vcq)
 		return tofu_vcq_missing();
 	code = tofu_cmd_nop(&cmd, flags);
-	return code ? code : prepared(&cmd, desc, desc_size);
+	return code ? code : prepared(vcq, &cmd, desc, desc_size);
 }
 
 /* ---- Queueing ---- */
@@ -305,6 +313,8 @@ static bool desc_is_of(const struct tofu_toq_desc *desc,
 	bool own_lane = TOFU_GET(tag, TOFU_TAG_LCL) == vcq->lane->number;
 	uint64_t ctrl = le64toh(desc->ctrl);
 
+	if ((ctrl & TOFU_FIELD(TOFU_COMMAND_ORIGIN)) != origin(vcq))
+		return false;
 	/* With a flip bit of its own it might not be a command for the engine. */
 	if (ctrl & TOFU_FIELD(TOFU_TOQ_FLIP))
 		return false;
