@@ -3,6 +3,7 @@
  * Direct commands, by a port whose device is this test: when the library takes
  * the way by the CQ page, what it stores there, and what it does not look at.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -400,6 +401,29 @@ TEST_F(direct, several_commands_at_once_are_not)
 	EXPECT_EQ(tofu_queue_post_locked(self->queue, self->lane, command, 2,
 					 NULL), 0);
 	EXPECT_EQ(device.page.fetch_start, 2);
+}
+
+/* A program can write to what it has prepared while it is posted. */
+TEST_F(direct, a_command_longer_than_what_was_given_queues_nothing)
+{
+	uint64_t command[8] = {
+		[0] = TOFU_SET(TOFU_TOQ_CMD, TOFU_CMD_PUT) |
+		      TOFU_SET(TOFU_TOQ_FLAGS, LCL),
+		[4] = TOFU_SET(TOFU_TOQ_CMD, TOFU_CMD_PUT_PIGGYBACK) |
+		      TOFU_SET(TOFU_TOQ_FLAGS, LCL),
+		[5] = TOFU_SET(TOFU_ROUTE_LENGTH, 32),
+	};
+
+	EXPECT_EQ(tofu_queue_post_locked(self->queue, self->lane, command, 2,
+					 NULL), -EINVAL);
+	EXPECT_EQ(device.page.fetch_start, 0);
+	put(self, 1, LCL, 1);
+	EXPECT_TRUE(was_direct(self));
+	EXPECT_EQ(device.toq_ring[0].rmt, 1);
+	notice(TOFU_MRQ_LCL_PUT, TOFU_ST_OK);
+	EXPECT_TRUE(notice_read(self));
+	put(self, 1, LCL, 2);
+	EXPECT_TRUE(was_direct(self));
 }
 
 /* The page's words are registers: a poll that finds nothing is to be quick. */

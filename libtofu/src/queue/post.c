@@ -147,10 +147,21 @@ int tofu_queue_post_one_locked(struct tofu_queue *queue,
 	return post_one(queue, lane, command, slots, cbdata);
 }
 
+/*
+ * Nothing that was written from @begin on has been started. What else it has
+ * left behind can only keep the next commands from going direct.
+ */
+static void post_unwind(struct tofu_queue *queue, uint64_t begin,
+			uint64_t notices)
+{
+	queue->toq_tail = begin;
+	queue->lcl_posted = notices;
+}
+
 int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 			   const void *command, size_t slots, void *cbdata)
 {
-	uint64_t begin, end;
+	uint64_t begin, end, notices;
 	const char *next = command;
 	bool idle, delayed = false;
 
@@ -162,6 +173,7 @@ int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 	}
 	begin = queue->toq_tail;
 	end = begin + slots;
+	notices = queue->lcl_posted;
 	idle = tofu_post_begin(queue);
 	while (queue->toq_tail != end) {
 		struct tofu_toq_desc slot[2];
@@ -170,6 +182,10 @@ int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 		memcpy(&slot[0], next, sizeof(slot[0]));
 		n = tofu_toq_slots(le64toh(slot[0].ctrl),
 				   le64toh(slot[0].route));
+		if (n > end - queue->toq_tail) {
+			post_unwind(queue, begin, notices);
+			return -EINVAL;
+		}
 		if (n == 2)
 			memcpy(&slot[1], next + sizeof(slot[0]),
 			       sizeof(slot[1]));

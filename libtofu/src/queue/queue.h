@@ -245,14 +245,16 @@ TOFU_ASSERT(TOFU_TNIS_MAX <= 8 && TOFU_CQS_PER_TNI <= 16 &&
 
 /**
  * tofu_queue_post_locked - queue commands, all or none
- * @command: whole commands, without flip bits; need not be aligned
+ * @command: whole commands, without flip bits; need not be aligned. Another
+ *           thread may write to them meanwhile: each slot is read once.
  * @slots:   how many slots they take
  * @cbdata:  of each command
  *
  * Return: 1 where tofu_queue_start() is to be called, 0 where the last command
  * has TOFU_COMMAND_DELAY or the engine needs no kick; -EBUSY where there is no
  * room now (then everything queued has been started, delayed or not: else room
- * would never come); -EIO where the queue has stopped.
+ * would never come); -EIO where the queue has stopped; -EINVAL where the last
+ * command takes a slot more than there are.
  */
 int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 			   const void *command, size_t slots, void *cbdata);

@@ -151,6 +151,9 @@ int tofu_cmd_posted(struct tofu_queue *queue, int ret)
 			tofu_queue_start(queue);
 		return UTOFU_SUCCESS;
 	}
+	/* What was prepared has changed since it was looked at. */
+	if (ret == -EINVAL)
+		return UTOFU_ERR_INVALID_DESC;
 	if (ret != -EBUSY)
 		return UTOFU_ERR_FATAL;
 	/* Who retries without polling shall see room some time. */
