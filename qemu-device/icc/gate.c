@@ -94,7 +94,7 @@ static bool link_remote(const struct icc *icc, uint64_t word,
 	link->gate = (uint8_t)TOFU_GET(word, TOFU_LINK_GATE);
 	link->path = (uint8_t)TOFU_GET(word, TOFU_LINK_PATH);
 	return node >= 0 && !(word & ~known) && link->tni < TOFU_TNIS_MAX &&
-	       link->gate < TOFU_GATES;
+	       link->gate < TOFU_GATES && tofu_path_valid(link->path);
 }
 
 /* The links that two registers describe; false where one of them is wrong. */
@@ -316,11 +316,9 @@ void icc_gate_signal(struct icc *icc, const struct tofu_packet *pkt,
 		run(icc, gate->tni);
 }
 
-static void put_in_local(struct icc *icc, const struct icc_gate *from)
+static void put_in_local(struct icc *icc, const struct icc_gate *from,
+			 struct icc_gate *gate)
 {
-	struct icc_gate *gate =
-		&icc->tni[from->tni].gate[from->dst[ICC_LCL].gate];
-
 	if (!gate->enabled || !(gate->sources & BIT(ICC_LCL)) ||
 	    gate->src[ICC_LCL].gate != from->gate ||
 	    gate->gpid != from->gpid) {
@@ -424,15 +422,44 @@ static bool send_remote(struct icc *icc, struct icc_gate *gate)
 	return true;
 }
 
+/* All signals are there, and somebody wants to know. */
+static bool fires(const struct icc_gate *gate)
+{
+	if (gate->full != gate->sources)
+		return false;
+	if (gate->channel)
+		return gate->phase == ICC_GATE_BEGUN;
+	return gate->sources && !gate->closed;
+}
+
+/* As in make_way(): the signal in the slot has only not been looked at. */
+static bool fires_first(const struct icc *icc, const struct icc_gate *gate)
+{
+	return gate->full & ~gate->lost & BIT(ICC_LCL) && !gate->pending &&
+	       icc_now(icc) >= gate->due && fires(gate);
+}
+
+static void deliver_local(struct icc *icc, struct icc_gate *gate)
+{
+	struct icc_gate *to =
+		&icc->tni[gate->tni].gate[gate->dst[ICC_LCL].gate];
+
+	if (fires_first(icc, to)) {
+		touch(icc, to);
+		touch(icc, gate);
+		return;
+	}
+	gate->pending &= ~BIT(ICC_LCL);
+	put_in_local(icc, gate, to);
+}
+
 /* What is left of sending; true when any of it could be done. */
 static bool deliver(struct icc *icc, struct icc_gate *gate)
 {
 	const uint8_t before = gate->pending;
 
-	if (gate->pending & BIT(ICC_LCL) && icc_now(icc) >= gate->due) {
-		gate->pending &= ~BIT(ICC_LCL);
-		put_in_local(icc, gate);
-	}
+	if (gate->pending & BIT(ICC_LCL) && icc_now(icc) >= gate->due)
+		deliver_local(icc, gate);
 	if (gate->pending & BIT(ICC_RMT))
 		send_remote(icc, gate);
 	return gate->pending != before;
@@ -612,16 +639,6 @@ static void channel_write(struct icc *icc, struct icc_gate *gate)
 }
 
 /* ---- Steps ---- */
-
-/* All signals are there, and somebody wants to know. */
-static bool fires(const struct icc_gate *gate)
-{
-	if (gate->full != gate->sources)
-		return false;
-	if (gate->channel)
-		return gate->phase == ICC_GATE_BEGUN;
-	return gate->sources && !gate->closed;
-}
 
 /* What is next for a gate; true when there was anything. */
 static bool step(struct icc *icc, struct icc_gate *gate)

@@ -34,6 +34,12 @@ struct tofu_coords {
 /* Hops of the longest route: half of each of X, Y, Z, and B, C, A twice. */
 #define TOFU_HOPS_MAX (3 * 128 + 2 * 3)
 
+/* tofu_path_valid - of TOFU_TOQ_PATH; B has no coordinate 3, whatever the shape */
+static inline bool tofu_path_valid(unsigned int path)
+{
+	return TOFU_GET(path, TOFU_PATH_B) != TOFU_MASK(TOFU_PATH_B_BITS);
+}
+
 /**
  * struct tofu_hop - one link of a route
  * @port: by which the node is left

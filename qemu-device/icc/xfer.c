@@ -14,7 +14,6 @@
 	 TOFU_FIELD(TOFU_TOQ_SPS))
 #define CTRL_ARMW (TOFU_FIELD(TOFU_TOQ_ARMW_OP) | TOFU_FIELD(TOFU_TOQ_ARMW_8))
 #define CTRL_PACE (TOFU_FIELD(TOFU_TOQ_GAP) | TOFU_FIELD(TOFU_TOQ_MTU))
-#define PATH_B_SIZE 3
 
 /* ---- Small questions about a command ---- */
 
@@ -241,13 +240,13 @@ static enum tofu_status command_check(const struct icc_cq *cq,
 				      const struct icc_command *c)
 {
 	const uint64_t ctrl = c->desc.ctrl;
-	const uint64_t path = TOFU_GET(ctrl, TOFU_TOQ_PATH);
+	const unsigned int path = (unsigned int)TOFU_GET(ctrl, TOFU_TOQ_PATH);
 
 	if (TOFU_GET(ctrl, TOFU_TOQ_FLIP) !=
 	    tofu_ring_flip(c->index, cq->toq.code))
 		return TOFU_ST_TCQ_DESC;
 	if ((ctrl & ~ctrl_known(c)) || (c->desc.route & TOFU_ROUTE_RESERVED) ||
-	    TOFU_GET(path, TOFU_PATH_B) >= PATH_B_SIZE)
+	    !tofu_path_valid(path))
 		return TOFU_ST_TCQ_DESC;
 	if (has_flag(c, TOFU_TOQ_F_STRIDE) && !stride_good(c))
 		return TOFU_ST_TCQ_DESC;

@@ -136,6 +136,8 @@ TEST_F(gates, wrong_settings_leave_a_gate_disabled)
 		{ 1, TOFU_GATE_DST_RMT, 1ULL << 63 | 6ULL << 28 }, /* TNI */
 		{ 1, TOFU_GATE_DST_RMT, 1ULL << 63 | 1ULL << 31 },
 		{ 1, TOFU_GATE_DST_RMT, 1ULL << 63 | 1ULL << 44 },
+		{ 1, TOFU_GATE_DST_RMT, 1ULL << 63 | 6ULL << 40 }, /* B */
+		{ 1, TOFU_GATE_SRC_RMT, 1ULL << 63 | 15ULL << 40 },
 	};
 	struct mesh *mesh = self->mesh;
 
@@ -525,6 +527,32 @@ static struct tofu_packet signal_packet(const struct mesh *mesh)
 		.armw_op = TOFU_REDUCE_SUM,
 		.armw_size = 1,
 	};
+}
+
+/* Two signals are there before a gate makes a step. */
+TEST_F(gates, gates_behind_each_other_keep_up)
+{
+	static const uint64_t zero[TOFU_REDUCE_WORDS];
+	struct tofu_packet pkt = signal_packet(self->mesh);
+	struct mesh *mesh = self->mesh;
+	const struct gate first = mesh_relay(mesh, 1);
+	const struct gate second = mesh_relay(mesh, 1);
+
+	mesh_link(mesh, channel0, first);
+	mesh_link(mesh, first, second);
+	mesh_link(mesh, second, channel1);
+	mesh_enable(mesh);
+	mesh_start(mesh, 1, TOFU_REDUCE_SUM, 1, zero);
+	net_run(self->net);
+	pkt.dst_cq = (uint8_t)first.number;
+	for (unsigned int i = 0; i < 2; i++)
+		icc_receive(self->net->node[1].icc, &pkt, zero);
+	for (uint32_t round = 1; round <= 2; round++) {
+		net_run(self->net);
+		EXPECT_EQ(round, mesh_ended(mesh, 1));
+		EXPECT_EQ(TOFU_BARRIER_OK, mesh_status(mesh, 1));
+		mesh_start(mesh, 1, TOFU_REDUCE_SUM, 1, zero);
+	}
 }
 
 TEST_F(gates, foreign_signals_are_dropped)

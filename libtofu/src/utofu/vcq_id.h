@@ -14,6 +14,8 @@
 
 #include <tofu/desc.h>
 
+#include "icc/topology.h"
+
 #define TOFU_VCQ_ID_NODE_SHIFT 0 /* coordinates and TNI */
 #define TOFU_VCQ_ID_NODE_BITS 31
 #define TOFU_VCQ_ID_CQ_SHIFT 32
@@ -38,12 +40,6 @@ TOFU_ASSERT(TOFU_ROUTE_B_SHIFT - TOFU_ROUTE_A_SHIFT == TOFU_PATH_B_SHIFT &&
 
 /* STAGs that programs choose, of each lane */
 #define TOFU_STAGS_RESERVED 256
-
-/* A path has no B coordinate of 3. */
-static inline bool tofu_path_valid(unsigned int path)
-{
-	return TOFU_GET(path, TOFU_PATH_B) != 3;
-}
 
 /* tofu_path_id_valid - 0, or a path plus one */
 static inline bool tofu_path_id_valid(unsigned int id)
