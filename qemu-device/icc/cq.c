@@ -139,9 +139,10 @@ void icc_cq_step(struct icc *icc, struct icc_cq *cq, unsigned int steps)
 {
 	if (!cq->session || !steps)
 		return;
-	cq->steps += steps;
 	if (icc->machine)
-		icc_engine_room(icc, cq);
+		icc_engine_step(icc, cq, steps);
+	else
+		cq->steps += steps;
 }
 
 /* ---- TOQ ---- */

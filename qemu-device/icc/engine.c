@@ -111,6 +111,8 @@ void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry)
 	/* What found no room has been told of before, and maybe more since. */
 	if (entry->due == ICC_DUE_FETCH)
 		cq->known = entry->tail;
+	else if (entry->due == ICC_DUE_STEP)
+		cq->steps += entry->tail;
 	fetch(icc, cq, entry);
 }
 
@@ -126,6 +128,25 @@ void icc_engine_room(struct icc *icc, struct icc_cq *cq)
 		.tni = cq->tni,
 		.cq = cq->cq,
 		.life = cq->life,
+		.since = icc_now(icc),
+	};
+
+	icc_time_plan(icc, entry);
+}
+
+/*
+ * The engine learns of a step as it learns of what it has to answer, and no
+ * sooner: so nothing that a step lets go overtakes the answer to its command.
+ */
+void icc_engine_step(struct icc *icc, struct icc_cq *cq, unsigned int steps)
+{
+	const struct icc_entry entry = {
+		.time = icc_now(icc) + icc->machine->reply_ns,
+		.due = ICC_DUE_STEP,
+		.tni = cq->tni,
+		.cq = cq->cq,
+		.life = cq->life,
+		.tail = steps,
 		.since = icc_now(icc),
 	};
 

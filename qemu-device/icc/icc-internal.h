@@ -431,7 +431,7 @@ static inline bool icc_cq_blocks_left(const struct icc_cq *cq)
 /**
  * icc_cq_step - a session may fetch so many commands more
  *
- * Without a machine icc_progress() does that.
+ * It does so in icc_progress(), with a machine when the engine knows of it.
  */
 void icc_cq_step(struct icc *icc, struct icc_cq *cq, unsigned int steps);
 

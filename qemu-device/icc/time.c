@@ -104,6 +104,34 @@ void icc_time_release(struct icc *icc, struct icc_held *held)
 	icc->time->unused = held;
 }
 
+static bool is_request(const struct tofu_packet *pkt)
+{
+	return pkt->type < TOFU_PKT_DONE;
+}
+
+/* Which of all CQs of the machine has sent a request. */
+static size_t source_of(const struct tofu_packet *pkt)
+{
+	const size_t tni = (size_t)pkt->src * TOFU_TNIS_MAX +
+			   pkt->src_tni % TOFU_TNIS_MAX;
+
+	return tni * TOFU_CQS_PER_TNI + pkt->src_cq % TOFU_CQS_PER_TNI;
+}
+
+/* Those of a CQ are carried out in their order, however long each takes. */
+static uint64_t due_time(struct icc *icc, const struct tofu_packet *pkt)
+{
+	const uint64_t time = icc_engine_receive(icc, pkt);
+	uint64_t *last;
+
+	if (!is_request(pkt) || pkt->type == TOFU_PKT_SIGNAL)
+		return time;
+	last = &icc->time->carried[source_of(pkt)];
+	if (*last < time)
+		*last = time;
+	return *last;
+}
+
 void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 		   const void *payload)
 {
@@ -117,18 +145,13 @@ void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 	memcpy(held->payload, payload, pkt->payload);
 	held->arrived = icc_now(icc) - icc->machine->receive_ns;
 	const struct icc_entry entry = {
-		.time = icc_engine_receive(icc, pkt),
+		.time = due_time(icc, pkt),
 		.due = ICC_DUE_ARRIVAL,
 		.tni = pkt->dst_tni,
 		.held = held,
 	};
 
 	icc_time_plan(icc, entry);
-}
-
-static bool is_request(const struct tofu_packet *pkt)
-{
-	return pkt->type < TOFU_PKT_DONE;
 }
 
 static void arrival_trace(struct icc *icc, const struct icc_held *held)
@@ -223,6 +246,7 @@ static void run(struct icc *icc, const struct icc_entry *entry)
 	switch (entry->due) {
 	case ICC_DUE_FETCH:
 	case ICC_DUE_ROOM:
+	case ICC_DUE_STEP:
 		icc_engine_fetch(icc, entry);
 		break;
 	case ICC_DUE_SEND:
@@ -262,26 +286,23 @@ void icc_time_trace(struct icc *icc, const struct icc_trace *trace)
 
 uint64_t *icc_time_failed(struct icc *icc, const struct tofu_packet *pkt)
 {
-	const uint64_t cq = pkt->src_tni % TOFU_TNIS_MAX * TOFU_CQS_PER_TNI +
-			    pkt->src_cq % TOFU_CQS_PER_TNI;
-
-	return &icc->time->failed[(uint64_t)pkt->src * TOFU_TNIS_MAX *
-					  TOFU_CQS_PER_TNI +
-				  cq];
+	return &icc->time->failed[source_of(pkt)];
 }
 
 /* ---- Life ---- */
 
 int icc_time_create(struct icc *icc)
 {
+	const size_t sources =
+		(size_t)icc->nodes * TOFU_TNIS_MAX * TOFU_CQS_PER_TNI;
 	struct icc_time *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
-	t->failed = calloc((size_t)icc->nodes * TOFU_TNIS_MAX *
-				   TOFU_CQS_PER_TNI,
-			   sizeof(*t->failed));
-	if (!t->failed || grow(t)) {
+	t->failed = calloc(sources, sizeof(*t->failed));
+	t->carried = calloc(sources, sizeof(*t->carried));
+	if (!t->failed || !t->carried || grow(t)) {
+		free(t->carried);
 		free(t->failed);
 		free(t);
 		return -ENOMEM;
@@ -316,6 +337,7 @@ void icc_time_destroy(struct icc *icc)
 	}
 	free_list(t->unused);
 	free(t->heap);
+	free(t->carried);
 	free(t->failed);
 	free(t);
 }

@@ -13,6 +13,7 @@
 enum icc_due {
 	ICC_DUE_FETCH,
 	ICC_DUE_ROOM,
+	ICC_DUE_STEP,
 	ICC_DUE_SEND,
 	ICC_DUE_ARRIVAL,
 	ICC_DUE_GATE,
@@ -24,10 +25,10 @@ enum icc_due {
  * @order: among entries of one time the lower one comes first
  * @due:   what; ROOM: a FETCH of what found the window full, or no step
  * @tni:   engine
- * @cq:    of FETCH and ROOM; of GATE: the gate
- * @life:  of FETCH and ROOM: of the CQ
- * @tail:  of FETCH: slots that have been written
- * @since: of FETCH: when the doorbell rang; of ROOM: when it was found
+ * @cq:    of FETCH, ROOM and STEP; of GATE: the gate
+ * @life:  of FETCH, ROOM and STEP: of the CQ
+ * @tail:  of FETCH: slots that have been written; of STEP: steps
+ * @since: of FETCH: when the doorbell rang; of others: when it was found
  * @held:  of ARRIVAL
  */
 struct icc_entry {
@@ -100,6 +101,7 @@ struct icc_engine {
  * @read_free, @write_free: host interface, each way; ps
  * @failed:    by initiator's node and CQ: the put of which a packet failed, as
  *             tid << 8 | status
+ * @carried:   likewise: when its last request is carried out, ns
  * @engine:    by TNI
  */
 struct icc_time {
@@ -111,6 +113,7 @@ struct icc_time {
 	uint64_t read_free;
 	uint64_t write_free;
 	uint64_t *failed;
+	uint64_t *carried;
 	struct icc_engine engine[TOFU_TNIS_MAX];
 };
 
@@ -153,6 +156,9 @@ void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry);
 
 /* icc_engine_room - another command may be fetched, if there is one */
 void icc_engine_room(struct icc *icc, struct icc_cq *cq);
+
+/* icc_engine_step - so many steps have come for a session */
+void icc_engine_step(struct icc *icc, struct icc_cq *cq, unsigned int steps);
 
 /* icc_engine_send - look at what there is to send */
 void icc_engine_send(struct icc *icc, unsigned int tni);

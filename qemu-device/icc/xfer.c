@@ -468,15 +468,22 @@ static uint8_t packet_flags(const struct icc_xfer *x)
 	return (uint8_t)flags;
 }
 
-/* Payload out of memory comes later than what is in the descriptor. */
-static uint64_t wire_time(const struct icc *icc, const struct icc_command *c)
+/*
+ * Payload out of memory comes later than what is in the descriptor. A packet
+ * behind it waits: those of a CQ stay in order.
+ */
+static uint64_t wire_time(const struct icc *icc, const struct icc_xfer *x)
 {
+	const struct icc_command *c = &x->command;
 	const bool memory = kind_of(c) == TOFU_CMD_PUT && c->part;
+	const uint64_t last = x->cq->stamp[TOFU_CQ_TX_WIRE];
+	uint64_t time;
 
 	if (!icc->machine)
 		return 0;
-	return icc_now(icc) + icc->machine->send_ns +
+	time = icc_now(icc) + icc->machine->send_ns +
 	       (memory ? icc->machine->read_ns : 0);
+	return time > last ? time : last;
 }
 
 /* A put that has failed here does not let the target's session go on. */
@@ -516,7 +523,7 @@ static void command_packet(const struct icc *icc, const struct icc_xfer *x,
 		.rmt = c->desc.rmt,
 		.lcl = own_stadd(c),
 		.sps = step_of(x),
-		.time = wire_time(icc, c),
+		.time = wire_time(icc, x),
 	};
 	if (kind_of(c) == TOFU_CMD_GET) {
 		pkt->type = TOFU_PKT_GET;

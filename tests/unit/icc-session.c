@@ -428,6 +428,7 @@ TEST(a_chain_fetches_when_it_is_let_go)
 	clock_run(net);
 	start += toy.doorbell_ns + toy.fetch_ns + put_time();
 	for (uint32_t i = 1; i + 1 < CHAIN; i++) {
+		start += toy.reply_ns;
 		EXPECT_EQ(start, cq_reg(c.cq[i],
 					TOFU_CQ_STAMP(TOFU_CQ_TX_ENGINE)));
 		start += toy.fetch_ns + put_time();
@@ -463,6 +464,47 @@ TEST(a_command_that_comes_after_its_step_waits_for_its_doorbell)
 		  notice_time(net, 0));
 	chain_destroy(&c);
 	clock_destroy(net);
+}
+
+/* What answers a put is at the initiator after the put's own end. */
+static void answer(struct __test_metadata *_metadata,
+		   const struct icc_machine *machine)
+{
+	struct net *net = clock_create("4", machine);
+	struct tofu_mrq_entry entry;
+	struct transfer ask, back;
+	struct chain c;
+
+	chain_create(&c, net);
+	ask = chain_link(&c, 0);
+	ask.rmt = c.region[3];
+	back = ask;
+	back.cmd = TOFU_CMD_PUT_PIGGYBACK;
+	back.cq = c.cq[3];
+	back.lcl = NULL;
+	back.rmt = c.region[0];
+	clock_post_direct(&back);
+	clock_run(net);
+	clock_post(&ask);
+	clock_run(net);
+	ASSERT_TRUE(cq_mrq(c.cq[0], &entry));
+	EXPECT_EQ(TOFU_MRQ_LCL_PUT, TOFU_GET(entry.ctrl, TOFU_MRQ_TYPE))
+	{
+		TH_LOG("%s", machine->name);
+	}
+	ASSERT_TRUE(cq_mrq(c.cq[0], &entry));
+	EXPECT_EQ(TOFU_MRQ_RMT_PUT, TOFU_GET(entry.ctrl, TOFU_MRQ_TYPE));
+	chain_destroy(&c);
+	clock_destroy(net);
+}
+
+TEST(an_answer_by_a_session_does_not_overtake)
+{
+	const struct icc_machine *machine;
+
+	for (size_t i = 0; (machine = icc_machine_at(i)); i++)
+		answer(_metadata, machine);
+	answer(_metadata, &toy);
 }
 
 static uint64_t busy_sessions(unsigned int seed)

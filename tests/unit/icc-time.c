@@ -622,4 +622,73 @@ TEST_F(timed, forged_packets_harm_nobody)
 	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->a));
 }
 
+/* ---- Order ---- */
+
+static const enum tofu_command kinds[] = {
+	TOFU_CMD_PUT,
+	TOFU_CMD_PUT_PIGGYBACK,
+	TOFU_CMD_GET,
+	TOFU_CMD_ARMW,
+};
+
+/* A put, and at once another command to the same CQ by the same path. */
+static void follow(struct __test_metadata *_metadata,
+		   const struct icc_machine *machine, uint64_t length,
+		   enum tofu_command kind)
+{
+	struct net *net = clock_create("6", machine);
+	struct cq *a = cq_create(net, 0, 0, 3), *b = cq_create(net, 1, 1, 5);
+	struct transfer put = {
+		.cmd = TOFU_CMD_PUT,
+		.flags = ALL_NOTICES,
+		.cq = a,
+		.lcl = region_create(a, 1, LENGTH, 0, 12, 0),
+		.rmt = region_create(b, 2, LENGTH, 0, 12, 0),
+		.length = length,
+		.edata = 1,
+	};
+	struct transfer next = put;
+	struct tofu_mrq_entry entry;
+
+	next.cmd = kind;
+	next.length = 8;
+	next.armw_8 = kind == TOFU_CMD_ARMW;
+	next.edata = 2;
+	clock_post(&put);
+	clock_post(&next);
+	clock_run(net);
+	for (unsigned int i = 1; i <= 2; i++) {
+		ASSERT_TRUE(cq_mrq(b, &entry));
+		EXPECT_EQ(i, TOFU_GET(entry.ctrl, TOFU_MRQ_EDATA))
+		{
+			TH_LOG("%s: %llu bytes, then command %d", machine->name,
+			       (unsigned long long)length, kind);
+		}
+	}
+	region_destroy(put.lcl);
+	region_destroy(put.rmt);
+	cq_destroy(a);
+	cq_destroy(b);
+	clock_destroy(net);
+}
+
+static void follow_all(struct __test_metadata *_metadata,
+		       const struct icc_machine *machine)
+{
+	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		follow(_metadata, machine, 8, kinds[i]);
+		follow(_metadata, machine, machine->mtu, kinds[i]);
+		follow(_metadata, machine, machine->mtu + 1, kinds[i]);
+	}
+}
+
+TEST(commands_of_a_queue_are_carried_out_in_order)
+{
+	const struct icc_machine *machine;
+
+	for (size_t i = 0; (machine = icc_machine_at(i)); i++)
+		follow_all(_metadata, machine);
+	follow_all(_metadata, &toy);
+}
+
 TEST_HARNESS_MAIN
