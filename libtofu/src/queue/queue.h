@@ -299,12 +299,13 @@ static inline enum tofu_glance
 tofu_queue_report_glance(struct tofu_queue *queue, const struct tofu_lane *lane,
 			 struct tofu_report *report)
 {
-	uint64_t head = queue->tcq_head, mask = queue->toq_mask;
+	uint64_t mask = queue->toq_mask, head;
 	const struct tofu_posted *posted;
 	__u64 entry;
 
 	if (queue->locked || lane->report_head != lane->report_tail)
 		return TOFU_UNCLEAR;
+	head = queue->tcq_head;
 	entry = tofu_entry_acquire(&queue->cq->tcq[head & mask]);
 	if (TOFU_GET(entry ^ queue->tcq_flip, TOFU_TCQ_FLIP))
 		return head == queue->tcq_told ? TOFU_NOTHING : TOFU_UNCLEAR;
@@ -386,10 +387,11 @@ tofu_queue_notice_glance(const struct tofu_queue *queue,
 			 const struct tofu_lane *lane,
 			 const struct tofu_mrq_entry **next, __u64 *ctrl)
 {
-	uint64_t head = queue->mrq_head;
+	uint64_t head;
 
 	if (queue->locked || lane->notice_head != lane->notice_tail)
 		return TOFU_UNCLEAR;
+	head = queue->mrq_head;
 	*next = &queue->cq->mrq[head & queue->mrq_mask];
 	*ctrl = tofu_entry_acquire(&(*next)->ctrl);
 	if (!TOFU_GET(*ctrl ^ queue->mrq_flip, TOFU_MRQ_FLIP))
