@@ -146,9 +146,10 @@ static bool tcq_take(struct fjmpi_vcq *vcq)
 	return true;
 }
 
+/* Reports first: they are of own commands, so they end; notices need not. */
 bool fjmpi_take(struct fjmpi_vcq *vcq)
 {
-	return mrq_take(vcq) || tcq_take(vcq);
+	return tcq_take(vcq) || mrq_take(vcq);
 }
 
 /* Reports come in the order of the commands: a NOP's comes after them all. */
