@@ -114,6 +114,13 @@ def exact_barrier(tap):
         _compare(tap, first, second, "once more, on a host that is busy: the same times")
 
 
+def virtual_gates(tap):
+    """one node: the driver's tests of barrier gates, in virtual time"""
+    with Cluster("vgates", 1, "1", options=VIRTUAL[:2]) as cluster:
+        result = cluster.run("/usr/libexec/tofu/tofu_gate", nodes="0", timeout=RUN_SECONDS)
+        tap.forward("tofu_gate", result.out(), result.status, result.everything())
+
+
 def _waits_for_victim(cluster):
     nodes = cluster.status()["nodes"]
     return all(node["clock"].get("waits_for") == VICTIM
@@ -145,5 +152,6 @@ TESTS = {
     "exact-two": exact_two,
     "exact-four": exact_four,
     "exact-barrier": exact_barrier,
+    "virtual-gates": virtual_gates,
     "virtual-kill": virtual_kill,
 }
