@@ -12,6 +12,9 @@
 #define INBOX_MAX (1U << 20)
 #define INBOX_MIN 64
 
+/* What one poll moves to other inboxes at most */
+#define TAKEN_A_POLL 64
+
 /* ---- Inboxes ---- */
 
 static bool inbox_grow(struct fjmpi_inbox *inbox)
@@ -176,14 +179,18 @@ void fjmpi_quiesce(void)
 
 /* ---- The interface ---- */
 
+/* Those for other NICs can come without end, where NICs share a TNI. */
 static int poll_locked(unsigned int nic, struct fjmpi_notice *notice)
 {
 	struct fjmpi_inbox *inbox = &fjmpi.inbox[nic];
 
-	while (!inbox_pop(inbox, notice))
+	for (int taken = 0; taken < TAKEN_A_POLL; taken++) {
+		if (inbox_pop(inbox, notice))
+			return notice->kind;
 		if (!fjmpi_take(fjmpi_vcq_of_nic(nic)))
 			return 0;
-	return notice->kind;
+	}
+	return 0;
 }
 
 int FJMPI_Rdma_poll_cq(int nic, struct FJMPI_Rdma_cq *cq)

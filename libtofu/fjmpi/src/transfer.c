@@ -78,10 +78,15 @@ static bool range_valid(uint64_t raddr, uint64_t laddr, size_t length)
 	       length <= region->size - offset;
 }
 
+/* What is there now: peers can send without end. */
 static void drain(struct fjmpi_vcq *vcq)
 {
-	while (fjmpi_take(vcq))
-		;
+	size_t reports = 0, notices = 0;
+
+	utofu_query_num_unread_tcq(vcq->hdl[0], &reports);
+	utofu_query_num_unread_mrq(vcq->hdl[0], &notices);
+	for (size_t left = reports + notices; left && fjmpi_take(vcq);)
+		left--;
 }
 
 static int post(const struct transfer *t, uint64_t raddr, uint64_t laddr,
