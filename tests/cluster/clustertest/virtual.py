@@ -77,7 +77,7 @@ def _compare(tap, first, second, name):
 def exact_two(tap):
     """two nodes: tofu-perf twice, the same output and the same trace"""
     with tempfile.TemporaryDirectory() as folder, \
-            Cluster("perf", 2, "2", options=VIRTUAL) as cluster:
+            Cluster("perf", 2, "2", memory=256, options=VIRTUAL) as cluster:
         first = Traced(cluster, folder, PERF)
         tap.point(first.good(), "tofu-perf in virtual time, with a trace", str(first))
         _compare(tap, first, Traced(cluster, folder, PERF), "once more: not a nanosecond differs")
@@ -90,7 +90,7 @@ def exact_two(tap):
 def exact_four(tap):
     """four nodes: tofu-halo on an idle, a busy and a single processor"""
     with tempfile.TemporaryDirectory() as folder, \
-            Cluster("halo", 4, "2x2", options=VIRTUAL) as cluster:
+            Cluster("halo", 4, "2x2", memory=256, options=VIRTUAL) as cluster:
         first = Traced(cluster, folder, HALO)
         tap.point(first.good(), "tofu-halo in virtual time, with a trace", str(first))
         with _load():
@@ -106,7 +106,7 @@ def exact_barrier(tap):
     """four nodes: barriers over each network take the same times twice"""
     command = (GUEST / "barrier", "times")
     with tempfile.TemporaryDirectory() as folder, \
-            Cluster("barrier", 4, "2x2", options=VIRTUAL) as cluster:
+            Cluster("barrier", 4, "2x2", memory=256, options=VIRTUAL) as cluster:
         first = Traced(cluster, folder, command)
         tap.forward("barrier in virtual time", first.result.out(), first.result.status, str(first))
         with _load():
@@ -129,7 +129,7 @@ def _waits_for_victim(cluster):
 
 def virtual_kill(tap):
     """in virtual time a node hangs, and is killed: status says so, the others go on"""
-    with Cluster("vkill", 3, "3", options=VIRTUAL[:2]) as cluster:
+    with Cluster("vkill", 3, "3", memory=256, options=VIRTUAL[:2]) as cluster:
         process = cluster.start_run(GUEST / "survive", VICTIM, timeout=RUN_SECONDS)
         seen, streaming = stream_until(process, cluster.nodes)
         tap.point(streaming, "all nodes send to all", seen)
