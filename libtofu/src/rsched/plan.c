@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+/* Schedules as programs ask for them: what is let in, and what they get. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <utofu.h>
+
+#include "icc/machine.h"
+#include "rsched/rsched.h"
+
+#define START_NS 1000 /* published: about 1 us for each engine that is started */
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A put through memory to the next node, as in the controller's model. */
+static uint32_t latency(const struct icc_machine *m)
+{
+	return m->doorbell_ns + m->fetch_ns + m->read_ns + m->send_ns +
+	       m->hop_ns + m->receive_ns + m->write_ns;
+}
+
+int tofu_rsched_machine(const char *machine, struct tofu_rsched_model *model)
+{
+	const struct icc_machine *m;
+
+	if (!machine || !model)
+		return UTOFU_ERR_INVALID_POINTER;
+	m = icc_machine_find(machine);
+	if (!m)
+		return UTOFU_ERR_NOT_FOUND;
+	*model = (struct tofu_rsched_model){
+		.engines = m->tnis,
+		.link_mbs = (uint32_t)((uint64_t)m->link_mbs * m->mtu /
+				       (m->mtu + m->overhead)),
+		.engine_mbs = least(least(m->tni_mbs, m->tni_both_mbs / 2),
+				    m->host_mbs / m->tnis),
+		.start_ns = START_NS,
+		.command_ns = m->command_ns,
+		.latency_ns = latency(m),
+	};
+	return UTOFU_SUCCESS;
+}
+
+/* ---- What is let in ---- */
+
+static int model_check(const struct tofu_rsched_model *model)
+{
+	if (!model->engines || model->engines > TOFU_RSCHED_ENGINES_MAX)
+		return UTOFU_ERR_INVALID_NUMBER;
+	if (!model->link_mbs || !model->engine_mbs)
+		return UTOFU_ERR_INVALID_ARG;
+	return UTOFU_SUCCESS;
+}
+
+static int scheduler_check(const struct tofu_rsched_model *model, int scheduler,
+			   unsigned int width)
+{
+	switch (scheduler) {
+	case TOFU_RSCHED_ROUND_ROBIN:
+	case TOFU_RSCHED_BL:
+		return width && width <= model->engines ?
+			       UTOFU_SUCCESS :
+			       UTOFU_ERR_INVALID_NUMBER;
+	case TOFU_RSCHED_OVERHEAD_AWARE:
+		return width ? UTOFU_ERR_INVALID_NUMBER : UTOFU_SUCCESS;
+	default:
+		return UTOFU_ERR_INVALID_ARG;
+	}
+}
+
+static int request_check(const struct tofu_rsched_request *request)
+{
+	if (request->bytes > TOFU_RSCHED_BYTES_MAX)
+		return UTOFU_ERR_INVALID_SIZE;
+	if (request->flags & ~TOFU_RSCHED_DIAGONAL)
+		return UTOFU_ERR_INVALID_FLAGS;
+	if (!request->links && request->direction >= TOFU_RSCHED_LINKS)
+		return UTOFU_ERR_INVALID_NUMBER;
+	return UTOFU_SUCCESS;
+}
+
+static int requests_check(const struct tofu_rsched_request *requests,
+			  size_t count)
+{
+	if (count > TOFU_RSCHED_REQUESTS_MAX)
+		return UTOFU_ERR_INVALID_NUMBER;
+	if (count && !requests)
+		return UTOFU_ERR_INVALID_POINTER;
+	for (size_t i = 0; i < count; i++) {
+		const int code = request_check(&requests[i]);
+
+		if (code)
+			return code;
+	}
+	return UTOFU_SUCCESS;
+}
+
+/* ---- Sorting ---- */
+
+static int key_compare(const void *a, const void *b)
+{
+	const struct tofu_rsched_key *x = a, *y = b;
+
+	if (x->major != y->major)
+		return x->major < y->major ? -1 : 1;
+	if (x->minor != y->minor)
+		return x->minor < y->minor ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+void tofu_rsched_sort(struct tofu_rsched_key *key, size_t count)
+{
+	qsort(key, count, sizeof(*key), key_compare);
+}
+
+/* ---- Room ---- */
+
+/**
+ * struct room - all that is needed for a while, in one piece
+ * @put, @falling: what @work has of them, to be filled
+ * @draft:         the plan, and one that is tried
+ */
+struct room {
+	struct tofu_rsched_work work;
+	struct tofu_rsched_put *put;
+	size_t *falling;
+	struct tofu_rsched_draft draft[2];
+};
+
+/* Each resource begins with a step, each start and each place adds some. */
+static size_t steps_needed(const struct tofu_rsched_request *requests,
+			   size_t count)
+{
+	const size_t profiles =
+		TOFU_RSCHED_ENGINES_MAX + TOFU_RSCHED_LINKS + 1;
+	size_t adds = TOFU_RSCHED_ENGINES_MAX;
+
+	for (size_t i = 0; i < count; i++)
+		adds += 2 + (requests[i].links ?
+				     __builtin_popcountll(requests[i].links) :
+				     1);
+	return 1 + profiles + adds * TOFU_RSCHED_STEPS_ADD;
+}
+
+static void *carve(char **from, size_t bytes)
+{
+	void *piece = *from;
+
+	*from += bytes;
+	return piece;
+}
+
+static struct room *room_new(const struct tofu_rsched_request *requests,
+			     size_t count)
+{
+	const size_t steps = steps_needed(requests, count);
+	struct room *room;
+	char *rest;
+
+	/* Each kind of element is a multiple of eight bytes. */
+	room = malloc(sizeof(*room) +
+		      count * (sizeof(*room->put) + 2 * sizeof(size_t) +
+			       sizeof(struct tofu_rsched_key) +
+			       2 * sizeof(struct tofu_rsched_place)) +
+		      steps * sizeof(struct tofu_rsched_step));
+	if (!room)
+		return NULL;
+	*room = (struct room){ .work.count = count };
+	rest = (char *)(room + 1);
+	room->put = carve(&rest, count * sizeof(*room->put));
+	room->falling = carve(&rest, count * sizeof(*room->falling));
+	room->work.order = carve(&rest, count * sizeof(*room->work.order));
+	room->work.key = carve(&rest, count * sizeof(*room->work.key));
+	for (int i = 0; i < 2; i++)
+		room->draft[i].place =
+			carve(&rest, count * sizeof(*room->draft[i].place));
+	room->work.pool.step = carve(&rest, steps * sizeof(*room->work.pool.step));
+	room->work.put = room->put;
+	room->work.falling = room->falling;
+	return room;
+}
+
+/* Time of a put that has its links for itself; never 0. */
+static uint64_t put_ns(const struct tofu_rsched_model *model, uint64_t bytes)
+{
+	const uint64_t mbs = least(model->engine_mbs, model->link_mbs);
+	const uint64_t ns = (bytes * 1000 + mbs - 1) / mbs;
+
+	return ns > model->command_ns ? ns : model->command_ns;
+}
+
+static void room_fill(struct room *room, const struct tofu_rsched_model *model,
+		      const struct tofu_rsched_request *requests)
+{
+	struct tofu_rsched_work *work = &room->work;
+
+	work->limit = UINT64_MAX;
+	work->model = *model;
+	/* Time goes on with each command. */
+	if (!work->model.command_ns)
+		work->model.command_ns = 1;
+	for (size_t i = 0; i < work->count; i++) {
+		const struct tofu_rsched_request *request = &requests[i];
+
+		room->put[i] = (struct tofu_rsched_put){
+			.links = request->links ?
+					 request->links :
+					 UINT64_C(1) << request->direction,
+			.ns = put_ns(&work->model, request->bytes),
+			.bytes = request->bytes,
+			.diagonal = request->flags & TOFU_RSCHED_DIAGONAL,
+		};
+		work->key[i] = (struct tofu_rsched_key){
+			.major = ~request->bytes,
+			.minor = request->direction,
+			.index = i,
+		};
+	}
+	tofu_rsched_sort(work->key, work->count);
+	for (size_t i = 0; i < work->count; i++)
+		room->falling[i] = work->key[i].index;
+}
+
+/* ---- Schedules ---- */
+
+static void schedule(struct room *room, int scheduler, unsigned int width)
+{
+	struct tofu_rsched_work *work = &room->work;
+
+	switch (scheduler) {
+	case TOFU_RSCHED_ROUND_ROBIN:
+		tofu_rsched_round_robin(work, width, &room->draft[0]);
+		break;
+	case TOFU_RSCHED_BL:
+		tofu_rsched_pack(work, work->falling, width, false,
+				 &room->draft[0]);
+		tofu_rsched_shift(work, width, &room->draft[0]);
+		break;
+	default:
+		tofu_rsched_aware(work, &room->draft[0], &room->draft[1]);
+	}
+}
+
+/* The orders of the engines, from where the puts are. */
+static void order_fill(struct tofu_rsched_plan *plan, size_t *order,
+		       struct tofu_rsched_key *key)
+{
+	size_t engine = 0;
+
+	for (size_t i = 0; i < plan->count; i++)
+		key[i] = (struct tofu_rsched_key){
+			.major = plan->place[i].engine,
+			.minor = plan->place[i].begin_ns,
+			.index = i,
+		};
+	tofu_rsched_sort(key, plan->count);
+	for (size_t i = 0; i < plan->count; i++) {
+		order[i] = key[i].index;
+		while (engine <= key[i].major)
+			plan->first[engine++] = i;
+	}
+	plan->engines = (uint32_t)engine;
+	while (engine <= TOFU_RSCHED_ENGINES_MAX)
+		plan->first[engine++] = plan->count;
+}
+
+static struct tofu_rsched_plan *plan_new(struct room *room)
+{
+	const size_t count = room->work.count;
+	struct tofu_rsched_place *place;
+	struct tofu_rsched_plan *plan;
+	char *rest;
+
+	plan = malloc(sizeof(*plan) +
+		      count * (sizeof(*plan->place) + sizeof(*plan->order)));
+	if (!plan)
+		return NULL;
+	rest = (char *)(plan + 1);
+	place = carve(&rest, count * sizeof(*place));
+	if (count)
+		memcpy(place, room->draft[0].place, count * sizeof(*place));
+	*plan = (struct tofu_rsched_plan){
+		.count = count,
+		.place = place,
+		.order = (size_t *)rest,
+	};
+	if (count)
+		plan->makespan_ns =
+			room->draft[0].end + room->work.model.latency_ns;
+	order_fill(plan, (size_t *)rest, room->work.key);
+	return plan;
+}
+
+int tofu_rsched_make(const struct tofu_rsched_model *model, int scheduler,
+		     unsigned int width,
+		     const struct tofu_rsched_request *requests, size_t count,
+		     struct tofu_rsched_plan **plan)
+{
+	struct tofu_rsched_plan *made;
+	struct room *room;
+	int code;
+
+	if (!model || !plan)
+		return UTOFU_ERR_INVALID_POINTER;
+	code = model_check(model);
+	if (!code)
+		code = scheduler_check(model, scheduler, width);
+	if (!code)
+		code = requests_check(requests, count);
+	if (code)
+		return code;
+	room = room_new(requests, count);
+	if (!room)
+		return UTOFU_ERR_OUT_OF_MEMORY;
+	room_fill(room, model, requests);
+	schedule(room, scheduler, width);
+	made = plan_new(room);
+	free(room);
+	if (!made)
+		return UTOFU_ERR_OUT_OF_MEMORY;
+	*plan = made;
+	return UTOFU_SUCCESS;
+}
+
+void tofu_rsched_free(struct tofu_rsched_plan *plan)
+{
+	free(plan);
+}
