@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Running an exchange: nothing but posts and polls.
+ *
+ * There are two sets of receive buffers and no credits. A neighbour puts into
+ * the set of exchange i again in exchange i + 2. It begins that when it has
+ * ended i + 1, for which it needs this process's puts of i + 1; these are
+ * posted by the start of i + 1, and by then what i has received is no longer
+ * read. That each neighbour sends something in each exchange, be it nothing but
+ * a notice, is all that this needs. For the same reason the notices of a set
+ * can be counted from zero: those of i + 2 come after i has been counted.
+ */
+#include "exchange/core.h"
+
+#include <sched.h>
+#include <string.h>
+
+/* Polls without success before others get the processor. */
+#define PATIENCE 1000
+
+/* ---- Engines ---- */
+
+/* Whether the engine has nothing more to post in this step. */
+static bool engine_posted(const struct tofu_exchange *exchange,
+			  const struct tofu_exchange_engine *engine)
+{
+	return engine->posted == engine->groups ||
+	       engine->group[engine->posted].step > exchange->step;
+}
+
+static int engine_post(struct tofu_exchange *exchange,
+		       struct tofu_exchange_engine *engine)
+{
+	while (!engine_posted(exchange, engine)) {
+		const struct tofu_exchange_group *group =
+			&engine->group[engine->posted];
+		int code = utofu_post_toq(
+			engine->vcq,
+			engine->command[exchange->set] + group->begin,
+			group->bytes, NULL);
+
+		/* There will be room when there have been reports. */
+		if (code == UTOFU_ERR_BUSY)
+			return UTOFU_SUCCESS;
+		if (code)
+			return code;
+		engine->posted++;
+	}
+	return UTOFU_SUCCESS;
+}
+
+static int arrival(struct tofu_exchange *exchange,
+		   const struct utofu_mrq_notice *notice)
+{
+	unsigned int set = EXCHANGE_EDATA_SET(notice->edata);
+	unsigned int step = EXCHANGE_EDATA_STEP(notice->edata);
+
+	if (notice->notice_type != UTOFU_MRQ_TYPE_RMT_PUT)
+		return UTOFU_SUCCESS;
+	if (exchange->arrived[set][step] == exchange->expected[step])
+		return UTOFU_ERR_MRQ_OTHER;
+	exchange->arrived[set][step]++;
+	return UTOFU_SUCCESS;
+}
+
+/* Reports and notices that are there. */
+static int engine_poll(struct tofu_exchange *exchange,
+		       struct tofu_exchange_engine *engine)
+{
+	struct utofu_mrq_notice notice;
+	void *cbdata;
+	int code;
+
+	while (!(code = utofu_poll_tcq(engine->vcq, 0, &cbdata)))
+		engine->reported++;
+	if (code != UTOFU_ERR_NOT_FOUND)
+		return code;
+	while (!(code = utofu_poll_mrq(engine->vcq, 0, &notice))) {
+		code = arrival(exchange, &notice);
+		if (code)
+			return code;
+	}
+	return code == UTOFU_ERR_NOT_FOUND ? UTOFU_SUCCESS : code;
+}
+
+/* ---- Steps ---- */
+
+static bool step_ended(const struct tofu_exchange *exchange)
+{
+	for (unsigned int e = 0; e < exchange->engines; e++) {
+		const struct tofu_exchange_engine *engine =
+			&exchange->engine[e];
+
+		if (!engine_posted(exchange, engine) ||
+		    engine->reported != engine->posted)
+			return false;
+	}
+	return exchange->arrived[exchange->set][exchange->step] ==
+	       exchange->expected[exchange->step];
+}
+
+static int step_run(struct tofu_exchange *exchange)
+{
+	for (unsigned int e = 0; e < exchange->engines; e++) {
+		struct tofu_exchange_engine *engine = &exchange->engine[e];
+		int code = engine_post(exchange, engine);
+
+		if (code)
+			return code;
+	}
+	for (unsigned int e = 0; e < exchange->engines; e++) {
+		int code = engine_poll(exchange, &exchange->engine[e]);
+
+		if (code)
+			return code;
+	}
+	return step_ended(exchange) ? UTOFU_SUCCESS : UTOFU_ERR_NOT_COMPLETED;
+}
+
+static int steps_run(struct tofu_exchange *exchange)
+{
+	do {
+		int code = step_run(exchange);
+
+		if (code)
+			return code;
+	} while (++exchange->step < exchange->steps);
+	return UTOFU_SUCCESS;
+}
+
+/* ---- Phases ---- */
+
+static void exchange_end(struct tofu_exchange *exchange)
+{
+	memset(exchange->arrived[exchange->set], 0,
+	       sizeof(exchange->arrived[exchange->set]));
+	for (unsigned int e = 0; e < exchange->engines; e++) {
+		exchange->engine[e].posted = 0;
+		exchange->engine[e].reported = 0;
+	}
+	exchange->step = 0;
+	exchange->last = exchange->set;
+	exchange->set = !exchange->set;
+}
+
+/* The phase that comes next has nothing to wait for, or the code says so. */
+static int phase_run(struct tofu_exchange *exchange)
+{
+	int code;
+
+	switch (exchange->phase) {
+	case EXCHANGE_MEET:
+	case EXCHANGE_PART:
+		return utofu_poll_barrier(exchange->barrier, 0);
+	case EXCHANGE_STEPS:
+		return steps_run(exchange);
+	case EXCHANGE_LEAVE:
+		code = utofu_barrier(exchange->barrier, 0);
+		return code == UTOFU_ERR_BUSY ? UTOFU_ERR_NOT_COMPLETED : code;
+	default:
+		return UTOFU_SUCCESS;
+	}
+}
+
+static enum tofu_exchange_phase phase_next(const struct tofu_exchange *exchange)
+{
+	switch (exchange->phase) {
+	case EXCHANGE_MEET:
+		return EXCHANGE_STEPS;
+	case EXCHANGE_STEPS:
+		return exchange->barrier == UTOFU_VBG_ID_NULL ? EXCHANGE_IDLE :
+								EXCHANGE_LEAVE;
+	case EXCHANGE_LEAVE:
+		return EXCHANGE_PART;
+	default:
+		return EXCHANGE_IDLE;
+	}
+}
+
+/* ---- The interface ---- */
+
+static int exchange_run(struct tofu_exchange *exchange)
+{
+	while (exchange->phase != EXCHANGE_IDLE) {
+		int code = phase_run(exchange);
+
+		if (code)
+			return code;
+		exchange->phase = phase_next(exchange);
+	}
+	exchange_end(exchange);
+	return UTOFU_SUCCESS;
+}
+
+int tofu_exchange_test(struct tofu_exchange *exchange)
+{
+	int code;
+
+	if (!exchange)
+		return UTOFU_ERR_INVALID_POINTER;
+	if (exchange->error || exchange->phase == EXCHANGE_IDLE)
+		return exchange->error;
+	code = exchange_run(exchange);
+	if (code != UTOFU_ERR_NOT_COMPLETED)
+		exchange->error = code;
+	return code;
+}
+
+int tofu_exchange_start(struct tofu_exchange *exchange)
+{
+	int code = UTOFU_SUCCESS;
+
+	if (!exchange)
+		return UTOFU_ERR_INVALID_POINTER;
+	if (exchange->error)
+		return exchange->error;
+	if (exchange->phase != EXCHANGE_IDLE)
+		return UTOFU_ERR_BUSY;
+	if (exchange->missing)
+		return UTOFU_ERR_INVALID_ARG;
+	if (exchange->barrier != UTOFU_VBG_ID_NULL) {
+		code = utofu_barrier(exchange->barrier, 0);
+		if (code)
+			return code;
+		exchange->phase = EXCHANGE_MEET;
+		return UTOFU_SUCCESS;
+	}
+	exchange->phase = EXCHANGE_STEPS;
+	for (unsigned int e = 0; e < exchange->engines && !code; e++)
+		code = engine_post(exchange, &exchange->engine[e]);
+	exchange->error = code;
+	return code;
+}
+
+int tofu_exchange_wait(struct tofu_exchange *exchange)
+{
+	unsigned int polls = 0;
+	int code;
+
+	while ((code = tofu_exchange_test(exchange)) ==
+	       UTOFU_ERR_NOT_COMPLETED)
+		if (++polls > PATIENCE)
+			sched_yield();
+	return code;
+}
+
+int tofu_exchange_received(const struct tofu_exchange *exchange,
+			   unsigned int message, void **buffer)
+{
+	if (!exchange || !buffer)
+		return UTOFU_ERR_INVALID_POINTER;
+	if (message >= exchange->messages)
+		return UTOFU_ERR_INVALID_NUMBER;
+	if (exchange->last == EXCHANGE_SETS)
+		return UTOFU_ERR_NOT_PROCESSED;
+	*buffer = exchange->message[message].recv[exchange->last];
+	return UTOFU_SUCCESS;
+}
