@@ -2,16 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/scale.h"
 #include "tofu-halo.h"
-
-/* Levels k of the published measurements. */
-const unsigned int halo_scale_rows[HALO_SCALE_ROWS] = {
-	60, 70, 80, 109, 218, 327, 436, 545, 654, 763, 872,
-};
-
-/* Halo points on each side, and bytes of a value. */
-#define HALO_WIDTH 2
-#define HALO_VALUE 8
 
 #define BUFFER_ALIGN 64
 
@@ -62,22 +54,21 @@ static void pattern_begin(struct halo_pattern *pattern, uint64_t row)
 void halo_pattern_scale(const struct halo_grid *grid, uint32_t node,
 			unsigned int k, struct halo_pattern *pattern)
 {
-	size_t levels = (size_t)k + 2 * HALO_WIDTH;
-	size_t ew = levels * HALO_WIDTH * HALO_SCALE_POINTS * HALO_VALUE;
-	size_t ns = levels * HALO_SCALE_POINTS * HALO_VALUE;
-	size_t diagonal = levels * HALO_WIDTH * HALO_VALUE;
+	const struct tofu_scale scale = tofu_scale_of(k);
 
 	pattern_begin(pattern, k);
 	for (int side = 1; side >= -1; side -= 2)
-		pattern_add(pattern, grid, node, side, 0, 0, ew);
+		pattern_add(pattern, grid, node, side, 0, 0,
+			    scale.ew);
 	for (int side = 1; side >= -1; side -= 2)
 		for (unsigned int part = 0; part < 2; part++)
-			pattern_add(pattern, grid, node, 0, side, part, ns);
+			pattern_add(pattern, grid, node, 0, side, part,
+				    scale.ns);
 	for (int dx = 1; dx >= -1; dx -= 2)
 		for (int dy = 1; dy >= -1; dy -= 2)
 			for (unsigned int part = 0; part < 2; part++)
 				pattern_add(pattern, grid, node, dx, dy, part,
-					    diagonal);
+					    scale.diagonal);
 	pattern->planned = pattern->count;
 }
 

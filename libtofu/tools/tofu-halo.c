@@ -14,6 +14,7 @@
 #include "common/args.h"
 #include "common/error.h"
 #include "common/json.h"
+#include "common/scale.h"
 #include "common/shape.h"
 #include "common/table.h"
 #include "common/virtual.h"
@@ -215,12 +216,12 @@ static void options_finish(struct options *options, const char *grid,
 		tofu_arg_sizes("--bytes", bytes ? bytes : "16K:1M", 1, PUT_MAX,
 			       &options->rows);
 	} else if (grid && strcmp(grid, "all")) {
-		tofu_arg_sizes("--grid", grid, 1, HALO_SCALE_K_MAX,
+		tofu_arg_sizes("--grid", grid, 1, TOFU_SCALE_K_MAX,
 			       &options->rows);
 	} else {
-		for (size_t i = 0; i < HALO_SCALE_ROWS; i++)
-			options->rows.size[i] = halo_scale_rows[i];
-		options->rows.count = HALO_SCALE_ROWS;
+		for (size_t i = 0; i < TOFU_SCALE_ROWS; i++)
+			options->rows.size[i] = tofu_scale_rows[i];
+		options->rows.count = TOFU_SCALE_ROWS;
 	}
 }
 

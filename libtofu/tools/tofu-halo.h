@@ -19,12 +19,6 @@
 /* Bytes at least between two receive buffers that nobody may write. */
 #define HALO_GUARD 64
 
-/* SCALE-LES3: grid points of a process in directions i and j. */
-#define HALO_SCALE_POINTS 16
-#define HALO_SCALE_ROWS 11
-#define HALO_SCALE_K_MAX 100000
-extern const unsigned int halo_scale_rows[HALO_SCALE_ROWS];
-
 /**
  * struct halo_grid - the processes as a 2-D periodic grid
  * @p: processes west to east
