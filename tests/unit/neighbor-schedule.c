@@ -4,7 +4,7 @@
 
 #include <kselftest_harness.h>
 
-#include "neighbor/schedule.h"
+#include "neighbor/parts.h"
 
 #define NEIGHBORS_MAX 64
 #define ENGINES_MAX 8
@@ -161,6 +161,114 @@ TEST(segments_cover_a_message)
 				end += bytes;
 			}
 			ASSERT_EQ(sizes[i], end);
+		}
+}
+
+/* ---- The same as parts of messages that differ ---- */
+
+#define STEPS_MAX NEIGHBORS_MAX
+
+/* An engine's list: how far each message has come, segments in order. */
+static bool parts_follow(const struct tofu_part *part, unsigned int count,
+			 const struct tofu_message *messages)
+{
+	unsigned int step = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		size_t all = messages[part[i].message].send_bytes;
+
+		if (part[i].step < step || part[i].offset > all ||
+		    part[i].bytes > all - part[i].offset)
+			return false;
+		step = part[i].step;
+	}
+	return true;
+}
+
+/* Marks the bytes of the parts; false where one is in two of them. */
+static bool parts_mark(const struct tofu_part *part, unsigned int count,
+		       uint8_t seen[NEIGHBORS_MAX][NEIGHBORS_MAX])
+{
+	for (unsigned int i = 0; i < count; i++)
+		for (size_t b = 0; b < part[i].bytes; b++)
+			if (seen[part[i].message][part[i].offset + b]++)
+				return false;
+	return true;
+}
+
+static size_t bytes_marked(uint8_t seen[NEIGHBORS_MAX][NEIGHBORS_MAX])
+{
+	size_t sum = 0;
+
+	for (int i = 0; i < NEIGHBORS_MAX * NEIGHBORS_MAX; i++)
+		sum += seen[i / NEIGHBORS_MAX][i % NEIGHBORS_MAX];
+	return sum;
+}
+
+/* Return: whether the engines send every byte once, of messages of 0 ... bytes. */
+static bool every_byte_once(const struct tofu_neighbor_plan *plan)
+{
+	static uint8_t seen[NEIGHBORS_MAX][NEIGHBORS_MAX];
+	struct tofu_message messages[NEIGHBORS_MAX];
+	struct tofu_part part[STEPS_MAX];
+	size_t sum = 0;
+
+	memset(seen, 0, sizeof(seen));
+	for (unsigned int i = 0; i < plan->neighbors; i++) {
+		messages[i].send_bytes = i * 7 % NEIGHBORS_MAX;
+		sum += messages[i].send_bytes;
+	}
+	for (unsigned int e = 0; e < plan->engines; e++) {
+		unsigned int count =
+			tofu_neighbor_parts(plan, e, messages, part);
+
+		if (!parts_follow(part, count, messages) ||
+		    !parts_mark(part, count, seen))
+			return false;
+	}
+	return bytes_marked(seen) == sum;
+}
+
+TEST(every_byte_is_in_one_part)
+{
+	for (unsigned int n = 1; n <= NEIGHBORS_MAX; n++)
+		for (unsigned int c = 1; c <= ENGINES_MAX; c++)
+			for (int segmented = 0; segmented < 2; segmented++) {
+				struct tofu_neighbor_plan plan =
+					plan_of(segmented, n, c);
+
+				ASSERT_TRUE(every_byte_once(&plan))
+				TH_LOG("%u neighbours, %u engines", n, c);
+			}
+}
+
+/*
+ * Which engine sends which part of which message in which step depends on no
+ * size: so the neighbour's engine of the same number waits for it.
+ */
+TEST(parts_are_the_same_whatever_the_sizes)
+{
+	struct tofu_message even[NEIGHBORS_MAX] = { 0 };
+	struct tofu_message odd[NEIGHBORS_MAX];
+	struct tofu_part a[STEPS_MAX], b[STEPS_MAX];
+
+	for (unsigned int i = 0; i < NEIGHBORS_MAX; i++)
+		odd[i].send_bytes = i * 1001;
+	for (unsigned int n = 1; n <= NEIGHBORS_MAX; n++)
+		for (unsigned int c = 1; c <= ENGINES_MAX; c++) {
+			struct tofu_neighbor_plan plan = plan_of(true, n, c);
+
+			for (unsigned int e = 0; e < c; e++) {
+				unsigned int count = tofu_neighbor_parts(
+					&plan, e, even, a);
+
+				ASSERT_EQ(count, tofu_neighbor_parts(&plan, e,
+								     odd, b));
+				for (unsigned int i = 0; i < count; i++)
+					ASSERT_TRUE(
+						a[i].message == b[i].message &&
+						a[i].step == b[i].step);
+			}
 		}
 }
 

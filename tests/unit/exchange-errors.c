@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exchanges that cannot be made, connected or ended; and that a running one asks
+ * nothing of the system.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "exchange-util.h"
+#include "kselftest_harness.h"
+
+#define BYTES 100
+
+static char sent[BYTES], got[2][BYTES];
+
+/* To oneself and back */
+static const struct tofu_message to_self = {
+	.send = sent,
+	.send_bytes = BYTES,
+	.recv = {
+		got[0],
+		got[1],
+	},
+	.recv_bytes = BYTES,
+};
+
+static int create(const struct tofu_neighbor_params *params,
+		  const struct tofu_message *message, unsigned int count)
+{
+	struct tofu_exchange *exchange = NULL;
+	int code = tofu_neighbor_create(params, message, count, &exchange);
+
+	if (code && exchange)
+		return UTOFU_ERR_FATAL;
+	tofu_exchange_free(exchange);
+	return code;
+}
+
+TEST(bad_messages)
+{
+	struct tofu_message m[65];
+
+	for (int i = 0; i < 65; i++) {
+		m[i] = to_self;
+		m[i].back = (unsigned int)i;
+	}
+	EXPECT_EQ(create(NULL, m, 1), UTOFU_SUCCESS);
+	EXPECT_EQ(create(NULL, m, 64), UTOFU_SUCCESS);
+	EXPECT_EQ(create(NULL, m, 65), UTOFU_ERR_INVALID_NUMBER);
+	EXPECT_EQ(create(NULL, m, 0), UTOFU_ERR_INVALID_NUMBER);
+	EXPECT_EQ(create(NULL, NULL, 1), UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_neighbor_create(NULL, m, 1, NULL),
+		  UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(create(NULL, m, 2), UTOFU_SUCCESS);
+	m[1].back = 2;
+	EXPECT_EQ(create(NULL, m, 2), UTOFU_ERR_INVALID_NUMBER);
+	m[1] = m[0];
+	m[1].send = NULL;
+	EXPECT_EQ(create(NULL, m, 2), UTOFU_ERR_INVALID_POINTER);
+	m[1] = m[0];
+	m[1].recv[1] = NULL;
+	EXPECT_EQ(create(NULL, m, 2), UTOFU_ERR_INVALID_POINTER);
+	m[1] = m[0];
+	m[1].recv[1] = got[0] + BYTES - 1;
+	EXPECT_EQ(create(NULL, m, 2), UTOFU_ERR_INVALID_ADDRESS);
+}
+
+TEST(bad_parameters)
+{
+	struct tofu_neighbor_params good = { .barrier = UTOFU_VBG_ID_NULL };
+	struct tofu_neighbor_params p = good;
+
+	EXPECT_EQ(create(&p, &to_self, 1), UTOFU_SUCCESS);
+	p.engines = 5;
+	EXPECT_EQ(create(&p, &to_self, 1), UTOFU_ERR_INVALID_NUMBER);
+	p = good;
+	p.algorithm = (enum tofu_neighbor_algorithm)3;
+	EXPECT_EQ(create(&p, &to_self, 1), UTOFU_ERR_INVALID_ARG);
+	p = good;
+	p.form = (enum tofu_neighbor_form)2;
+	EXPECT_EQ(create(&p, &to_self, 1), UTOFU_ERR_INVALID_ARG);
+	p = good;
+	p.machine = "none";
+	EXPECT_EQ(create(&p, &to_self, 1), UTOFU_ERR_INVALID_ARG);
+}
+
+/* What an exchange takes it gives back: queues would be gone soon. */
+TEST(made_and_freed_many_times)
+{
+	for (int i = 0; i < 40; i++)
+		ASSERT_EQ(create(NULL, &to_self, 1), UTOFU_SUCCESS);
+}
+
+TEST(no_queue_left)
+{
+	struct tofu_exchange *all[32];
+	int made = 0, code;
+
+	while (!(code = tofu_neighbor_create(NULL, &to_self, 1, &all[made])))
+		ASSERT_LT(++made, 32);
+	EXPECT_EQ(code, UTOFU_ERR_FULL);
+	while (made)
+		tofu_exchange_free(all[--made]);
+	EXPECT_EQ(create(NULL, &to_self, 1), UTOFU_SUCCESS);
+}
+
+/* ---- One exchange with oneself ---- */
+
+FIXTURE(self)
+{
+	struct tofu_exchange *exchange;
+	struct tofu_exchange_card card;
+};
+
+FIXTURE_SETUP(self)
+{
+	ASSERT_EQ(tofu_neighbor_create(NULL, &to_self, 1, &self->exchange), 0);
+	ASSERT_EQ(tofu_exchange_card(self->exchange, 0, &self->card), 0);
+}
+
+FIXTURE_TEARDOWN(self)
+{
+	tofu_exchange_free(self->exchange);
+}
+
+TEST_F(self, not_connected)
+{
+	void *buffer;
+
+	EXPECT_EQ(tofu_exchange_start(self->exchange), UTOFU_ERR_INVALID_ARG);
+	EXPECT_EQ(tofu_exchange_test(self->exchange), UTOFU_SUCCESS);
+	EXPECT_EQ(tofu_exchange_wait(self->exchange), UTOFU_SUCCESS);
+	EXPECT_EQ(tofu_exchange_received(self->exchange, 0, &buffer),
+		  UTOFU_ERR_NOT_PROCESSED);
+}
+
+TEST_F(self, bad_arguments)
+{
+	enum tofu_neighbor_algorithm algorithm;
+	struct tofu_exchange *x = self->exchange;
+	void *buffer;
+
+	EXPECT_EQ(tofu_exchange_card(NULL, 0, &self->card),
+		  UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_exchange_card(x, 0, NULL), UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_exchange_card(x, 1, &self->card),
+		  UTOFU_ERR_INVALID_NUMBER);
+	EXPECT_EQ(tofu_exchange_connect(NULL, 0, &self->card),
+		  UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_exchange_connect(x, 0, NULL),
+		  UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_exchange_connect(x, 1, &self->card),
+		  UTOFU_ERR_INVALID_NUMBER);
+	EXPECT_EQ(tofu_exchange_start(NULL), UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_exchange_test(NULL), UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_exchange_wait(NULL), UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_exchange_received(NULL, 0, &buffer),
+		  UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_exchange_received(x, 0, NULL),
+		  UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_exchange_received(x, 1, &buffer),
+		  UTOFU_ERR_INVALID_NUMBER);
+	EXPECT_EQ(tofu_neighbor_algorithm(NULL, &algorithm),
+		  UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_neighbor_algorithm(x, NULL), UTOFU_ERR_INVALID_POINTER);
+	tofu_exchange_free(NULL);
+}
+
+TEST_F(self, one_at_a_time)
+{
+	ASSERT_EQ(tofu_exchange_connect(self->exchange, 0, &self->card), 0);
+	EXPECT_EQ(tofu_exchange_connect(self->exchange, 0, &self->card),
+		  UTOFU_ERR_USED);
+	EXPECT_EQ(tofu_exchange_start(self->exchange), 0);
+	EXPECT_EQ(tofu_exchange_start(self->exchange), UTOFU_ERR_BUSY);
+	EXPECT_EQ(tofu_exchange_wait(self->exchange), 0);
+	EXPECT_EQ(tofu_exchange_start(self->exchange), 0);
+	EXPECT_EQ(tofu_exchange_wait(self->exchange), 0);
+}
+
+/* Every word that is not of the engines is looked at. */
+TEST_F(self, cards_that_are_none)
+{
+	for (int word = 0; word < 5; word++) {
+		struct tofu_exchange_card card = self->card;
+
+		card.word[word] ^= 1;
+		EXPECT_EQ(tofu_exchange_connect(self->exchange, 0, &card),
+			  UTOFU_ERR_INVALID_DATA)
+		TH_LOG("word %d", word);
+	}
+	self->card.word[5] = ~0ULL;
+	EXPECT_EQ(tofu_exchange_connect(self->exchange, 0, &self->card),
+		  UTOFU_ERR_INVALID_DATA);
+	ASSERT_EQ(tofu_exchange_card(self->exchange, 0, &self->card), 0);
+	EXPECT_EQ(tofu_exchange_connect(self->exchange, 0, &self->card), 0);
+	EXPECT_EQ(tofu_exchange_start(self->exchange), 0);
+	EXPECT_EQ(tofu_exchange_wait(self->exchange), 0);
+}
+
+/* The other process has other engines, another algorithm, form or barrier. */
+TEST_F(self, cards_of_other_exchanges)
+{
+	struct tofu_message m[6];
+	struct tofu_neighbor_params of[] = {
+		{
+			.engines = 4,
+			.algorithm = TOFU_NEIGHBOR_SEGMENTED,
+			.barrier = UTOFU_VBG_ID_NULL,
+		},
+		{
+			.engines = 3,
+			.algorithm = TOFU_NEIGHBOR_SEGMENTED,
+			.barrier = UTOFU_VBG_ID_NULL,
+		},
+		{
+			.engines = 4,
+			.algorithm = TOFU_NEIGHBOR_NATIVE,
+			.barrier = UTOFU_VBG_ID_NULL,
+		},
+		{
+			.engines = 4,
+			.algorithm = TOFU_NEIGHBOR_SEGMENTED,
+			.form = TOFU_NEIGHBOR_TWO_SIDED,
+			.barrier = UTOFU_VBG_ID_NULL,
+		},
+		{
+			.engines = 4,
+			.algorithm = TOFU_NEIGHBOR_SEGMENTED,
+			.barrier = 0,
+		},
+	};
+	struct tofu_exchange *x[5];
+
+	for (unsigned int i = 0; i < 6; i++) {
+		m[i] = to_self;
+		m[i].back = i ^ 1;
+	}
+	for (int i = 0; i < 5; i++)
+		ASSERT_EQ(tofu_neighbor_create(&of[i], m, 6, &x[i]), 0);
+	for (int i = 4; i >= 0; i--) {
+		ASSERT_EQ(tofu_exchange_card(x[i], 1, &self->card), 0);
+		EXPECT_EQ(tofu_exchange_connect(x[0], 0, &self->card),
+			  i ? UTOFU_ERR_INVALID_DATA : UTOFU_SUCCESS)
+		TH_LOG("card of exchange %d", i);
+	}
+	for (int i = 0; i < 5; i++)
+		tofu_exchange_free(x[i]);
+}
+
+/* Memory that has been taken back: a failure, and told again and again. */
+TEST_F(self, what_went_wrong_stays)
+{
+	struct tofu_exchange *gone;
+	struct tofu_exchange_card card;
+	int code;
+
+	ASSERT_EQ(tofu_neighbor_create(NULL, &to_self, 1, &gone), 0);
+	ASSERT_EQ(tofu_exchange_card(gone, 0, &card), 0);
+	tofu_exchange_free(gone);
+	ASSERT_EQ(tofu_exchange_connect(self->exchange, 0, &card), 0);
+	EXPECT_EQ(tofu_exchange_start(self->exchange), 0);
+	code = tofu_exchange_wait(self->exchange);
+	EXPECT_EQ(code, UTOFU_ERR_MRQ_PEER);
+	EXPECT_EQ(tofu_exchange_test(self->exchange), code);
+	EXPECT_EQ(tofu_exchange_start(self->exchange), code);
+}
+
+TEST_F(self, more_than_belongs_to_an_exchange)
+{
+	utofu_vcq_hdl_t vcq;
+
+	ASSERT_EQ(tofu_exchange_connect(self->exchange, 0, &self->card), 0);
+	ASSERT_EQ(utofu_create_vcq(0, 0, &vcq), 0);
+	for (int i = 0; i < 2; i++)
+		ASSERT_EQ(utofu_put_piggyback8(vcq, self->card.word[5], 0,
+					       self->card.word[6], 8, 0, RMT,
+					       NULL),
+			  0);
+	EXPECT_EQ(tofu_exchange_start(self->exchange), 0);
+	EXPECT_EQ(tofu_exchange_wait(self->exchange), UTOFU_ERR_MRQ_OTHER);
+	EXPECT_EQ(utofu_free_vcq(vcq), 0);
+}
+
+/* ---- A neighbour that dies ---- */
+
+static struct scene scene = {
+	.grid = { 3, { 3, 1, 1 }, 7 },
+	.bytes = { 5000, 5000, 1, 1, 0, 0 },
+	.params = { .algorithm = TOFU_NEIGHBOR_SEGMENTED },
+};
+
+static void victim(struct tofu_nodes *nodes, unsigned int node)
+{
+	time_t since = time(NULL);
+	struct actor actor;
+	int code;
+
+	actor_enter(&actor, nodes, node);
+	for (unsigned int round = 0;; round++) {
+		if (node == 2 && round == 50)
+			raise(SIGKILL);
+		actor_fill(&actor, round);
+		code = tofu_exchange_start(actor.exchange);
+		if (code)
+			break;
+		/* One that waits for what never comes is not told. */
+		while ((code = tofu_exchange_test(actor.exchange)) ==
+			       UTOFU_ERR_NOT_COMPLETED &&
+		       time(NULL) - since < 3)
+			;
+		if (code)
+			break;
+		actor_check(&actor, round);
+	}
+	CHECK(code == UTOFU_ERR_MRQ_PEER || code == UTOFU_ERR_NOT_COMPLETED);
+	tofu_exchange_free(actor.exchange);
+}
+
+TEST(a_neighbour_that_dies_harms_nobody)
+{
+	scene_prepare(&scene);
+	EXPECT_EQ(tofu_nodes_run(3, victim, 2), 0);
+}
+
+/* ---- Nothing of the system ---- */
+
+/* Of the sanitizers, which not every compiler has a header for. */
+int __sanitizer_install_malloc_and_free_hooks(
+	void (*on_malloc)(const volatile void *, size_t),
+	void (*on_free)(const volatile void *));
+
+/*
+ * Of this thread alone: the machine is in this process, too. The compiler thinks
+ * that malloc() changes nothing of ours.
+ */
+static _Thread_local volatile bool counting;
+static _Thread_local volatile unsigned int allocations;
+
+static void on_malloc(const volatile void *at, size_t bytes)
+{
+	(void)at;
+	(void)bytes;
+	allocations += counting;
+}
+
+static void on_free(const volatile void *at)
+{
+	(void)at;
+	allocations += counting;
+}
+
+#define CALL(name)                                              \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+/*
+ * What the machine does in this thread, which with a controller would do it, and
+ * waiting. Any other call ends the process.
+ */
+static void forbid_calls(void)
+{
+	static struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		CALL(futex),
+		CALL(epoll_wait),
+		CALL(poll),
+		CALL(process_vm_readv),
+		CALL(sched_yield),
+		CALL(sigaltstack), /* of the sanitizer, at the end */
+		CALL(exit_group),
+		CALL(write), /* of CHECK() */
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog program = {
+		.len = sizeof(filter) / sizeof(filter[0]),
+		.filter = filter,
+	};
+
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+static void exchange_rounds(struct actor *actor, unsigned int from,
+			    unsigned int to)
+{
+	for (unsigned int round = from; round < to; round++) {
+		actor_fill(actor, round);
+		CHECK(!tofu_exchange_start(actor->exchange));
+		CHECK(!tofu_exchange_wait(actor->exchange));
+		actor_check(actor, round);
+	}
+}
+
+static void asks_nothing(struct tofu_nodes *nodes, unsigned int node)
+{
+	void *volatile block;
+	struct actor actor;
+
+	CHECK(__sanitizer_install_malloc_and_free_hooks(on_malloc, on_free) >
+	      0);
+	actor_enter(&actor, nodes, node);
+	/* In the first ones the machine's nodes get to know each other. */
+	exchange_rounds(&actor, 0, 4);
+	tofu_nodes_meet(nodes);
+	forbid_calls();
+	counting = true;
+	exchange_rounds(&actor, 4, 50);
+	CHECK(!allocations);
+	/* They would have been seen. */
+	block = malloc(1);
+	free(block);
+	CHECK(allocations == 2);
+	__atomic_fetch_add(&nodes->word[0], 1, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&nodes->word[0], __ATOMIC_ACQUIRE) != 3)
+		;
+}
+
+TEST(a_running_exchange_asks_nothing_of_the_system)
+{
+	scene_prepare(&scene);
+	EXPECT_EQ(tofu_nodes_run(3, asks_nothing, -1), 0);
+	scene.params.form = TOFU_NEIGHBOR_TWO_SIDED;
+	scene.meet = true;
+	EXPECT_EQ(tofu_nodes_run(3, asks_nothing, -1), 0);
+}
+
+TEST_HARNESS_MAIN
