@@ -8,6 +8,8 @@
 #include <tofu/rsched.h>
 #include <utofu.h>
 
+#include "exchange/exchange.h"
+
 #define SETS 3000
 #define PUTS_MAX 20
 #define GRID 3
@@ -607,6 +609,51 @@ TEST(the_published_exchange_has_these_plans)
 
 		EXPECT_GE(2, llabs((long long)(plan->makespan_ns -
 					       rows[i].ns_want)));
+		tofu_rsched_free(plan);
+	}
+}
+
+/* ---- What is made into an exchange ---- */
+
+static struct tofu_exchange_plan made;
+static struct tofu_part made_part[PUTS_MAX];
+
+/* Stands for the one of the library, and keeps what it is told. */
+int tofu_exchange_make(const struct tofu_exchange_plan *plan,
+		       const struct tofu_message *messages, unsigned int count,
+		       struct tofu_exchange **exchange)
+{
+	made = *plan;
+	memcpy(made_part, plan->parts, count * sizeof(made_part[0]));
+	*exchange = (void *)messages;
+	return UTOFU_SUCCESS;
+}
+
+TEST(an_exchange_keeps_the_order_of_its_plan)
+{
+	for (uint64_t seed = 0; seed < SETS; seed++) {
+		const struct set set = set_of(seed);
+		struct tofu_rsched_plan *plan =
+			plan_of(&set, TOFU_RSCHED_OVERHEAD_AWARE, 0);
+		struct tofu_message message[PUTS_MAX];
+		struct tofu_exchange *exchange = NULL;
+		size_t i = 0;
+
+		for (size_t m = 0; m < set.count; m++)
+			message[m].send_bytes = 1000 + m;
+		ASSERT_EQ(set.count ? UTOFU_SUCCESS : UTOFU_ERR_INVALID_NUMBER,
+			  tofu_rsched_create(plan, message, seed, &exchange));
+		for (unsigned int e = 0; set.count && e < made.engines; e++)
+			for (unsigned int p = 0; p < made.count[e]; p++, i++) {
+				ASSERT_EQ(plan->order[i], made_part[i].message);
+				ASSERT_EQ(e, plan->place[plan->order[i]].engine);
+				ASSERT_EQ(1000 + plan->order[i],
+					  made_part[i].bytes);
+				ASSERT_EQ(0, made_part[i].offset);
+				ASSERT_EQ(0, made_part[i].step);
+				ASSERT_EQ(seed, made.barrier);
+			}
+		ASSERT_EQ(set.count, i);
 		tofu_rsched_free(plan);
 	}
 }

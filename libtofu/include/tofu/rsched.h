@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tofu/exchange.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -158,6 +160,28 @@ int tofu_rsched_make(const struct tofu_rsched_model *model, int scheduler,
  * @plan: schedule
  */
 void tofu_rsched_free(struct tofu_rsched_plan *plan);
+
+/**
+ * tofu_rsched_create - make an exchange that runs a schedule
+ * @plan:     the same on all processes; may be freed afterwards
+ * @messages: put i of the plan sends message i, of @plan->count, which is 1 to
+ *            TOFU_EXCHANGE_MESSAGES_MAX; sizes need not be those of the plan
+ * @barrier:  start and end gate of the processes' barrier: pseudo-collective
+ *            mode, where none begins before all do, and it ends when it has ended
+ *            for all; UTOFU_VBG_ID_NULL: free-running mode, neighbours may be
+ *            ahead
+ * @exchange: set to it; to be connected with its neighbours'
+ *
+ * Engines run through their lists, and wait for nothing between: of the plan's
+ * times the order is what they keep. Takes a command queue on each engine.
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER (an argument, or a buffer that
+ * has bytes); UTOFU_ERR_INVALID_NUMBER (puts, more engines than there are, or
+ * a back that is no message); otherwise as tofu_neighbor_create().
+ */
+int tofu_rsched_create(const struct tofu_rsched_plan *plan,
+		       const struct tofu_message *messages,
+		       utofu_vbg_id_t barrier, struct tofu_exchange **exchange);
 
 #pragma GCC visibility pop
 
