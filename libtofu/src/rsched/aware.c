@@ -5,10 +5,9 @@
  * none of these is better.
  *
  * What it has of its own are greedy rules: an engine that is free, which the
- * first one is before the second has been started, takes the next put in an
- * order, and leaves out those whose links are in use as long as there are
- * others. So a few small puts are gone before a second engine is there, and
- * small ones go where links leave room, whatever the order.
+ * first one is before the second has been started, takes a put that suits the
+ * links which are in use. So a few small puts are gone before a second engine is
+ * there, and small ones go where links leave room, whatever the order.
  */
 #include <string.h>
 
@@ -23,18 +22,38 @@ enum {
 	ORDERS,
 };
 
+enum {
+	RULE_FREE, /* the next one whose links are free, or else the next one */
+	RULE_HEAVIEST, /* of those the one whose link has most left to carry */
+	RULE_NEXT, /* the next one, whatever its links */
+};
+
+/* What is tried, the most promising first: later ones are given up sooner. */
+static const struct {
+	int order;
+	int rule;
+} greedy_ways[] = {
+	{ ORDER_FALLING, RULE_HEAVIEST }, { ORDER_FALLING, RULE_FREE },
+	{ ORDER_LINK, RULE_FREE },	  { ORDER_RISING, RULE_HEAVIEST },
+	{ ORDER_RISING, RULE_FREE },	  { ORDER_FALLING, RULE_NEXT },
+	{ ORDER_LINK, RULE_NEXT },	  { ORDER_RISING, RULE_NEXT },
+};
+#define GREEDY_WAYS (sizeof(greedy_ways) / sizeof(greedy_ways[0]))
+
 /**
  * struct greedy - puts that are still there
- * @left:  their indices, the next one first
+ * @left:  their indices, in order
  * @count: of them
- * @avoid: leave those for later whose links are in use
+ * @rule:  by which one is picked
+ * @load:  what is left for each link, ns
  */
 struct greedy {
 	struct tofu_rsched_picker picker;
 	const struct tofu_rsched_put *put;
 	size_t *left;
 	size_t count;
-	bool avoid;
+	int rule;
+	uint64_t load[TOFU_RSCHED_LINKS];
 };
 
 /* ---- Orders ---- */
@@ -52,16 +71,22 @@ static uint64_t heaviest(const uint64_t load[TOFU_RSCHED_LINKS], uint64_t links)
 	return most;
 }
 
-static void order_by_link(struct tofu_rsched_work *work)
+static void load_sum(const struct tofu_rsched_work *work,
+		     uint64_t load[TOFU_RSCHED_LINKS])
 {
-	uint64_t load[TOFU_RSCHED_LINKS] = { 0 };
-
 	for (size_t i = 0; i < work->count; i++) {
 		uint64_t links = work->put[i].links;
 
 		for (; links; links &= links - 1)
 			load[__builtin_ctzll(links)] += work->put[i].ns;
 	}
+}
+
+static void order_by_link(struct tofu_rsched_work *work)
+{
+	uint64_t load[TOFU_RSCHED_LINKS] = { 0 };
+
+	load_sum(work, load);
 	for (size_t i = 0; i < work->count; i++)
 		work->key[i] = (struct tofu_rsched_key){
 			.major = ~heaviest(load, work->put[i].links),
@@ -87,6 +112,35 @@ static void order_make(struct tofu_rsched_work *work, int order)
 
 /* ---- Greedy rules ---- */
 
+static size_t pick_first(const struct greedy *greedy, uint64_t busy)
+{
+	for (size_t at = 0; at < greedy->count; at++) {
+		if (!(greedy->put[greedy->left[at]].links & busy))
+			return at;
+	}
+	return 0;
+}
+
+static size_t pick_heaviest(const struct greedy *greedy, uint64_t busy)
+{
+	uint64_t most = 0;
+	size_t found = 0;
+
+	for (size_t at = 0; at < greedy->count; at++) {
+		const uint64_t links = greedy->put[greedy->left[at]].links;
+		uint64_t here;
+
+		if (links & busy)
+			continue;
+		here = heaviest(greedy->load, links);
+		if (here > most) {
+			most = here;
+			found = at;
+		}
+	}
+	return found;
+}
+
 static size_t greedy_pick(struct tofu_rsched_picker *picker,
 			  unsigned int engine, uint64_t busy)
 {
@@ -96,30 +150,32 @@ static size_t greedy_pick(struct tofu_rsched_picker *picker,
 	(void)engine;
 	if (!greedy->count)
 		return TOFU_RSCHED_NONE;
-	while (greedy->avoid && at < greedy->count &&
-	       greedy->put[greedy->left[at]].links & busy)
-		at++;
-	if (at == greedy->count)
-		at = 0;
+	if (greedy->rule == RULE_FREE)
+		at = pick_first(greedy, busy);
+	else if (greedy->rule == RULE_HEAVIEST)
+		at = pick_heaviest(greedy, busy);
 	index = greedy->left[at];
 	greedy->count--;
 	memmove(&greedy->left[at], &greedy->left[at + 1],
 		(greedy->count - at) * sizeof(greedy->left[0]));
+	for (uint64_t links = greedy->put[index].links; links; links &= links - 1)
+		greedy->load[__builtin_ctzll(links)] -= greedy->put[index].ns;
 	return index;
 }
 
-/* The puts in @work->order, which is used up. */
 static bool greedy_run(struct tofu_rsched_work *work, unsigned int engines,
-		       bool avoid, struct tofu_rsched_draft *draft)
+		       size_t way, struct tofu_rsched_draft *draft)
 {
 	struct greedy greedy = {
 		.picker.pick = greedy_pick,
 		.put = work->put,
 		.left = work->order,
 		.count = work->count,
-		.avoid = avoid,
+		.rule = greedy_ways[way].rule,
 	};
 
+	order_make(work, greedy_ways[way].order);
+	load_sum(work, greedy.load);
 	return tofu_rsched_turns(work, engines, &greedy.picker, draft);
 }
 
@@ -156,15 +212,9 @@ static void try_greedy(struct tofu_rsched_work *work,
 		       struct tofu_rsched_draft *best,
 		       struct tofu_rsched_draft *tried)
 {
-	for (int order = 0; order < ORDERS; order++) {
-		for (int avoid = 1; avoid >= 0; avoid--) {
-			order_make(work, order);
-			keep(work,
-			     greedy_run(work, work->model.engines, avoid,
-					tried),
-			     best, tried);
-		}
-	}
+	for (size_t way = 0; way < GREEDY_WAYS; way++)
+		keep(work, greedy_run(work, work->model.engines, way, tried),
+		     best, tried);
 }
 
 static void try_packings(struct tofu_rsched_work *work,
@@ -203,9 +253,8 @@ static void try_others(struct tofu_rsched_work *work,
 static bool fewer(struct tofu_rsched_work *work, unsigned int engines,
 		  struct tofu_rsched_draft *tried)
 {
-	for (int order = 0; order < ORDERS; order++) {
-		order_make(work, order);
-		if (greedy_run(work, engines, true, tried))
+	for (size_t way = 0; way < GREEDY_WAYS; way++) {
+		if (greedy_run(work, engines, way, tried))
 			return true;
 	}
 	return false;
