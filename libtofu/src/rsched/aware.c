@@ -217,20 +217,6 @@ static void try_greedy(struct tofu_rsched_work *work,
 		     best, tried);
 }
 
-static void try_packings(struct tofu_rsched_work *work,
-			 struct tofu_rsched_draft *best,
-			 struct tofu_rsched_draft *tried)
-{
-	/* A packing of the shortest first has been of no use. */
-	for (int order = ORDER_FALLING; order < ORDERS; order += ORDER_LINK) {
-		order_make(work, order);
-		keep(work,
-		     tofu_rsched_pack(work, work->order, work->model.engines,
-				      true, tried),
-		     best, tried);
-	}
-}
-
 static void try_others(struct tofu_rsched_work *work,
 		       struct tofu_rsched_draft *best,
 		       struct tofu_rsched_draft *tried)
@@ -243,8 +229,7 @@ static void try_others(struct tofu_rsched_work *work,
 		keep(work, tofu_rsched_round_robin(work, width, tried), best,
 		     tried);
 		keep(work,
-		     tofu_rsched_pack(work, work->falling, width, false,
-				      tried) &&
+		     tofu_rsched_pack(work, width, tried) &&
 			     tofu_rsched_shift(work, width, tried),
 		     best, tried);
 	}
@@ -279,7 +264,6 @@ void tofu_rsched_aware(struct tofu_rsched_work *work,
 		       struct tofu_rsched_draft *spare)
 {
 	try_greedy(work, draft, spare);
-	try_packings(work, draft, spare);
 	try_others(work, draft, spare);
 	if (work->count)
 		try_fewer(work, draft, spare);

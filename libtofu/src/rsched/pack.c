@@ -17,19 +17,12 @@ struct packing {
 };
 
 static void packing_begin(struct packing *packing, struct tofu_rsched_work *work,
-			  unsigned int width, bool starts)
+			  unsigned int width)
 {
-	const struct tofu_rsched_model *model = &work->model;
-
 	memset(packing, 0, sizeof(*packing));
 	work->pool.used = 1;
-	for (unsigned int e = 0; e < model->engines; e++) {
+	for (unsigned int e = 0; e < work->model.engines; e++)
 		packing->column[e].capacity = 1;
-		if (starts && model->start_ns)
-			tofu_rsched_profile_add(&work->pool,
-						&packing->column[e], 0,
-						tofu_rsched_start(model, e));
-	}
 	for (unsigned int l = 0; l < TOFU_RSCHED_LINKS; l++)
 		packing->link[l].capacity = 1;
 	packing->diagonal.capacity = width;
@@ -107,17 +100,17 @@ static void take(struct packing *packing, struct tofu_rsched_pool *pool,
 		tofu_rsched_profile_add(pool, &packing->diagonal, from, to);
 }
 
-bool tofu_rsched_pack(struct tofu_rsched_work *work, const size_t *order,
-		      unsigned int width, bool starts,
+bool tofu_rsched_pack(struct tofu_rsched_work *work, unsigned int width,
 		      struct tofu_rsched_draft *draft)
 {
 	struct packing packing;
 
-	packing_begin(&packing, work, width, starts);
+	packing_begin(&packing, work, width);
 	draft->end = 0;
 	for (size_t i = 0; i < work->count; i++) {
-		const struct tofu_rsched_put *put = &work->put[order[i]];
-		struct tofu_rsched_place *place = &draft->place[order[i]];
+		const size_t index = work->falling[i];
+		const struct tofu_rsched_put *put = &work->put[index];
+		struct tofu_rsched_place *place = &draft->place[index];
 
 		*place = lowest(&packing, work, put);
 		if (place->end_ns >= work->limit)

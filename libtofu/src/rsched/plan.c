@@ -130,13 +130,13 @@ struct room {
 	struct tofu_rsched_draft draft[2];
 };
 
-/* Each resource begins with a step, each start and each place adds some. */
+/* Each resource begins with a step, and each place adds some. */
 static size_t steps_needed(const struct tofu_rsched_request *requests,
 			   size_t count)
 {
 	const size_t profiles =
 		TOFU_RSCHED_ENGINES_MAX + TOFU_RSCHED_LINKS + 1;
-	size_t adds = TOFU_RSCHED_ENGINES_MAX;
+	size_t adds = 0;
 
 	for (size_t i = 0; i < count; i++)
 		adds += 2 + (requests[i].links ?
@@ -235,8 +235,7 @@ static void schedule(struct room *room, int scheduler, unsigned int width)
 		tofu_rsched_round_robin(work, width, &room->draft[0]);
 		break;
 	case TOFU_RSCHED_BL:
-		tofu_rsched_pack(work, work->falling, width, false,
-				 &room->draft[0]);
+		tofu_rsched_pack(work, width, &room->draft[0]);
 		tofu_rsched_shift(work, width, &room->draft[0]);
 		break;
 	default:

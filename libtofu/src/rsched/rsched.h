@@ -85,19 +85,17 @@ static inline uint64_t tofu_rsched_start(const struct tofu_rsched_model *model,
 /* ---- Packing: links are not shared ---- */
 
 /**
- * tofu_rsched_pack - each put to the lowest place, then the leftmost
- * @order:  in which puts are placed
- * @width:  engines that diagonal directions may be busy with at a time
- * @starts: columns begin with a pseudo-request, the start of their engine; else
- *          all begin at 0
+ * tofu_rsched_pack - each put, as they fall, to the lowest place, then the leftmost
+ * @width: engines that diagonal directions may be busy with at a time
+ *
+ * All engines begin at 0.
  *
  * Time: O(count^2 (engines + links of a put)), if no two places touch; nearly
  * O(count) if most do.
  *
  * Return: false where @work->limit has been reached.
  */
-bool tofu_rsched_pack(struct tofu_rsched_work *work, const size_t *order,
-		      unsigned int width, bool starts,
+bool tofu_rsched_pack(struct tofu_rsched_work *work, unsigned int width,
 		      struct tofu_rsched_draft *draft);
 
 /**
