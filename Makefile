@@ -89,10 +89,11 @@ lint: ## style of the sources
 
 # ---- The rest ----
 
-bench: all tests ## speed, beside Soft-RoCE and memcpy in the same run; of virtual time
+bench: all tests ## speed, beside Soft-RoCE and memcpy in the same run; of virtual time; of schedules
 	@scripts/setup bench
 	@tests/bench/run
 	@tests/bench/virtual
+	@tests/bench/rsched
 
 repro: all ## published figures, beside what the machine model gives
 	@scripts/repro
