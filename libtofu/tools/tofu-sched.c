@@ -131,7 +131,7 @@ static struct sched_panel panel_of(const struct options *options,
 		.title = scheduler->title,
 		.engines = options->model.engines,
 		.end_ns = plan->makespan_ns,
-		.name = (const char (*)[SCHED_NAME])workload->direction,
+		.name = workload->direction,
 	};
 	struct sched_bar *bar =
 		calloc(plan->count + plan->engines + 1, sizeof(*bar));
