@@ -147,6 +147,7 @@ TESTS = {
     "all-to-all": guest_test("all-to-all"),
     "atomics": guest_test("atomics"),
     "barrier": guest_test("barrier"),
+    "exchange": guest_test("exchange"),
     "info": info,
     "halo": halo,
     "perf": perf,
