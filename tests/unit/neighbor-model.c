@@ -91,6 +91,9 @@ TEST(machines)
 		  3 * 1030 + 15000);
 	EXPECT_EQ(tofu_neighbor_model_ns("k", TOFU_NEIGHBOR_AUTO, 6, 4, 1),
 		  2 * 1030 + 1);
+	/* Of one engine: half of the 7.7 GB/s that it has both ways */
+	ASSERT_TRUE(tofu_neighbor_times_of("k", 1, &k));
+	EXPECT_EQ(k.mbs, 3850);
 	EXPECT_EQ(fugaku.latency_ns, 1218);
 	EXPECT_EQ(fugaku.mbs, 6350);
 }
