@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -226,12 +227,21 @@ err_free:
 	return err;
 }
 
+/* Of a device that is gone a page may not be touched any more. */
+static bool kernel_alive(const struct kernel_port *port)
+{
+	struct tofu_ioc_info info = { .size = sizeof(info) };
+
+	return !kernel_ioctl(port->fd, TOFU_IOC_INFO, &info);
+}
+
 static void kernel_gates_destroy(struct tofu_port_gates *base)
 {
 	struct kernel_gates *gates = (struct kernel_gates *)base;
 
 	/* Signals of a barrier that was given up are not for who is next. */
-	tofu_kick_write(&base->kick, TOFU_CHANNEL_POLL);
+	if (kernel_alive((struct kernel_port *)base->port))
+		tofu_kick_write(&base->kick, TOFU_CHANNEL_POLL);
 	kernel_unmap(TOFU_GATES_MAPS, gates->map, gates->length);
 	close(gates->fd);
 	free(gates);

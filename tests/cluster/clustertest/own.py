@@ -179,8 +179,16 @@ def six_tnis(tap):
             tap.forward(name, result.out(), result.status, result.everything())
 
 
+def unplug(tap):
+    """the driver is unbound under a program, which then frees what it has"""
+    with Cluster("unplug", 1, "1") as cluster:
+        result = cluster.run(GUEST / "unplug")
+        tap.forward("unbound", result.out(), result.status, result.everything())
+
+
 TESTS = {
     "six-tnis": six_tnis,
+    "unplug": unplug,
     "two-clusters": two_clusters,
     "high-memory": high_memory,
     "nothing-left": nothing_left,
