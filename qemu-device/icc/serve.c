@@ -128,6 +128,8 @@ static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_arrival *a = &x->arrival;
 
+	/* Of an answer that fails nothing is sent. */
+	icc->tni[x->cq->tni].out.bytes = 0;
 	a->part = (uint32_t)icc_part_max(icc, a->pkt->mtu,
 					 a->pkt->length - a->sent);
 	if (icc->machine)

@@ -365,6 +365,33 @@ TEST_F(pace, what_was_not_sent_leaves_no_gap)
 		  notice_time(self->net, 1));
 }
 
+/* The queue goes between the first packet of its answer and the second. */
+TEST_F(pace, an_answer_that_fails_keeps_no_engine_busy)
+{
+	struct cq *c = cq_create(self->net, 1, 1, 4);
+	const uint64_t answer = self->read + get_time();
+	const uint64_t fails = answer + 1000 + toy.overhead + GAP_NS;
+	const uint64_t next = fails + 200; /* the first packet has been taken */
+	struct transfer other = self->put;
+
+	other.cq = c;
+	other.lcl = region_create(c, 1, 100, 0, 12, 0);
+	other.rmt = self->src;
+	self->get.gap = GAP;
+	self->get.length = 3000;
+	clock_post(&self->get);
+	/* The engine gets it when the answer has failed. */
+	clock_run_until(self->net, next - toy.doorbell_ns - toy.fetch_ns);
+	clock_post(&other);
+	clock_run_until(self->net, answer + 1);
+	cq_disable(self->b);
+	clock_run(self->net);
+	EXPECT_EQ(TOFU_ST_PEER, cq_mrq_status(self->a));
+	EXPECT_EQ(next + put_time(64), notice_time(self->net, 0));
+	region_destroy(other.lcl);
+	cq_destroy(c);
+}
+
 /* ---- Random lives ---- */
 
 #define NODES 4
