@@ -50,16 +50,6 @@ static const char usage[] =
 	"      --json            print as JSON\n"
 	"      --help            print this and exit\n";
 
-const struct sched_scheduler sched_schedulers[SCHED_SCHEDULERS] = {
-	{ TOFU_RSCHED_ROUND_ROBIN, 1, "round-robin:1", "RoundRobin(1)" },
-	{ TOFU_RSCHED_ROUND_ROBIN, 2, "round-robin:2", "RoundRobin(2)" },
-	{ TOFU_RSCHED_ROUND_ROBIN, 4, "round-robin:4", "RoundRobin(4)" },
-	{ TOFU_RSCHED_BL, 1, "bl:1", "BLbased(1)" },
-	{ TOFU_RSCHED_BL, 2, "bl:2", "BLbased(2)" },
-	{ TOFU_RSCHED_BL, 4, "bl:4", "BLbased(4)" },
-	{ TOFU_RSCHED_OVERHEAD_AWARE, 0, "overhead-aware", "overhead-aware" },
-};
-
 /**
  * struct options - what the user wants
  * @given:   a workload, in any of the three ways
@@ -82,31 +72,6 @@ struct options {
 };
 
 /* ---- Plans ---- */
-
-const struct sched_scheduler *sched_scheduler_find(const char *name)
-{
-	for (size_t i = 0; i < SCHED_SCHEDULERS; i++) {
-		if (!strcmp(sched_schedulers[i].name, name))
-			return &sched_schedulers[i];
-	}
-	return NULL;
-}
-
-struct tofu_rsched_plan *sched_plan(const struct tofu_rsched_model *model,
-				    const struct sched_scheduler *scheduler,
-				    const struct sched_workload *workload)
-{
-	struct tofu_rsched_plan *plan;
-
-	if (scheduler->width > model->engines)
-		errx(EXIT_USAGE, "%s needs %u engines, and there are %u",
-		     scheduler->name, scheduler->width, model->engines);
-	/* All else has been checked: there is only memory to be short of. */
-	if (tofu_rsched_make(model, scheduler->scheduler, scheduler->width,
-			     workload->request, workload->count, &plan))
-		errx(EXIT_FAILURE, "no memory");
-	return plan;
-}
 
 static struct sched_bar put_bar(const struct sched_workload *workload,
 				const struct tofu_rsched_plan *plan, size_t put)

@@ -7,56 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <tofu/rsched.h>
+#include "common/sched.h"
 
 /* ---- Workloads: puts to be scheduled (tofu-sched-workload.c) ---- */
-
-#define SCHED_DIRECTIONS 64
-#define SCHED_NAME 16
-
-/**
- * struct sched_workload - puts, and what people call their directions
- * @title:     of all
- * @request:   @count puts
- * @direction: names; those of no put may be empty
- * @directions: that have names
- */
-struct sched_workload {
-	char title[64];
-	struct tofu_rsched_request request[TOFU_RSCHED_REQUESTS_MAX];
-	size_t count;
-	char direction[SCHED_DIRECTIONS][SCHED_NAME];
-	uint32_t directions;
-};
-
-/* Parts of the halo exchange of SCALE-LES3 */
-enum sched_part {
-	SCHED_EW = 1,
-	SCHED_NS = 2,
-	SCHED_DIAGONAL = 4,
-};
-
-/**
- * struct sched_set - directions that are exchanged together
- * @name:  as people type it
- * @title: for a table
- * @parts: enum sched_part
- */
-struct sched_set {
-	const char *name;
-	const char *title;
-	unsigned int parts;
-};
-
-#define SCHED_SETS 5
-extern const struct sched_set sched_sets[SCHED_SETS];
-
-/* sched_set_find - by name, or NULL */
-const struct sched_set *sched_set_find(const char *name);
-
-/* sched_workload_scale - of a grid with @k levels */
-void sched_workload_scale(struct sched_workload *workload,
-			  const struct sched_set *set, unsigned int k);
 
 /* sched_workload_neighbors - one put for each, each in a direction of its own */
 void sched_workload_neighbors(struct sched_workload *workload,
@@ -69,33 +22,6 @@ void sched_workload_neighbors(struct sched_workload *workload,
  * Exits as tofu_arg_number() does where a line is wrong.
  */
 void sched_workload_read(struct sched_workload *workload, const char *name);
-
-/* ---- Schedulers ---- */
-
-/**
- * struct sched_scheduler - one that can be asked for
- * @scheduler: enum tofu_rsched_scheduler
- * @width:     of it, or 0
- * @name:      as people type it
- * @title:     of a table's column
- */
-struct sched_scheduler {
-	int scheduler;
-	unsigned int width;
-	const char *name;
-	const char *title;
-};
-
-#define SCHED_SCHEDULERS 7
-extern const struct sched_scheduler sched_schedulers[SCHED_SCHEDULERS];
-
-/* sched_scheduler_find - by name, or NULL */
-const struct sched_scheduler *sched_scheduler_find(const char *name);
-
-/* sched_plan - of a workload; exits with a sentence where there is none */
-struct tofu_rsched_plan *sched_plan(const struct tofu_rsched_model *model,
-				    const struct sched_scheduler *scheduler,
-				    const struct sched_workload *workload);
 
 /* ---- All schedulers side by side (tofu-sched-compare.c) ---- */
 

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scale.h"
+#include "sched.h"
+
+enum { EXIT_USAGE = 2 };
+
+/* ---- Workloads ---- */
+
+static const char *const compass[SCHED_COMPASS] = {
+	"E",
+	"W",
+	"N",
+	"S",
+	"NE",
+	"SE",
+	"NW",
+	"SW",
+};
+
+const struct sched_set sched_sets[SCHED_SETS] = {
+	{ "ew", "east and west", SCHED_EW },
+	{ "ns", "north and south", SCHED_NS },
+	{ "four", "four directions", SCHED_EW | SCHED_NS },
+	{ "diagonal", "diagonals", SCHED_DIAGONAL },
+	{ "all", "all eight", SCHED_EW | SCHED_NS | SCHED_DIAGONAL },
+};
+
+const struct sched_set *sched_set_find(const char *name)
+{
+	for (size_t i = 0; i < SCHED_SETS; i++) {
+		if (!strcmp(sched_sets[i].name, name))
+			return &sched_sets[i];
+	}
+	return NULL;
+}
+
+void sched_workload_compass(struct sched_workload *workload)
+{
+	memset(workload, 0, sizeof(*workload));
+	for (size_t i = 0; i < SCHED_COMPASS; i++)
+		snprintf(workload->direction[i], SCHED_NAME, "%s", compass[i]);
+	workload->directions = SCHED_COMPASS;
+}
+
+void sched_workload_put(struct sched_workload *workload, uint32_t direction,
+			uint64_t bytes, uint32_t flags)
+{
+	workload->request[workload->count++] = (struct tofu_rsched_request){
+		.bytes = bytes,
+		.direction = direction,
+		.flags = flags,
+	};
+}
+
+void sched_workload_scale(struct sched_workload *workload,
+			  const struct sched_set *set, unsigned int k)
+{
+	const struct tofu_scale scale = tofu_scale_of(k);
+
+	sched_workload_compass(workload);
+	snprintf(workload->title, sizeof(workload->title),
+		 "SCALE-LES3, k = %u, %s", k, set->title);
+	for (uint32_t d = 0; d < 2 && set->parts & SCHED_EW; d++)
+		sched_workload_put(workload, d, scale.ew, 0);
+	for (uint32_t i = 0; i < 4 && set->parts & SCHED_NS; i++)
+		sched_workload_put(workload, 2 + i / 2, scale.ns, 0);
+	for (uint32_t i = 0; i < 8 && set->parts & SCHED_DIAGONAL; i++)
+		sched_workload_put(workload, SCHED_COMPASS_DIAGONAL + i / 2, scale.diagonal,
+				   TOFU_RSCHED_DIAGONAL);
+}
+
+/* ---- Schedulers ---- */
+
+const struct sched_scheduler sched_schedulers[SCHED_SCHEDULERS] = {
+	{ TOFU_RSCHED_ROUND_ROBIN, 1, "round-robin:1", "RoundRobin(1)" },
+	{ TOFU_RSCHED_ROUND_ROBIN, 2, "round-robin:2", "RoundRobin(2)" },
+	{ TOFU_RSCHED_ROUND_ROBIN, 4, "round-robin:4", "RoundRobin(4)" },
+	{ TOFU_RSCHED_BL, 1, "bl:1", "BLbased(1)" },
+	{ TOFU_RSCHED_BL, 2, "bl:2", "BLbased(2)" },
+	{ TOFU_RSCHED_BL, 4, "bl:4", "BLbased(4)" },
+	{ TOFU_RSCHED_OVERHEAD_AWARE, 0, "overhead-aware", "overhead-aware" },
+};
+
+const struct sched_scheduler *sched_scheduler_find(const char *name)
+{
+	for (size_t i = 0; i < SCHED_SCHEDULERS; i++) {
+		if (!strcmp(sched_schedulers[i].name, name))
+			return &sched_schedulers[i];
+	}
+	return NULL;
+}
+
+struct tofu_rsched_plan *sched_plan(const struct tofu_rsched_model *model,
+				    const struct sched_scheduler *scheduler,
+				    const struct sched_workload *workload)
+{
+	struct tofu_rsched_plan *plan;
+
+	if (scheduler->width > model->engines)
+		errx(EXIT_USAGE, "%s needs %u engines, and there are %u",
+		     scheduler->name, scheduler->width, model->engines);
+	/* All else has been checked: there is only memory to be short of. */
+	if (tofu_rsched_make(model, scheduler->scheduler, scheduler->width,
+			     workload->request, workload->count, &plan))
+		errx(EXIT_FAILURE, "no memory");
+	return plan;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts that are known together, and the schedulers that plan them. */
+#ifndef TOFU_TOOLS_SCHED_H
+#define TOFU_TOOLS_SCHED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tofu/rsched.h>
+
+/* ---- Workloads ---- */
+
+#define SCHED_DIRECTIONS 64
+#define SCHED_NAME 16
+
+/* Directions of a 2-D grid; from the first diagonal one on all of them are. */
+#define SCHED_COMPASS 8
+#define SCHED_COMPASS_DIAGONAL 4
+
+/**
+ * struct sched_workload - puts, and what people call their directions
+ * @title:     of all
+ * @request:   @count puts
+ * @direction: names; those of no put may be empty
+ * @directions: that have names
+ */
+struct sched_workload {
+	char title[64];
+	struct tofu_rsched_request request[TOFU_RSCHED_REQUESTS_MAX];
+	size_t count;
+	char direction[SCHED_DIRECTIONS][SCHED_NAME];
+	uint32_t directions;
+};
+
+/* sched_workload_compass - no puts yet; directions are those of a 2-D grid */
+void sched_workload_compass(struct sched_workload *workload);
+
+/**
+ * sched_workload_put - one more, of which there are less than
+ * TOFU_RSCHED_REQUESTS_MAX
+ * @flags: of struct tofu_rsched_request
+ */
+void sched_workload_put(struct sched_workload *workload, uint32_t direction,
+			uint64_t bytes, uint32_t flags);
+
+/* Parts of the halo exchange of SCALE-LES3 */
+enum sched_part {
+	SCHED_EW = 1,
+	SCHED_NS = 2,
+	SCHED_DIAGONAL = 4,
+};
+
+/**
+ * struct sched_set - directions that are exchanged together
+ * @name:  as people type it
+ * @title: for a table
+ * @parts: enum sched_part
+ */
+struct sched_set {
+	const char *name;
+	const char *title;
+	unsigned int parts;
+};
+
+#define SCHED_SETS 5
+extern const struct sched_set sched_sets[SCHED_SETS];
+
+/* sched_set_find - by name, or NULL */
+const struct sched_set *sched_set_find(const char *name);
+
+/* sched_workload_scale - of a grid with @k levels */
+void sched_workload_scale(struct sched_workload *workload,
+			  const struct sched_set *set, unsigned int k);
+
+/* ---- Schedulers ---- */
+
+/**
+ * struct sched_scheduler - one that can be asked for
+ * @scheduler: enum tofu_rsched_scheduler
+ * @width:     of it, or 0
+ * @name:      as people type it
+ * @title:     of a table's column
+ */
+struct sched_scheduler {
+	int scheduler;
+	unsigned int width;
+	const char *name;
+	const char *title;
+};
+
+#define SCHED_SCHEDULERS 7
+extern const struct sched_scheduler sched_schedulers[SCHED_SCHEDULERS];
+
+/* sched_scheduler_find - by name, or NULL */
+const struct sched_scheduler *sched_scheduler_find(const char *name);
+
+/* sched_plan - of a workload; exits with a sentence where there is none */
+struct tofu_rsched_plan *sched_plan(const struct tofu_rsched_model *model,
+				    const struct sched_scheduler *scheduler,
+				    const struct sched_workload *workload);
+
+#endif /* TOFU_TOOLS_SCHED_H */
