@@ -7,78 +7,77 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tofu/neighbor.h>
+
+#include "common/args.h"
 #include "common/boot.h"
-#include "neighbor/schedule.h"
+#include "common/sched.h"
 
 /* ---- Patterns: who sends how much to whom (tofu-halo-pattern.c) ---- */
 
-#define HALO_NEIGHBORS_MAX 64
-#define HALO_MESSAGES_MAX (HALO_NEIGHBORS_MAX + 1)
+#define HALO_MESSAGES_MAX TOFU_EXCHANGE_MESSAGES_MAX
 #define HALO_NAME 32
 
 /* Bytes at least between two receive buffers that nobody may write. */
 #define HALO_GUARD 64
 
 /**
- * struct halo_grid - the processes as a 2-D periodic grid
- * @p: processes west to east
- * @q: processes south to north; node number x * q + y is at (x, y)
- */
-struct halo_grid {
-	uint32_t p;
-	uint32_t q;
-};
-
-/**
- * struct halo_message - a message of an exchange
+ * struct halo_message - a message of an exchange, and what comes in return
  * @direction: that it goes, for people
  * @part:   number among those of the same direction, from 0
  * @to:     node that this one sends it to
- * @from:   node that this one gets its own counterpart from: the one for which
- *          this node lies in that direction
- * @bytes:  payload
+ * @from:   node whose message @back comes to this one instead
+ * @back:   the message in the opposite direction; this one itself where the
+ *          pattern has none
+ * @bytes:  payload, of both
  * @offset: of its buffer in the send area and in each receive set
  */
 struct halo_message {
 	char direction[HALO_NAME];
 	unsigned int part;
-	uint32_t to;
-	uint32_t from;
+	unsigned int to;
+	unsigned int from;
+	unsigned int back;
 	size_t bytes;
 	size_t offset;
 };
 
 /**
  * struct halo_pattern - the messages of an exchange
- * @row:     k of SCALE-LES3, or bytes of a message: part of what is sent
- * @count:   messages
- * @planned: how many of them a plan covers, the first ones; the rest are
- *           empty and only go so that every direction has its opposite
- * @bytes:   payload of all messages
- * @span:    bytes of the send area, and of each receive set
+ * @count:  messages
+ * @bytes:  payload of all messages
+ * @span:   bytes of the send area, and of each receive set
  */
 struct halo_pattern {
-	uint64_t row;
 	unsigned int count;
-	unsigned int planned;
 	uint64_t bytes;
 	size_t span;
 	struct halo_message message[HALO_MESSAGES_MAX];
 };
 
-/* halo_pattern_scale - the 14 messages of SCALE-LES3 with @k levels */
-void halo_pattern_scale(const struct halo_grid *grid, uint32_t node,
-			unsigned int k, struct halo_pattern *pattern);
+/**
+ * halo_pattern_scale - the messages of SCALE-LES3
+ * @grid:     of two dimensions, west to east and south to north
+ * @workload: of sched_workload_scale(); message i is its put i
+ */
+void halo_pattern_scale(const struct tofu_grid *grid, uint32_t node,
+			const struct sched_workload *workload,
+			struct halo_pattern *pattern);
 
 /**
  * halo_pattern_neighbor - one message of @bytes to each of @neighbors
+ * @grid: periodic in all dimensions
  *
- * The nearest ones in the grid, in rings, each followed by its opposite. On a
- * small grid several may be the same node, or this one.
+ * The nearest ones: by the largest part of the offset, then by the sum of its
+ * parts, each followed by its opposite. On a small grid several may be the same
+ * node, or this one.
  */
-void halo_pattern_neighbor(const struct halo_grid *grid, uint32_t node,
+void halo_pattern_neighbor(const struct tofu_grid *grid, uint32_t node,
 			   unsigned int neighbors, size_t bytes,
 			   struct halo_pattern *pattern);
+
+/* halo_pattern_overlay - one place for all messages, which nobody looks at */
+void halo_pattern_overlay(struct halo_pattern *pattern);
 
 /* ---- What is in a message (tofu-halo-data.c) ---- */
 
@@ -97,7 +96,7 @@ struct halo_wrong {
 
 /**
  * halo_seed - names a message: no two have the same but by 64-bit accident
- * @row:       of the pattern
+ * @row:       number of the row
  * @sender:    node
  * @message:   index in the pattern, which stands for direction and part
  * @iteration: counted from the first exchange of the row
@@ -118,39 +117,156 @@ void halo_guard_fill(uint8_t *area, size_t offset, size_t bytes);
 struct halo_wrong halo_guard_verify(const uint8_t *area, size_t offset,
 				    size_t bytes);
 
-/* ---- The exchange (tofu-halo-exchange.c) ---- */
-
-#define HALO_TNIS_MAX TOFU_TNIS_MAX
+/* ---- Options (tofu-halo-options.c) ---- */
 
 /**
- * struct halo_settings - how exchanges are run
- * @tnis:       engines to use at most, 0: all
- * @segmented:  plan in segments, else native
- * @free:       no barrier before each exchange
+ * struct halo_row - what is measured for one row of the table
+ * @number:    from 0
+ * @size:      k of SCALE-LES3, or bytes of a message
+ * @tnis:      engines to use at most
+ * @part:      of SCALE-LES3
+ * @scheduler: NULL: messages as they are
+ * @neighbors: 0: SCALE-LES3
+ * @algorithm: of the neighbour exchange
+ */
+struct halo_row {
+	uint64_t number;
+	uint64_t size;
+	unsigned int tnis;
+	const struct sched_set *part;
+	const struct sched_scheduler *scheduler;
+	unsigned int neighbors;
+	enum tofu_neighbor_algorithm algorithm;
+};
+
+/**
+ * enum halo_sync - how exchanges are kept apart
+ * @HALO_SYNC_BEFORE: the tool's barrier before each; it is not in the time
+ * @HALO_SYNC_GATES:  pseudo-collective: a barrier of gates before and after each,
+ *     in the time
+ * @HALO_SYNC_FREE:   by nothing
+ */
+enum halo_sync {
+	HALO_SYNC_BEFORE,
+	HALO_SYNC_GATES,
+	HALO_SYNC_FREE,
+};
+
+/* What a list chooses of: each is an index. */
+#define HALO_CHOICES_MAX 16
+struct halo_choices {
+	size_t count;
+	unsigned int choice[HALO_CHOICES_MAX];
+};
+
+/**
+ * struct halo_options - what the user wants
+ * @neighbor:   pattern neighbor, else scale-les3
+ * @sizes:      values of k, or sizes of messages
+ * @tnis:       numbers of engines; 0: all
+ * @neighbors:  numbers of them
+ * @parts:      indices of sched_sets
+ * @schedulers: of sched_schedulers; SCHED_SCHEDULERS is none of them
+ * @algorithms: enum tofu_neighbor_algorithm
+ * @form:       of the neighbour exchange
+ * @grid:       of the processes; 0 dimensions where it is not given
+ * @machine:    whose model plans, or NULL
  * @verify:     look at every byte that comes in
  * @iterations: exchanges of a row that are counted
  * @warmup:     exchanges before them
  * @timeout:    seconds that a wait may take
  * @corrupt:    node that sends one wrong byte in a row's last exchange, or -1
  */
-struct halo_settings {
-	unsigned int tnis;
-	bool segmented;
-	bool free;
+struct halo_options {
+	bool neighbor;
+	struct tofu_sizes sizes;
+	struct tofu_sizes tnis;
+	struct tofu_sizes neighbors;
+	struct halo_choices parts;
+	struct halo_choices schedulers;
+	struct halo_choices algorithms;
+	enum tofu_neighbor_form form;
+	struct tofu_grid grid;
+	const char *machine;
+	enum halo_sync sync;
 	bool verify;
+	bool json;
 	uint64_t iterations;
 	uint64_t warmup;
 	unsigned int timeout;
 	int64_t corrupt;
 };
 
+/* halo_options_parse - exits with status 2 where they are wrong */
+struct halo_options halo_options_parse(int argc, char **argv);
+
+/**
+ * halo_options_finish - fill in what the machine says
+ * @engines: of a node
+ * @model:   of the machine that plans, filled; no more engines than that
+ *
+ * Exits as halo_options_parse() does.
+ */
+void halo_options_finish(struct halo_options *options,
+			 const struct tofu_machine *machine,
+			 unsigned int engines, struct tofu_rsched_model *model);
+
+/**
+ * halo_rows - all rows
+ * @count: set to how many
+ *
+ * Return: to be freed; NULL where there is no memory.
+ */
+struct halo_row *halo_rows(const struct halo_options *options, size_t *count);
+
+/* halo_algorithm_name - of an enum tofu_neighbor_algorithm */
+const char *halo_algorithm_name(unsigned int algorithm);
+
+/* halo_scheduler_name - as people type it; NULL is native */
+const char *halo_scheduler_name(const struct sched_scheduler *scheduler);
+
+/* ---- Barriers of gates (tofu-halo-gates.c) ---- */
+
+#define HALO_GATES_MAX TOFU_BOOT_WORDS
+
+/**
+ * struct halo_gates - gates of a barrier of all nodes
+ * @count: of own gates; 0: there are none
+ * @id:    of the start and end gate first
+ */
+struct halo_gates {
+	unsigned int count;
+	utofu_vbg_id_t id[HALO_GATES_MAX];
+};
+
+/**
+ * halo_gates_make - link a butterfly, on all nodes at the same time
+ *
+ * Return: 0 or a negative errno; to be freed in any case.
+ */
+int halo_gates_make(const struct tofu_machine *machine, struct tofu_boot *boot,
+		    struct halo_gates *gates, char **why);
+void halo_gates_free(struct halo_gates *gates);
+
+/* ---- The exchange (tofu-halo-exchange.c) ---- */
+
 /**
  * struct halo_result - of one row, on this node
+ * @bytes:    payload that a node sends in an exchange
+ * @puts:     of a node in an exchange
+ * @engines:  that have puts
+ * @runs:     the algorithm that a neighbour exchange has run
+ * @planned:  nanoseconds by the model
  * @wrong:    bytes that were not what they should be
  * @verified: bytes that were looked at in the counted exchanges
  * @median:   nanoseconds of an exchange
  */
 struct halo_result {
+	uint64_t bytes;
+	unsigned int puts;
+	unsigned int engines;
+	enum tofu_neighbor_algorithm runs;
+	uint64_t planned;
 	uint64_t wrong;
 	uint64_t verified;
 	uint64_t median;
@@ -159,30 +275,48 @@ struct halo_result {
 struct halo;
 
 /**
- * halo_open - make queues and buffers, learn of the others' queues
- * @span: largest span of the patterns to come
+ * halo_open - make buffers, and gates where they are wanted
+ * @machine, @options, @model: kept
+ * @row, @rows: all that will be run
  * @why:  as of tofu_boot_join()
  * @halo: set on success
  *
  * Return: 0 or a negative errno.
  */
 int halo_open(const struct tofu_machine *machine, struct tofu_boot *boot,
-	      const struct halo_settings *settings, size_t span, char **why,
-	      struct halo **halo);
+	      const struct halo_options *options,
+	      const struct tofu_rsched_model *model, const struct halo_row *row,
+	      size_t rows, char **why, struct halo **halo);
 void halo_close(struct halo *halo);
 
-/* halo_tnis - how many engines are used */
-unsigned int halo_tnis(const struct halo *halo);
-
 /**
- * halo_run - the exchanges of a row
- * @result: set on success
+ * halo_run - the exchanges of a row, on all nodes at the same time
+ * @result: set on success: sums of all nodes, and the longest time
  *
  * Says on the error output which bytes are wrong.
  *
  * Return: 0, also where bytes are wrong; or a negative errno.
  */
-int halo_run(struct halo *halo, const struct halo_pattern *pattern, char **why,
+int halo_run(struct halo *halo, const struct halo_row *row, char **why,
 	     struct halo_result *result);
+
+/* ---- What is printed (tofu-halo-report.c) ---- */
+
+struct halo_report;
+
+/**
+ * halo_report_begin - print what stands above the rows
+ *
+ * Return: to be freed; NULL where there is no memory.
+ */
+struct halo_report *halo_report_begin(const struct halo_options *options,
+				      const struct tofu_machine *machine);
+
+/* The rest does nothing where @report is NULL: another node prints. */
+void halo_report_row(struct halo_report *report, const struct halo_row *row,
+		     const struct halo_result *result);
+
+/* halo_report_end - after the last row */
+void halo_report_end(struct halo_report *report, uint64_t wrong);
 
 #endif /* TOFU_HALO_H */

@@ -45,7 +45,9 @@ struct tofu_exchange;
  *              direction has the opposite one as its @back.
  *
  * With 0 bytes both ways it is none: there may be no neighbour. Several messages
- * can go to the same process, or to this one.
+ * can go to the same process, or to this one. Where all processes meet before each
+ * exchange, what comes may be from another process than the one that this message
+ * goes to: around a ring in one direction, for one.
  */
 struct tofu_message {
 	const void *send;

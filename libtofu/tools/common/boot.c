@@ -6,6 +6,8 @@
  *   ack[round]    my own hello, back from the node that I signal
  *   epoch[round]  how many barriers that node has come to
  *   probe         written by whoever wants to know whether I am there
+ *   board[slot]   words that others leave for me
+ *   out           words on their way to another's board
  *   table[2]      the words of all nodes, of the last two allgathers
  *
  * In round r of a barrier by dissemination, node i signals node i + 2^r and
@@ -35,8 +37,13 @@
 #define PROBE_NS 1000000000ULL
 #define NAMED_MAX 8 /* nodes in a message */
 
-enum { HELLO, ACK = ROUNDS_MAX, EPOCH = 2 * ROUNDS_MAX,
-       PROBE = 3 * ROUNDS_MAX, TABLE };
+enum { HELLO,
+       ACK = ROUNDS_MAX,
+       EPOCH = 2 * ROUNDS_MAX,
+       PROBE = 3 * ROUNDS_MAX,
+       BOARD,
+       OUT = BOARD + TOFU_BOOT_SLOTS * TOFU_BOOT_SLOT_WORDS,
+       TABLE = OUT + TOFU_BOOT_SLOT_WORDS };
 
 struct tofu_boot {
 	struct tofu_machine machine;
@@ -306,17 +313,18 @@ int tofu_boot_barrier(struct tofu_boot *boot, char **why)
 	return 0;
 }
 
-/* ---- Allgather ---- */
+/* ---- Blocks of words ---- */
 
-static int block_put(struct tofu_boot *boot, uint32_t node, size_t index,
-		     size_t words)
+static int block_put(struct tofu_boot *boot, uint32_t node, size_t from,
+		     size_t to, size_t words)
 {
 	utofu_vcq_id_t id;
 	int code = vcq_of(boot, node, &id);
-	utofu_stadd_t at = boot->stadd + index * sizeof(uint64_t);
 
 	if (code == UTOFU_SUCCESS)
-		code = utofu_put(boot->vcq, id, at, at,
+		code = utofu_put(boot->vcq, id,
+				 boot->stadd + from * sizeof(uint64_t),
+				 boot->stadd + to * sizeof(uint64_t),
 				 words * sizeof(uint64_t), 0, PUT_FLAGS, NULL);
 	return code == UTOFU_SUCCESS ? put_end(boot) : code;
 }
@@ -340,7 +348,7 @@ int tofu_boot_allgather(struct tofu_boot *boot, const uint64_t *mine,
 
 		if (node == boot->machine.node)
 			continue;
-		code = block_put(boot, node, own, words);
+		code = block_put(boot, node, own, own, words);
 		if (code != UTOFU_SUCCESS)
 			return say_failure(boot, node, code, why);
 	}
@@ -348,6 +356,22 @@ int tofu_boot_allgather(struct tofu_boot *boot, const uint64_t *mine,
 	if (!err)
 		*all = &boot->word[table];
 	return err;
+}
+
+int tofu_boot_tell(struct tofu_boot *boot, uint32_t node, unsigned int slot,
+		   const uint64_t *words, char **why)
+{
+	int code;
+
+	memcpy(&boot->word[OUT], words, TOFU_BOOT_SLOT_WORDS * sizeof(*words));
+	code = block_put(boot, node, OUT, BOARD + slot * TOFU_BOOT_SLOT_WORDS,
+			 TOFU_BOOT_SLOT_WORDS);
+	return code == UTOFU_SUCCESS ? 0 : say_failure(boot, node, code, why);
+}
+
+const uint64_t *tofu_boot_told(const struct tofu_boot *boot, unsigned int slot)
+{
+	return &boot->word[BOARD + slot * TOFU_BOOT_SLOT_WORDS];
 }
 
 /* ---- Coming and going ---- */

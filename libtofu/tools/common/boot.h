@@ -20,7 +20,7 @@
 #define TOFU_BOOT_CMP_ID 7
 
 /* Words that a process can give to tofu_boot_allgather(). */
-#define TOFU_BOOT_WORDS 8
+#define TOFU_BOOT_WORDS 16
 
 struct tofu_boot;
 
@@ -78,5 +78,23 @@ int tofu_boot_check(struct tofu_boot *boot, uint32_t node, char **why);
  */
 int tofu_boot_allgather(struct tofu_boot *boot, const uint64_t *mine,
 			size_t words, const uint64_t **all, char **why);
+
+/* The board of each process, on which others leave words for it. */
+#define TOFU_BOOT_SLOTS 64
+#define TOFU_BOOT_SLOT_WORDS 32
+
+/**
+ * tofu_boot_tell - leave TOFU_BOOT_SLOT_WORDS words on another node's board
+ * @slot: below TOFU_BOOT_SLOTS; whose turn it is to fill it is the callers' affair
+ *
+ * They are there for tofu_boot_told() when both have passed the next barrier.
+ *
+ * Return: as tofu_boot_check().
+ */
+int tofu_boot_tell(struct tofu_boot *boot, uint32_t node, unsigned int slot,
+		   const uint64_t *words, char **why);
+
+/* tofu_boot_told - what was left in a slot; good until it is filled again */
+const uint64_t *tofu_boot_told(const struct tofu_boot *boot, unsigned int slot);
 
 #endif /* TOFU_TOOLS_BOOT_H */

@@ -60,6 +60,20 @@ bool tofu_virtual_find(void)
 	return found;
 }
 
+bool tofu_virtual_machine(char name[TOFU_VIRTUAL_MACHINE])
+{
+	int fd = open(FILES "/machine", O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = fd < 0 ? -1 : read(fd, name, TOFU_VIRTUAL_MACHINE - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (bytes <= 0)
+		return false;
+	name[bytes] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	return true;
+}
+
 /* ---- Stamps ---- */
 
 static const char *const names[TOFU_CQ_STAMPS] = {

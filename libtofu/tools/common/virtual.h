@@ -24,6 +24,15 @@ bool tofu_virtual_find(void);
 bool tofu_virtual(void);
 
 /**
+ * tofu_virtual_machine - whose times the interconnect keeps
+ * @name: set to the machine's name, as <tofu/rsched.h> and others know it
+ *
+ * Return: false where there is no virtual time.
+ */
+#define TOFU_VIRTUAL_MACHINE 16
+bool tofu_virtual_machine(char name[TOFU_VIRTUAL_MACHINE]);
+
+/**
  * struct tofu_stamps - the stamps of a queue, as the driver's files
  * @fd: by enum tofu_cq_stamp; -1 where it is not open
  */

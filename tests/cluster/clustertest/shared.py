@@ -67,8 +67,8 @@ def halo(tap, cluster):
         _halo(tap, cluster, f"{neighbors} neighbours, segmented", "--pattern", "neighbor",
               "--neighbors", str(neighbors), "--algorithm", "segmented",
               "--bytes", "1,3,4096,100001", "--iterations", "4")
-    _halo(tap, cluster, "7 neighbours, segmented, running ahead", "--pattern", "neighbor",
-          "--neighbors", "7", "--algorithm", "segmented", "--bytes", "5000",
+    _halo(tap, cluster, "6 neighbours, segmented, running ahead", "--pattern", "neighbor",
+          "--neighbors", "6", "--algorithm", "segmented", "--bytes", "5000",
           "--iterations", "50", "--free-running")
     report, result = _halo(tap, cluster, "a wrong byte makes it fail", "--grid", "60",
                            "--iterations", "2", "--corrupt", "3", status=1)
