@@ -27,7 +27,12 @@ PEER_ERRORS = 16
 
 
 class Command:
-    """A command and its times; None where the trace does not say."""
+    """A command and its times; None where the trace does not say.
+
+    An engine has begun with it when it has taken up its first packet, and is
+    through with it when its last packet has entered the network, or when it has
+    taken up a packet of another command before.
+    """
 
     def __init__(self, record, number):
         self.number = number
@@ -35,10 +40,16 @@ class Command:
         self.target = record.peer
         self.queue = record.tni, record.cq
         self.type = type_name(record)
-        self.bytes = self.packets = 0
+        self.bytes = self.packets = self.received = 0
+        self.began = self.through = record.time
         self.phase = self.doorbell = self.fetch = None
         self.wire = record.end
         self.arrived = self.seen = self.noticed = self.answered = None
+
+    @property
+    def all_seen(self):
+        """When the last packet's effect is seen, if all that were sent have come."""
+        return self.seen if self.received == self.packets else None
 
     def _points(self):
         """When the first phase begins, and when each ends."""
@@ -96,6 +107,7 @@ class Commands:
         self._delay = {}
         self._phase = {}
         self._open = {}
+        self._sending = {}
         self._count = 0
 
     def _queue(self, record):
@@ -131,12 +143,22 @@ class Commands:
         command = self._open.get(key)
         if command and is_request(record):
             command.packets += 1
+            self._engine(command, record)
         if command and record.type in (PUT, DATA):
             command.bytes += record.bytes
+
+    def _engine(self, command, record):
+        """An engine reads a packet while the one before it is on its way out."""
+        before = self._sending.get((record.node, record.tni))
+        if before:
+            before.through = min(before.through, record.time)
+        self._sending[record.node, record.tni] = command
+        command.through = record.end
 
     def _receive(self, record):
         command = self._open.get((record.origin, record.id))
         if command and is_request(record):
+            command.received += 1
             command.arrived, command.seen = record.time, record.end
         elif command:
             command.answered = record.end

@@ -181,12 +181,16 @@ class Trace:
             file.hash_into(digest)
         return digest.hexdigest()
 
+    def file(self, node):
+        """That of a node."""
+        for file in self.files:
+            if file.node == node:
+                return file
+        raise TraceError(f"no trace is of node {node}")
+
     def choose(self, nodes):
         """Have only the records of these nodes."""
-        missing = set(nodes) - {file.node for file in self.files}
-        if missing:
-            raise TraceError(f"no trace is of node {min(missing)}")
-        self.files = [file for file in self.files if file.node in nodes]
+        self.files = [self.file(node) for node in sorted(set(nodes))]
 
     def records(self, first=0, last=None):
         """Of all nodes by time: those of which a part is between two times."""
