@@ -5,7 +5,10 @@
 
 #include "tofu-sched.h"
 
+#define AXIS 10 /* what a line has before its first panel */
 #define COLUMN 9
+#define CELL (COLUMN + 3) /* with what is around it */
+#define GAP "  "
 
 /* Of directions in turn; a start has one of its own. */
 static const char fills[] = "#=:%+/-.";
@@ -17,14 +20,14 @@ static char fill_of(uint32_t direction)
 					  fills[direction % (sizeof(fills) - 1)];
 }
 
-static uint64_t panel_end(const struct sched_panel *panel)
+uint64_t sched_panels_end(const struct sched_panel *panel, size_t panels)
 {
 	uint64_t end = 1;
 
-	for (size_t i = 0; i < panel->bars; i++) {
-		if (panel->bar[i].end_ns > end)
-			end = panel->bar[i].end_ns;
-	}
+	for (size_t p = 0; p < panels; p++)
+		for (size_t i = 0; i < panel[p].bars; i++)
+			if (panel[p].bar[i].end_ns > end)
+				end = panel[p].bar[i].end_ns;
 	return end;
 }
 
@@ -74,10 +77,8 @@ static void cell_print(FILE *out, const struct sched_panel *panel,
 		length = strlen(name);
 		if (length > COLUMN - 2)
 			length = COLUMN - 2;
-		memset(&text[1], ' ', length + 2 < COLUMN ? length + 2 :
-							    COLUMN - 1);
-		memcpy(&text[2], name, length < COLUMN - 2 ? length :
-							     COLUMN - 2);
+		memset(&text[1], ' ', length + 2 < COLUMN ? length + 2 : COLUMN - 1);
+		memcpy(&text[2], name, length < COLUMN - 2 ? length : COLUMN - 2);
 	}
 	fprintf(out, " %s |", text);
 }
@@ -94,7 +95,6 @@ static void row_print(FILE *out, const struct sched_panel *panel, uint64_t end,
 	const uint64_t from = row_ns(end, rows, row);
 	const uint64_t to = row_ns(end, rows, row + 1);
 
-	fprintf(out, "%8.2f |", (double)to / 1000);
 	for (uint32_t e = 0; e < panel->engines; e++) {
 		const struct sched_bar *bar = bar_at(panel, e, from, to);
 		const struct sched_bar *below = NULL;
@@ -104,23 +104,71 @@ static void row_print(FILE *out, const struct sched_panel *panel, uint64_t end,
 				       from);
 		cell_print(out, panel, bar, bar != below);
 	}
+}
+
+/* What a line has between two panels. */
+static void gap_print(FILE *out, size_t panel)
+{
+	if (panel)
+		fputs(GAP "|", out);
+}
+
+static void titles_print(FILE *out, const struct sched_panel *panel,
+			 size_t panels)
+{
+	for (size_t p = 0; p < panels; p++) {
+		/* The first stands above the times, too. */
+		const int width = (int)panel[p].engines * CELL +
+				  (int)strlen(GAP) + (p ? 1 : AXIS);
+		const int length = fprintf(out, "%s: %.3f us", panel[p].title,
+					   (double)panel[p].end_ns / 1000);
+
+		if (p + 1 < panels)
+			fprintf(out, "%*s", width > length ? width - length : 1,
+				"");
+	}
 	fputc('\n', out);
 }
 
-void sched_draw_text(FILE *out, const struct sched_panel *panel,
+static void engines_print(FILE *out, const struct sched_panel *panel,
+			  size_t panels)
+{
+	fprintf(out, "%8s |", "us");
+	for (size_t p = 0; p < panels; p++) {
+		gap_print(out, p);
+		for (uint32_t e = 0; e < panel[p].engines; e++)
+			fprintf(out, " engine %-2" PRIu32 " |", e);
+	}
+	fputc('\n', out);
+}
+
+static void bottom_print(FILE *out, const struct sched_panel *panel,
+			 size_t panels)
+{
+	fprintf(out, "%8.2f |", 0.0);
+	for (size_t p = 0; p < panels; p++) {
+		gap_print(out, p);
+		for (uint32_t e = 0; e < panel[p].engines; e++)
+			fputs("-----------|", out);
+	}
+	fputc('\n', out);
+}
+
+void sched_draw_text(FILE *out, const struct sched_panel *panel, size_t panels,
 		     unsigned int rows)
 {
-	const uint64_t end = panel_end(panel);
+	const uint64_t end = sched_panels_end(panel, panels);
 
-	fprintf(out, "%s: %.3f us\n%8s |", panel->title,
-		(double)panel->end_ns / 1000, "us");
-	for (uint32_t e = 0; e < panel->engines; e++)
-		fprintf(out, " engine %-2" PRIu32 " |", e);
-	fputc('\n', out);
-	for (unsigned int row = rows; row--;)
-		row_print(out, panel, end, rows, row);
-	fprintf(out, "%8.2f |", 0.0);
-	for (uint32_t e = 0; e < panel->engines; e++)
-		fputs("-----------|", out);
-	fputc('\n', out);
+	titles_print(out, panel, panels);
+	engines_print(out, panel, panels);
+	for (unsigned int row = rows; row--;) {
+		fprintf(out, "%8.2f |",
+			(double)row_ns(end, rows, row + 1) / 1000);
+		for (size_t p = 0; p < panels; p++) {
+			gap_print(out, p);
+			row_print(out, &panel[p], end, rows, row);
+		}
+		fputc('\n', out);
+	}
+	bottom_print(out, panel, panels);
 }

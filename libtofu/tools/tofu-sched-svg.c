@@ -259,17 +259,6 @@ static void looks_define(FILE *out)
 	      out);
 }
 
-static uint64_t last_end(const struct sched_panel *panel, size_t panels)
-{
-	uint64_t end = 1;
-
-	for (size_t p = 0; p < panels; p++)
-		for (size_t i = 0; i < panel[p].bars; i++)
-			if (panel[p].bar[i].end_ns > end)
-				end = panel[p].bar[i].end_ns;
-	return end;
-}
-
 static double panels_width(const struct sched_panel *panel, size_t panels)
 {
 	double width = 0;
@@ -292,7 +281,7 @@ void sched_draw_svg(FILE *out, const char *title,
 	const double legend = legend_width(panel, panels);
 	const double width = (inner > legend ? inner : legend) + AXIS +
 			     2 * MARGIN;
-	const uint64_t end = last_end(panel, panels);
+	const uint64_t end = sched_panels_end(panel, panels);
 	const uint64_t tick = tick_of(end);
 	const struct picture picture = {
 		.out = out,

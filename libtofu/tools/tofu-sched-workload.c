@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <err.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "common/args.h"
+#include "common/lines.h"
 #include "tofu-sched.h"
 
 enum { EXIT_USAGE = 2 };
@@ -42,22 +42,17 @@ static uint32_t direction_number(struct sched_workload *workload,
 	return workload->directions++;
 }
 
-static void line_take(struct sched_workload *workload, const char *where,
-		      char *line)
+static void line_take(void *context, const char *where, char *line)
 {
-	const char *const blanks = " \t\r\n";
-	const char *name, *bytes, *diagonal;
-	uint32_t direction, flags;
+	struct sched_workload *workload = context;
 	char *rest;
+	const char *name = strtok_r(line, TOFU_LINE_BLANKS, &rest);
+	const char *bytes = strtok_r(NULL, TOFU_LINE_BLANKS, &rest);
+	const char *diagonal = strtok_r(NULL, TOFU_LINE_BLANKS, &rest);
+	uint32_t direction, flags;
 
-	line[strcspn(line, "#")] = '\0';
-	name = strtok_r(line, blanks, &rest);
-	if (!name)
-		return;
-	bytes = strtok_r(NULL, blanks, &rest);
-	diagonal = strtok_r(NULL, blanks, &rest);
 	if (!bytes || (diagonal && strcmp(diagonal, "diagonal")) ||
-	    strtok_r(NULL, blanks, &rest))
+	    strtok_r(NULL, TOFU_LINE_BLANKS, &rest))
 		errx(EXIT_USAGE, "%s: want: DIRECTION BYTES [diagonal]", where);
 	if (workload->count == TOFU_RSCHED_REQUESTS_MAX)
 		errx(EXIT_USAGE, "%s: more than %d puts", where,
@@ -68,30 +63,15 @@ static void line_take(struct sched_workload *workload, const char *where,
 			TOFU_RSCHED_DIAGONAL :
 			0;
 	sched_workload_put(workload, direction,
-			   tofu_arg_number(where, bytes, 0, TOFU_RSCHED_BYTES_MAX), flags);
+			   tofu_arg_number(where, bytes, 0,
+					   TOFU_RSCHED_BYTES_MAX),
+			   flags);
 }
 
 void sched_workload_read(struct sched_workload *workload, const char *name)
 {
-	const bool standard = !strcmp(name, "-");
-	FILE *in = standard ? stdin : fopen(name, "re");
-	unsigned int number = 0;
-	char *line = NULL;
-	char where[128];
-	size_t room = 0;
-
-	if (!in)
-		err(EXIT_FAILURE, "%s", name);
 	sched_workload_compass(workload);
 	snprintf(workload->title, sizeof(workload->title), "%.60s",
-		 standard ? "standard input" : name);
-	while (getline(&line, &room, in) >= 0) {
-		snprintf(where, sizeof(where), "%.100s:%u", name, ++number);
-		line_take(workload, where, line);
-	}
-	if (ferror(in))
-		err(EXIT_FAILURE, "%s", name);
-	free(line);
-	if (!standard)
-		fclose(in);
+		 strcmp(name, "-") ? name : "standard input");
+	tofu_lines_read(name, line_take, workload);
 }

@@ -47,6 +47,8 @@ static const char usage[] =
 	"      --rows N          lines of it (default 24)\n"
 	"      --svg FILE        a picture, beside what is printed; with --compare all\n"
 	"                        plans side by side\n"
+	"      --happened FILE   beside all that what 'tofu-trace engines' saw of it, a\n"
+	"                        line a put; - is standard input\n"
 	"      --json            print as JSON\n"
 	"      --help            print this and exit\n";
 
@@ -54,6 +56,7 @@ static const char usage[] =
  * struct options - what the user wants
  * @given:   a workload, in any of the three ways
  * @svg:     file, or NULL
+ * @happened: likewise
  */
 struct options {
 	struct tofu_rsched_model model;
@@ -61,6 +64,7 @@ struct options {
 	const struct sched_set *set;
 	const char *machine;
 	const char *svg;
+	const char *happened;
 	unsigned int k;
 	unsigned int neighbors;
 	unsigned int rows;
@@ -73,30 +77,73 @@ struct options {
 
 /* ---- Plans ---- */
 
-static struct sched_bar put_bar(const struct sched_workload *workload,
-				const struct tofu_rsched_plan *plan, size_t put)
+/**
+ * struct shown - a plan, and what there is beside it
+ * @happened: NULL: it is only planned
+ */
+struct shown {
+	const struct options *options;
+	const struct sched_scheduler *scheduler;
+	const struct sched_workload *workload;
+	const struct tofu_rsched_plan *plan;
+	const struct sched_happened *happened;
+};
+
+static struct sched_bar put_bar(const struct shown *shown, size_t put)
 {
-	const struct tofu_rsched_place *place = &plan->place[put];
+	const struct tofu_rsched_place *place = &shown->plan->place[put];
 
 	return (struct sched_bar){
 		.engine = place->engine,
 		.begin_ns = place->begin_ns,
 		.end_ns = place->end_ns,
-		.direction = workload->request[put].direction,
+		.direction = shown->workload->request[put].direction,
 	};
 }
 
-/* The bars are to be freed. */
-static struct sched_panel panel_of(const struct options *options,
-				   const struct sched_scheduler *scheduler,
-				   const struct sched_workload *workload,
-				   const struct tofu_rsched_plan *plan)
+static struct sched_bar put_bar_happened(const struct shown *shown, size_t put)
 {
+	const struct sched_seen *seen = &shown->happened->put[put];
+	struct sched_bar bar = put_bar(shown, put);
+
+	bar.begin_ns = seen->begin_ns;
+	bar.end_ns = seen->end_ns;
+	return bar;
+}
+
+static struct sched_bar start_bar(const struct shown *shown, uint32_t engine)
+{
+	const uint64_t start_ns = shown->options->model.start_ns;
+
+	return (struct sched_bar){
+		.engine = engine,
+		.begin_ns = start_ns * engine,
+		.end_ns = start_ns * (engine + 1),
+		.direction = SCHED_START,
+	};
+}
+
+/* All until the engine begins with its first put. */
+static struct sched_bar start_bar_happened(const struct shown *shown,
+					   uint32_t engine)
+{
+	return (struct sched_bar){
+		.engine = engine,
+		.end_ns = shown->happened->start_ns[engine],
+		.direction = SCHED_START,
+	};
+}
+
+/* Bars of starts, of those that take time, and puts; they are to be freed. */
+static struct sched_panel
+panel_of(const struct shown *shown,
+	 struct sched_bar (*start)(const struct shown *, uint32_t),
+	 struct sched_bar (*put)(const struct shown *, size_t))
+{
+	const struct tofu_rsched_plan *plan = shown->plan;
 	struct sched_panel panel = {
-		.title = scheduler->title,
-		.engines = options->model.engines,
-		.end_ns = plan->makespan_ns,
-		.name = workload->direction,
+		.engines = shown->options->model.engines,
+		.name = shown->workload->direction,
 	};
 	struct sched_bar *bar =
 		calloc(plan->count + plan->engines + 1, sizeof(*bar));
@@ -104,15 +151,32 @@ static struct sched_panel panel_of(const struct options *options,
 	if (!bar)
 		errx(EXIT_FAILURE, "no memory");
 	panel.bar = bar;
-	for (uint32_t e = 0; e < plan->engines && options->model.start_ns; e++)
-		bar[panel.bars++] = (struct sched_bar){
-			.engine = e,
-			.begin_ns = (uint64_t)options->model.start_ns * e,
-			.end_ns = (uint64_t)options->model.start_ns * (e + 1),
-			.direction = SCHED_START,
-		};
+	for (uint32_t e = 0; e < plan->engines; e++) {
+		bar[panel.bars] = start(shown, e);
+		panel.bars += bar[panel.bars].end_ns > bar[panel.bars].begin_ns;
+	}
 	for (size_t i = 0; i < plan->count; i++)
-		bar[panel.bars++] = put_bar(workload, plan, i);
+		bar[panel.bars++] = put(shown, i);
+	return panel;
+}
+
+static struct sched_panel panel_planned(const struct shown *shown)
+{
+	struct sched_panel panel = panel_of(shown, start_bar, put_bar);
+
+	panel.end_ns = shown->plan->makespan_ns;
+	snprintf(panel.title, sizeof(panel.title), "%s%s",
+		 shown->happened ? "planned: " : "", shown->scheduler->title);
+	return panel;
+}
+
+static struct sched_panel panel_happened(const struct shown *shown)
+{
+	struct sched_panel panel =
+		panel_of(shown, start_bar_happened, put_bar_happened);
+
+	panel.end_ns = shown->happened->makespan_ns;
+	snprintf(panel.title, sizeof(panel.title), "happened");
 	return panel;
 }
 
@@ -127,8 +191,8 @@ static void svg_write(const struct options *options,
 
 	if (!out)
 		err(EXIT_FAILURE, "%s", options->svg);
-	snprintf(title, sizeof(title), "%s; planned for %s", workload->title,
-		 options->machine);
+	snprintf(title, sizeof(title), "%s; %s %s", workload->title,
+		 options->happened ? "on" : "planned for", options->machine);
 	sched_draw_svg(out, title, panel, panels);
 	if (fclose(out))
 		err(EXIT_FAILURE, "%s", options->svg);
@@ -147,7 +211,12 @@ static void svg_all(const struct options *options,
 		if (s->width > options->model.engines)
 			continue;
 		plan = sched_plan(&options->model, s, workload);
-		panel[panels++] = panel_of(options, s, workload, plan);
+		panel[panels++] = panel_planned(&(struct shown){
+			.options = options,
+			.scheduler = s,
+			.workload = workload,
+			.plan = plan,
+		});
 		tofu_rsched_free(plan);
 	}
 	svg_write(options, workload, panel, panels);
@@ -157,66 +226,139 @@ static void svg_all(const struct options *options,
 
 /* ---- Tables ---- */
 
-static void plan_table(const struct options *options,
-		       const struct sched_workload *workload,
-		       const struct tofu_rsched_plan *plan)
+static double us(uint64_t ns)
+{
+	return (double)ns / 1000;
+}
+
+static void head_print(const struct shown *shown)
+{
+	const struct tofu_rsched_plan *plan = shown->plan;
+
+	printf("%s, %s for %s: %.3f us on %" PRIu32 " engine%s",
+	       shown->workload->title, shown->scheduler->title,
+	       shown->options->machine, us(plan->makespan_ns), plan->engines,
+	       plan->engines == 1 ? "" : "s");
+	if (shown->happened)
+		printf("; happened: %.3f us", us(shown->happened->makespan_ns));
+	fputs("\n\n", stdout);
+}
+
+static void happened_cells(struct tofu_table *table,
+			   const struct sched_bar *bar,
+			   const struct sched_seen *seen)
+{
+	tofu_table_cell(table, "%.3f", us(seen->begin_ns));
+	tofu_table_cell(table, "%.3f", us(seen->end_ns));
+	tofu_table_cell(table, "%+.3f", us(seen->end_ns) - us(bar->end_ns));
+	tofu_table_cell(table, "%.3f", us(seen->arrived_ns));
+}
+
+static void plan_table(const struct shown *shown)
 {
 	static const struct tofu_column columns[] = {
-		{ "engine", 6 }, { "put", 4 },	    { "direction", -9 },
-		{ "bytes", 9 },	 { "begin/us", 9 }, { "end/us", 9 },
+		{ "engine", 6 },
+		{ "put", 4 },
+		{ "direction", -9 },
+		{ "bytes", 9 },
+		{ "begin/us", 9 },
+		{ "end/us", 9 },
+		{ "began/us", 9 },
+		{ "ended/us", 9 },
+		{ "later/us", 9 },
+		{ "arrived/us", 9 },
 	};
-	struct tofu_table table = { .out = stdout, .column = columns,
-				    .columns = 6 };
+	struct tofu_table table = {
+		.out = stdout,
+		.column = columns,
+		.columns = shown->happened ? 10 : 6,
+	};
 
-	printf("%s, %s for %s: %.3f us on %" PRIu32 " engine%s\n\n",
-	       workload->title, options->scheduler->title, options->machine,
-	       (double)plan->makespan_ns / 1000, plan->engines,
-	       plan->engines == 1 ? "" : "s");
+	head_print(shown);
 	tofu_table_head(&table);
-	for (size_t i = 0; i < plan->count; i++) {
-		const size_t put = plan->order[i];
-		const struct sched_bar bar = put_bar(workload, plan, put);
+	for (size_t i = 0; i < shown->plan->count; i++) {
+		const size_t put = shown->plan->order[i];
+		const struct sched_bar bar = put_bar(shown, put);
 
 		tofu_table_cell(&table, "%" PRIu32, bar.engine);
 		tofu_table_cell(&table, "%zu", put);
 		tofu_table_cell(&table, "%s",
-				workload->direction[bar.direction]);
+				shown->workload->direction[bar.direction]);
 		tofu_table_cell(&table, "%" PRIu64,
-				workload->request[put].bytes);
-		tofu_table_cell(&table, "%.3f", (double)bar.begin_ns / 1000);
-		tofu_table_cell(&table, "%.3f", (double)bar.end_ns / 1000);
+				shown->workload->request[put].bytes);
+		tofu_table_cell(&table, "%.3f", us(bar.begin_ns));
+		tofu_table_cell(&table, "%.3f", us(bar.end_ns));
+		if (shown->happened)
+			happened_cells(&table, &bar, &shown->happened->put[put]);
 	}
 }
 
-static void plan_json(const struct options *options,
-		      const struct sched_workload *workload,
-		      const struct tofu_rsched_plan *plan)
+static void put_json(struct tofu_json *json, const struct shown *shown,
+		     size_t put)
+{
+	const struct sched_bar bar = put_bar(shown, put);
+
+	tofu_json_open(json, NULL, '{');
+	tofu_json_number(json, "put", put);
+	tofu_json_number(json, "engine", bar.engine);
+	tofu_json_string(json, "direction",
+			 shown->workload->direction[bar.direction]);
+	tofu_json_number(json, "bytes", shown->workload->request[put].bytes);
+	tofu_json_number(json, "begin_ns", bar.begin_ns);
+	tofu_json_number(json, "end_ns", bar.end_ns);
+	if (shown->happened) {
+		const struct sched_seen *seen = &shown->happened->put[put];
+
+		tofu_json_open(json, "happened", '{');
+		tofu_json_number(json, "begin_ns", seen->begin_ns);
+		tofu_json_number(json, "end_ns", seen->end_ns);
+		tofu_json_number(json, "arrived_ns", seen->arrived_ns);
+		tofu_json_close(json, '}');
+	}
+	tofu_json_close(json, '}');
+}
+
+static void plan_json(const struct shown *shown)
 {
 	struct tofu_json json = { .out = stdout };
 
 	tofu_json_open(&json, NULL, '{');
-	tofu_json_string(&json, "workload", workload->title);
-	tofu_json_string(&json, "machine", options->machine);
-	tofu_json_string(&json, "scheduler", options->scheduler->name);
-	tofu_json_number(&json, "engines", plan->engines);
-	tofu_json_number(&json, "makespan_ns", plan->makespan_ns);
+	tofu_json_string(&json, "workload", shown->workload->title);
+	tofu_json_string(&json, "machine", shown->options->machine);
+	tofu_json_string(&json, "scheduler", shown->scheduler->name);
+	tofu_json_number(&json, "engines", shown->plan->engines);
+	tofu_json_number(&json, "makespan_ns", shown->plan->makespan_ns);
+	if (shown->happened)
+		tofu_json_number(&json, "happened_ns",
+				 shown->happened->makespan_ns);
 	tofu_json_open(&json, "puts", '[');
-	for (size_t i = 0; i < plan->count; i++) {
-		const size_t put = plan->order[i];
-		const struct sched_bar bar = put_bar(workload, plan, put);
-
-		tofu_json_open(&json, NULL, '{');
-		tofu_json_number(&json, "put", put);
-		tofu_json_number(&json, "engine", bar.engine);
-		tofu_json_string(&json, "direction",
-				 workload->direction[bar.direction]);
-		tofu_json_number(&json, "bytes", workload->request[put].bytes);
-		tofu_json_number(&json, "begin_ns", bar.begin_ns);
-		tofu_json_number(&json, "end_ns", bar.end_ns);
-		tofu_json_close(&json, '}');
-	}
+	for (size_t i = 0; i < shown->plan->count; i++)
+		put_json(&json, shown, shown->plan->order[i]);
 	tofu_json_close(&json, ']');
 	tofu_json_close(&json, '}');
+}
+
+/* ---- A plan alone, or with what happened beside it ---- */
+
+static void shown_print(const struct shown *shown)
+{
+	const struct options *options = shown->options;
+	struct sched_panel panel[2];
+	size_t panels = 0;
+
+	panel[panels++] = panel_planned(shown);
+	if (shown->happened)
+		panel[panels++] = panel_happened(shown);
+	if (options->svg)
+		svg_write(options, shown->workload, panel, panels);
+	if (options->json)
+		plan_json(shown);
+	else if (options->draw)
+		sched_draw_text(stdout, panel, panels, options->rows);
+	else
+		plan_table(shown);
+	while (panels--)
+		free((void *)panel[panels].bar);
 }
 
 static void plan_show(const struct options *options,
@@ -224,18 +366,18 @@ static void plan_show(const struct options *options,
 {
 	struct tofu_rsched_plan *plan =
 		sched_plan(&options->model, options->scheduler, workload);
-	struct sched_panel panel =
-		panel_of(options, options->scheduler, workload, plan);
+	struct sched_happened *happened = NULL;
 
-	if (options->svg)
-		svg_write(options, workload, &panel, 1);
-	if (options->json)
-		plan_json(options, workload, plan);
-	else if (options->draw)
-		sched_draw_text(stdout, &panel, options->rows);
-	else
-		plan_table(options, workload, plan);
-	free((void *)panel.bar);
+	if (options->happened)
+		happened = sched_happened_read(options->happened, plan, workload);
+	shown_print(&(struct shown){
+		.options = options,
+		.scheduler = options->scheduler,
+		.workload = workload,
+		.plan = plan,
+		.happened = happened,
+	});
+	free(happened);
 	tofu_rsched_free(plan);
 }
 
@@ -254,6 +396,7 @@ enum {
 	OPT_DRAW,
 	OPT_ROWS,
 	OPT_SVG,
+	OPT_HAPPENED,
 	OPT_JSON,
 	OPT_HELP,
 };
@@ -271,6 +414,7 @@ static const struct option long_options[] = {
 	{ "draw", no_argument, NULL, OPT_DRAW },
 	{ "rows", required_argument, NULL, OPT_ROWS },
 	{ "svg", required_argument, NULL, OPT_SVG },
+	{ "happened", required_argument, NULL, OPT_HAPPENED },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -350,6 +494,9 @@ static void option_take(struct options *options, struct costs *costs,
 	case OPT_SVG:
 		options->svg = optarg;
 		break;
+	case OPT_HAPPENED:
+		options->happened = optarg;
+		break;
 	case OPT_JSON:
 		options->json = true;
 		break;
@@ -392,6 +539,11 @@ static struct options options_parse(int argc, char **argv)
 		errx(EXIT_USAGE, "only one of --scale-les3, --neighbors and FILE");
 	if (options.bytes && !options.neighbors)
 		errx(EXIT_USAGE, "--bytes goes with --neighbors");
+	if (options.happened && options.compare)
+		errx(EXIT_USAGE, "--happened goes with one plan, and --compare makes all");
+	if (options.happened && !strcmp(options.happened, "-") &&
+	    optind < argc && !strcmp(argv[optind], "-"))
+		errx(EXIT_USAGE, "--happened and FILE cannot both be standard input");
 	options.given = ways;
 	model_find(&options, &costs);
 	return options;

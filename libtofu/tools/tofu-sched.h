@@ -33,6 +33,47 @@ void sched_workload_read(struct sched_workload *workload, const char *name);
 void sched_compare(const struct tofu_rsched_model *model, const char *machine,
 		   const struct sched_workload *workload, bool json);
 
+/* ---- What happened (tofu-sched-happened.c) ---- */
+
+/**
+ * struct sched_seen - a put that was sent
+ * @begin_ns:   when the engine began with it, from the start of all
+ * @end_ns:     when the engine was through with it
+ * @arrived_ns: when all of it was in the target's memory
+ */
+struct sched_seen {
+	uint64_t begin_ns;
+	uint64_t end_ns;
+	uint64_t arrived_ns;
+};
+
+/**
+ * struct sched_happened - an exchange beside its plan
+ * @makespan_ns: when the last put had arrived
+ * @start_ns: when each engine began with its first put
+ * @last_ns:  when each was through with its last one
+ * @put:      as many as the plan has, in the order of the workload
+ */
+struct sched_happened {
+	uint64_t makespan_ns;
+	uint64_t start_ns[TOFU_RSCHED_ENGINES_MAX];
+	uint64_t last_ns[TOFU_RSCHED_ENGINES_MAX];
+	struct sched_seen put[];
+};
+
+/**
+ * sched_happened_read - the lines that tofu-trace engines prints
+ * @name: of the file, or "-" for standard input
+ *
+ * The i-th line of an engine is the i-th put of its list in the plan. Exits as
+ * tofu_arg_number() does where that cannot be.
+ *
+ * Return: to be freed.
+ */
+struct sched_happened *
+sched_happened_read(const char *name, const struct tofu_rsched_plan *plan,
+		    const struct sched_workload *workload);
+
 /* ---- Pictures: engines as columns, time upward ---- */
 
 /* What is no put, but keeps an engine: its start */
@@ -58,7 +99,7 @@ struct sched_bar {
  * @name:    of directions
  */
 struct sched_panel {
-	const char *title;
+	char title[48];
 	uint32_t engines;
 	uint64_t end_ns;
 	const struct sched_bar *bar;
@@ -66,8 +107,14 @@ struct sched_panel {
 	const char (*name)[SCHED_NAME];
 };
 
-/* sched_draw_text - for a terminal, in @rows lines (tofu-sched-draw.c) */
-void sched_draw_text(FILE *out, const struct sched_panel *panel,
+/* sched_panels_end - the last end of all bars, at least 1 */
+uint64_t sched_panels_end(const struct sched_panel *panel, size_t panels);
+
+/**
+ * sched_draw_text - panels beside each other, for a terminal
+ * @rows: lines, of which each is a part of the common time (tofu-sched-draw.c)
+ */
+void sched_draw_text(FILE *out, const struct sched_panel *panel, size_t panels,
 		     unsigned int rows);
 
 /**
