@@ -27,6 +27,13 @@
 #define SPIN_PAUSES 16
 #define YIELD_TURNS 400
 
+/*
+ * With so many nodes for each processor nearly all of them wait, and what they
+ * yield goes to one another: they sleep, after a few.
+ */
+#define CROWD 4
+#define CROWD_TURNS 4
+
 /* Who waits for so much time of the others sleeps after that many yields. */
 #define FAR_NS 20000
 #define FAR_TURNS 20
@@ -232,6 +239,9 @@ void tofu_node_wait(struct tofu_node *node, unsigned int turn)
 		tofu_clock_stir(&v->clock);
 	if (v->cpus < node->fabric->nodes)
 		turn += SPIN_TURNS;
+	if (sleeps && turn >= SPIN_TURNS + CROWD_TURNS &&
+	    node->fabric->nodes >= CROWD * v->cpus)
+		turn += YIELD_TURNS;
 	if (sleeps && turn > SPIN_TURNS + FAR_TURNS &&
 	    v->wanted - v->clock.bound > FAR_NS)
 		turn += YIELD_TURNS;
