@@ -120,5 +120,5 @@ void tofu_json_real(struct tofu_json *json, const char *key, double value)
 		return;
 	}
 	member(json, key);
-	fprintf(json->out, "%.6g", value);
+	fprintf(json->out, "%.9g", value);
 }

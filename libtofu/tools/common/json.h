@@ -35,7 +35,10 @@ void tofu_json_number(struct tofu_json *json, const char *key, uint64_t value);
 void tofu_json_bool(struct tofu_json *json, const char *key, bool value);
 void tofu_json_null(struct tofu_json *json, const char *key);
 
-/* tofu_json_real - six significant digits; null where @value is not finite */
+/*
+ * tofu_json_real - nine significant digits, so that up to a second a time in us
+ * has its nanoseconds; null where @value is not finite
+ */
 void tofu_json_real(struct tofu_json *json, const char *key, double value);
 
 #endif /* TOFU_TOOLS_JSON_H */
