@@ -53,7 +53,7 @@ demo: lib driver ## boot a cluster of four and exchange halos
 # ---- Tests ----
 
 tests: lib ## build the programs of the tests
-	@scripts/setup test
+	@scripts/setup test repro
 	@$(MAKE) -C tests/unit O=$(O) all
 	@$(MAKE) -C tests/kselftest O=$(O) all
 	@$(MAKE) -C tests/cluster O=$(O) all
@@ -68,7 +68,7 @@ check-unit: tests ## model, fabric and library, with sanitizers
 	@scripts/check unit
 
 check-build: lib examples ## headers, layouts, symbols, lint
-	@scripts/setup test
+	@scripts/setup test repro
 	@scripts/check build
 
 check-conformance: tests ## what programs rely on, on machines of processes
@@ -95,7 +95,8 @@ bench: all tests ## speed, beside Soft-RoCE and memcpy in the same run; of virtu
 	@tests/bench/virtual
 	@tests/bench/rsched
 
-repro: all ## published figures, beside what the machine model gives
+repro: all ## tables, plots and a page of what is measured in virtual time
+	@scripts/setup repro
 	@scripts/repro
 
 docs: ## HTML of Documentation/

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The published figures, and how each of them is measured here."""
+"""The machine model against published figures, measured with tofu-perf."""
 
 import dataclasses
+
+from ..experiment import Experiment, Tables, Text
+from ..measure import Run
+from ..tables import Sheet, Table
 
 FUGAKU_UNIT = "1x1x1x2x3x2"
 # Nodes of the unit that are so many hops from node 0: by C, by B and C, by all.
@@ -15,7 +19,7 @@ class Perf:
     arguments: tuple
 
     def words(self):
-        return ["tofu-perf", "--json", "--no-phases", *map(str, self.arguments)]
+        return ("tofu-perf", "--json", "--no-phases", *map(str, self.arguments))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +27,8 @@ class Figure:
     """A published figure and its counterpart.
 
     `low` and `high` are what was published, a range or the same number twice;
-    `within` is how far from it the model may be, in per cent; `None` is shown
-    for information.  `value` makes the number out of the results of `calls`.
+    `within` is how far from it the model may be, in per cent.  `value` makes the
+    number out of the results of `calls`.
     """
     group: str
     name: str
@@ -96,13 +100,51 @@ def _by_engines():
 
 
 def _k():
-    for size, low, high in ((8, None, None), (1 << 20, 4.75, 4.75), (4 << 20, 4.75, 4.75)):
-        if low:
-            yield Figure("K, ping-pong", f"{size} B", "GB/s", low, high, 5, (_put(size),),
-                         _pingpong)
+    for size in (1 << 20, 4 << 20):
+        yield Figure("K, ping-pong", f"{size} B", "GB/s", 4.75, 4.75, 5, (_put(size),), _pingpong)
 
 
-CLUSTERS = (
-    ("fugaku", FUGAKU_UNIT, (*_by_hops(), *_by_size(), *_by_engines())),
-    ("k", "2", tuple(_k())),
-)
+OF_MACHINE = {"fugaku": (*_by_hops(), *_by_size(), *_by_engines()), "k": tuple(_k())}
+SHAPES = {"fugaku": FUGAKU_UNIT, "k": "2"}
+COLUMNS = ["what", "figure", "model", "off by", "allowed", "within"]
+
+
+def _calls(machine):
+    return tuple(dict.fromkeys(call for figure in OF_MACHINE[machine] for call in figure.calls))
+
+
+def _row(figure, model):
+    published = f"{figure.low:g}" if figure.low == figure.high else \
+        f"{figure.low:g}-{figure.high:g}"
+    off = 100 * (model / min(max(model, figure.low), figure.high) - 1)
+    return [figure.name, f"{published} {figure.unit}", f"{model:.{figure.digits}f} {figure.unit}",
+            f"{off:+.1f} %", f"{figure.within:g} %",
+            "yes" if abs(off) <= figure.within else "no"]
+
+
+class Figures(Experiment):
+    """Times and bandwidths of single transfers."""
+    name = "figures"
+    title = "The machine model and published figures"
+    runs = tuple(Run(f"figures-{machine}", machine, shape,
+                     tuple(call.words() for call in _calls(machine)))
+                 for machine, shape in SHAPES.items())
+    sources = tuple(run.name for run in runs)
+
+    def sheet(self, run, answers):
+        results = dict(zip(_calls(run.machine), answers))
+        tables = {}
+        for figure in OF_MACHINE[run.machine]:
+            table = tables.setdefault(figure.group, Table(figure.group, COLUMNS, []))
+            value = figure.value([results[call] for call in figure.calls])
+            table.rows.append(_row(figure, value))
+        note = f"{run.machine}, {run.nodes()} nodes ({run.shape}); virtual time"
+        return Sheet(run.name, [note], list(tables.values()))
+
+    def section(self, sheets):
+        yield Text("Single transfers, measured with tofu-perf. The model was calibrated to some "
+                   "of these figures; Documentation/timing.rst says to which, and what they "
+                   "cannot decide.")
+        for run in self.runs:
+            if run.name in sheets:
+                yield Tables(sheets[run.name].tables)

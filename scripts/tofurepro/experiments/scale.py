@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: MIT
+"""Halos of SCALE-LES3 under each scheduler, planned, measured and published."""
+
+from .. import model, plots
+from ..errors import ReproError
+from ..experiment import Experiment, Plot, Plots, Tables, Text
+from ..measure import Run
+from ..tables import Sheet, Table, number
+
+MACHINES = ("k", "fx10")
+SHAPE, PROCS = "4x1x1x1x3x1", "4x3"
+PARTS = {"ew": "east and west", "ns": "north and south", "four": "four directions",
+         "diagonal": "diagonals", "all": "all eight"}
+OVERHEAD, NATIVE = "overhead-aware", "native"
+OTHERS = ("round-robin:1", "round-robin:2", "round-robin:4", "bl:1", "bl:2", "bl:4")
+SCHEDULERS = (*OTHERS, OVERHEAD)
+TITLES = {"round-robin:1": "RoundRobin(1)", "round-robin:2": "RoundRobin(2)",
+          "round-robin:4": "RoundRobin(4)", "bl:1": "BLbased(1)", "bl:2": "BLbased(2)",
+          "bl:4": "BLbased(4)", OVERHEAD: "overhead-aware", NATIVE: "native puts"}
+STYLES = {
+    "round-robin:1": {"color": plots.ORANGE, "marker": "o"},
+    "round-robin:2": {"color": plots.RED, "marker": "s"},
+    "round-robin:4": {"color": plots.PURPLE, "marker": "^"},
+    "bl:1": {"color": plots.SKY, "marker": "o", "markersize": 8, "fillstyle": "none"},
+    "bl:2": {"color": plots.BLUE, "marker": "s", "markersize": 6.5, "fillstyle": "none"},
+    "bl:4": {"color": plots.GREEN, "marker": "^", "markersize": 5},
+    OVERHEAD: {"color": plots.BLACK, "marker": ".", "linewidth": 1},
+    NATIVE: {"color": plots.GREY, "marker": "x", "linestyle": "--", "linewidth": 1},
+}
+# How far a published time may be from the measured one without a word about it.
+CLOSE = 10
+EMPTY_EXCHANGE = "an exchange of 8 bytes with two neighbours"
+# Why a published time and the measured one differ by more than that.
+REASONS = {}
+
+
+def _halo(parts, schedulers, grid, *more):
+    return ("tofu-halo", "--json", "--procs", PROCS, "--pattern", "scale-les3",
+            "--part", parts, "--scheduler", schedulers, "--grid", grid, "--barrier", *more)
+
+
+def _empty():
+    return ("tofu-halo", "--json", "--procs", PROCS, "--pattern", "neighbor", "--neighbors", 2,
+            "--bytes", 8, "--algorithm", "native", "--barrier", "--warmup", 1, "--iterations", 3)
+
+
+def _run(machine):
+    everything = _halo("each", ",".join(STYLES), "all", "--machine", machine,
+                       "--warmup", 1, "--iterations", 3, "--no-verify")
+    return Run(f"scale-{machine}", machine, SHAPE, (everything, _empty()), seconds=7200)
+
+
+def _us(value):
+    return f"{value:.3f}"
+
+
+def _title(part, what):
+    return f"{PARTS[part]}, {what}, µs"
+
+
+def _table(part, what, rows):
+    """`rows` by part, scheduler and k; native puts have no plan."""
+    key = f"{what}_us"
+    levels = list(dict.fromkeys(k for p, _, k in rows if p == part))
+    names = [s for s in STYLES if any(key in row for (p, t, _), row in rows.items()
+                                      if (p, t) == (part, s))]
+    cells = [[str(k), *(_us(rows[part, s, k][key]) for s in names)] for k in levels]
+    return Table(_title(part, what.replace("time", "measured")), ["k", *names], cells)
+
+
+def _tables(answer):
+    rows = {(row["part"], row["scheduler"], row["k"]): row for row in answer["rows"]}
+    for part in PARTS:
+        if any(p == part for p, _, _ in rows):
+            yield _table(part, "time", rows)
+            yield _table(part, "planned", rows)
+
+
+def _note(run):
+    return f"SCALE-LES3 halos on {run.machine}: {run.nodes()} nodes ({run.shape}) as {PROCS} " \
+           "processes; a barrier at both ends; virtual time"
+
+
+def _cell(table, k, scheduler):
+    for row in table.rows:
+        if row[0] == str(k):
+            return float(row[table.columns.index(scheduler)])
+    raise ReproError(f"'{table.title}' has no row {k}")
+
+
+def _calibration(machine, sheet):
+    table = Table("published, planned and measured times, µs",
+                  ["part", "k", "scheduler", "published", "planned", "measured", "off by"], [])
+    for part, k, scheduler, us in model.published(machine):
+        planned = _cell(sheet.table(_title(part, "planned")), k, scheduler)
+        measured = _cell(sheet.table(_title(part, "measured")), k, scheduler)
+        table.rows.append([PARTS[part], str(k), TITLES[scheduler], str(us), _us(planned),
+                           _us(measured), f"{100 * (measured / us - 1):+.1f} %"])
+    return table
+
+
+def _against_best(sheet):
+    """How much shorter overhead-aware is than the best of the others, in per cent."""
+    parts = {part: sheet.table(_title(part, "measured")) for part in PARTS}
+    levels = parts["all"].column("k")
+    table = Table("overhead-aware, shorter than the best of the six others by per cent; measured",
+                  ["part", *(f"k = {k}" for k in levels)], [])
+    for part, times in parts.items():
+        best = [min(row) for row in zip(*(times.numbers(s) for s in OTHERS))]
+        table.rows.append([PARTS[part], *(f"{100 * (1 - ours / other):.1f}" for ours, other in
+                                          zip(times.numbers(OVERHEAD), best))])
+    return table
+
+
+def _draw(machine, part, table, what, top, marks):
+    figure, ax = plots.axes(f"{machine}, {PARTS[part]}: {what}", "levels k of the grid",
+                            "time of an exchange, µs")
+    levels = table.numbers("k")
+    for name, style in STYLES.items():
+        if name in table.columns:
+            ax.plot(levels, table.numbers(name), label=TITLES[name], **style)
+    for k, scheduler, us in marks:
+        ax.plot([k], [us], marker="*", markersize=13, linestyle="none", clip_on=False, zorder=5,
+                color=STYLES[scheduler]["color"], markeredgecolor="black",
+                label=f"published: {TITLES[scheduler]}, {us} µs")
+    ax.set_ylim(0, top)
+    ax.set_xlim(left=0)
+    plots.legend_below(figure, ax)
+    return figure
+
+
+def _plots(machine, part, sheet):
+    measured, planned = (sheet.table(_title(part, what)) for what in ("measured", "planned"))
+    marks = [(k, s, us) for p, k, s, us in model.published(machine) if p == part]
+    highest = max(value for table in (measured, planned) for name in table.columns[1:]
+                  for value in table.numbers(name))
+    top = 1.05 * max([highest, *(us for _, _, us in marks)])
+    last = ", ".join(f"{TITLES[name]} {measured.numbers(name)[-1]:.0f}"
+                     for name in measured.columns[1:])
+    shown = (("measured", measured, marks), ("planned", planned, marks))
+    return Plots(f"{PARTS[part].capitalize()}, {machine}", [
+        Plot(f"scale-{machine}-{part}-{what}",
+             f"Line plot: {what} time of an exchange, {PARTS[part]}, {machine}, by levels k, a "
+             f"line for each scheduler; all rise with k. Measured at k = {measured.column('k')[-1]}"
+             f", in µs: {last}.",
+             lambda what=what, table=table, points=points:
+             _draw(machine, part, table, what, top, points))
+        for what, table, points in shown], [measured, planned])
+
+
+class Scale(Experiment):
+    """11 rows, 5 sets of directions, 7 schedulers and native puts."""
+    name = "scale"
+    title = "SCALE-LES3 under seven schedulers"
+    runs = tuple(map(_run, MACHINES))
+    sources = tuple(run.name for run in runs)
+    computes = tuple(f"scale-{machine}-summary" for machine in MACHINES)
+
+    def sheet(self, run, answers):
+        empty = answers[1]["rows"][0]["time_us"]
+        return Sheet(run.name, [_note(run)], [
+            *_tables(answers[0]),
+            Table(EMPTY_EXCHANGE, ["bytes", "µs"], [["8", _us(empty)]])])
+
+    def computed(self, sheets):
+        for machine in MACHINES:
+            sheet = sheets.get(f"scale-{machine}")
+            if sheet:
+                tables = [_calibration(machine, sheet), _against_best(sheet)]
+                yield Sheet(f"scale-{machine}-summary", [sheet.notes[0]],
+                            [table for table in tables if table.rows])
+
+    def section(self, sheets):
+        yield Text(
+            "The halo exchange of SCALE-LES3: 14 puts, of which each plot has those of some "
+            "directions. 12 nodes (4x1x1x1x3x1 as 4x3 processes), a barrier at both ends of each "
+            "exchange and in its time, as it was published (pseudo-collective mode). Beside what "
+            "was measured stands what was planned, which knows of no barriers. 'Native puts' are "
+            "all messages at once, message i on engine i mod 4, without a schedule. Stars are "
+            "published for FX10, on 48 processes.")
+        for machine in MACHINES:
+            if f"scale-{machine}" in sheets:
+                for part in PARTS:
+                    yield _plots(machine, part, sheets[f"scale-{machine}"])
+        for name in self.computes:
+            if name in sheets:
+                yield Text(f"{name.split('-')[1]}, from the tables above:")
+                yield Tables(sheets[name].tables)
+        for point, off in self._far(sheets):
+            yield Text(f"{', '.join(point)}, {off:+.1f} %: {REASONS.get(point, 'why?')}")
+
+    def _far(self, sheets):
+        """Published times that are far from the measured ones: (point, per cent)."""
+        for name in self.computes:
+            first = sheets[name].tables[0] if name in sheets else None
+            if first and "off by" in first.columns:
+                for row in first.rows:
+                    off = number(row[-1])
+                    if abs(off) > CLOSE:
+                        yield tuple(row[:3]), off
+
+    def complaints(self, sheets):
+        for point, off in self._far(sheets):
+            if point not in REASONS:
+                yield f"{', '.join(point)}: {off:+.1f} % off, and REASONS does not say why"
+
+
+class Brief(Experiment):
+    """A few rows of scale, verified: those that the cluster tests measure again."""
+    name = "brief"
+    title = "A few rows that the tests repeat"
+    runs = (Run("brief", "fx10", SHAPE,
+                (_halo("four", "round-robin:1,bl:4,overhead-aware,native", "60,218",
+                       "--machine", "fx10", "--warmup", 1, "--iterations", 1),)),)
+    sources = ("brief",)
+
+    def sheet(self, run, answers):
+        wrong = sum(row["bytes_wrong"] for row in answers[0]["rows"])
+        if wrong:
+            raise ReproError(f"{run.name}: {wrong} bytes are wrong")
+        return Sheet(run.name, [_note(run)], list(_tables(answers[0])))
+
+    def section(self, sheets):
+        yield Text("Measured by 'make check' on every change. Every byte is verified.")
+        yield Tables(sheets["brief"].tables)

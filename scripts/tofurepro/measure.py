@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Measurements: a cluster in virtual time, up for one boot."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+from .errors import ReproError
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+CLUSTER = TOP / "scripts/tofu-cluster"
+SEPARATOR = "tofu-repro-next"
+BOOT_SECONDS = 600
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """Programs that run one after the other in one boot of a cluster.
+
+    `name` is that of the sheet which comes of it.  A call is the words of a
+    program that prints JSON; it runs on all nodes, and node 0 prints.
+    """
+    name: str
+    machine: str
+    shape: str
+    calls: tuple
+    memory: int = 256
+    seconds: int = 3600
+
+    def nodes(self):
+        count = 1
+        for size in self.shape.split("x"):
+            count *= int(size)
+        return count
+
+    def up_words(self):
+        return ("--time", "virtual", "--machine", self.machine, "--shape", self.shape,
+                "--memory", str(self.memory))
+
+    def script(self):
+        return f" && echo {SEPARATOR} && ".join(" ".join(map(str, call)) for call in self.calls)
+
+    def commands(self):
+        """Lines for a person who wants to see the same."""
+        yield " ".join(("scripts/tofu-cluster", "up", *self.up_words()))
+        for call in self.calls:
+            yield " ".join(("scripts/tofu-cluster", "run", *map(str, call)))
+
+
+def _tool(name, command, *words, seconds):
+    full = [str(CLUSTER), command, "--name", name, *map(str, words)]
+    done = subprocess.run(full, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                          timeout=seconds, check=False)
+    if done.returncode:
+        raise ReproError(f"{' '.join(full)}\n{done.stderr.strip()}")
+
+
+def _answers(path, run):
+    parts = path.read_text(encoding="utf-8").split(SEPARATOR)
+    if len(parts) != len(run.calls):
+        raise ReproError(f"{run.name}: {len(parts)} of {len(run.calls)} programs have ended")
+    return [json.loads(part) for part in parts]
+
+
+def measure(run):
+    """What the run's calls have printed, in their order."""
+    name = f"repro-{os.getpid()}-{run.name}"
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            _tool(name, "up", *run.up_words(), "--boot-timeout", BOOT_SECONDS,
+                  seconds=2 * BOOT_SECONDS)
+            _tool(name, "run", "--timeout", run.seconds, "--output-dir", folder,
+                  "sh", "-c", run.script(), seconds=run.seconds + BOOT_SECONDS)
+        finally:
+            subprocess.run([str(CLUSTER), "down", "--name", name], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, timeout=120, check=False)
+        return _answers(pathlib.Path(folder, "node0.out"), run)
