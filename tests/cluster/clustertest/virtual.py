@@ -3,6 +3,7 @@
 
 import contextlib
 import hashlib
+import json
 import os
 import pathlib
 import signal
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from .cluster import GUEST, Cluster, finish, wait_until
+from .cluster import GUEST, OUT, TOP, Cluster, TestFailure, finish, wait_until
 from .shared import stream_until
 
 VICTIM = 2
@@ -18,6 +19,12 @@ VIRTUAL = ("--time", "virtual", "--trace")
 # A run waits for its nodes to boot, on a host that may do something else.
 RUN_SECONDS = 300
 PERF = ("tofu-perf", "--size", "8,4096")
+PLANNED = ("tofu-halo", "--part", "all", "--scheduler", "overhead-aware", "--grid", "60",
+           "--iterations", "1", "--warmup", "1", "--no-verify")
+# Where the neighbours are, in a grid of two by two: number x * 2 + y is at (x, y).
+ASIDE, ABOVE = 2, 1
+TOWARDS = {"E": ASIDE, "W": ASIDE, "N": ABOVE, "S": ABOVE,
+           **dict.fromkeys(("NE", "SE", "NW", "SW"), ASIDE | ABOVE)}
 HALO = ("tofu-halo", "--verify", "--grid", "60", "--iterations", "2")
 
 
@@ -102,6 +109,47 @@ def exact_four(tap):
         _compare(tap, first, pinned, "the same on one processor of the host")
 
 
+def _output(words, text=None):
+    done = subprocess.run([str(word) for word in words], input=text, capture_output=True,
+                          text=True, timeout=120, check=False)
+    if done.returncode:
+        raise TestFailure(f"{pathlib.Path(words[0]).name}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _beside_plan(engines):
+    """The plan of PLANNED's exchange with what happened, which has to fit."""
+    return json.loads(_output([OUT / "bin/tofu-sched", "--scale-les3", 60, "--happened", "-",
+                               "--json"], engines))
+
+
+def _other_ways(node, plan, seen):
+    """Puts of the plan that did not go where they should, engine by engine."""
+    return [(put, one) for put, one in zip(plan["puts"], seen["puts"], strict=True)
+            if (put["engine"], put["bytes"], node ^ TOWARDS[put["direction"]])
+            != (one["engine"], one["bytes"], one["to"])]
+
+
+def planned_four(tap):
+    """four nodes: engines send what is planned, in the planned order; beside the plan"""
+    with tempfile.TemporaryDirectory() as folder, \
+            Cluster("planned", 4, "2x2", memory=256,
+                    options=(*VIRTUAL, "--machine", "fx10", "--log-dir", folder)) as cluster:
+        result = cluster.run(*PLANNED, timeout=RUN_SECONDS)
+        tap.point(result.status == 0, "tofu-halo runs a plan", result.everything())
+        traces = sorted(pathlib.Path(folder).glob("node*.trace"))
+        tap.point(len(traces) == cluster.nodes, "each node has a trace", str(traces))
+        for node in range(cluster.nodes):
+            engines = [TOP / "scripts/tofu-trace", "engines", "--node", node, *traces]
+            plan = _beside_plan(_output(engines))
+            wrong = _other_ways(node, plan, json.loads(_output([*engines, "--json"])))
+            tap.point(len(plan["puts"]) == 14 and not wrong,
+                      f"node {node}: all 14 puts, in the order of the plan", str(wrong))
+            # East and west go over one link here, which a plan does not know.
+            tap.point(plan["happened_ns"] > plan["makespan_ns"],
+                      f"node {node}: it takes longer than planned", str(plan))
+
+
 def exact_barrier(tap):
     """four nodes: barriers over each network take the same times twice"""
     command = (GUEST / "barrier", "times")
@@ -151,6 +199,7 @@ def virtual_kill(tap):
 TESTS = {
     "exact-two": exact_two,
     "exact-four": exact_four,
+    "planned-four": planned_four,
     "exact-barrier": exact_barrier,
     "virtual-gates": virtual_gates,
     "virtual-kill": virtual_kill,
