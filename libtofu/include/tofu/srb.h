@@ -88,7 +88,8 @@ struct tofu_srb_counts {
  * @srb:    set to it
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_INVALID_SIZE of
- * @params->bytes; UTOFU_ERR_USED: a STAG is; UTOFU_ERR_OUT_OF_MEMORY, or what
+ * @params->bytes; UTOFU_ERR_INVALID_STAG: they are not all there;
+ * UTOFU_ERR_USED: one is; UTOFU_ERR_OUT_OF_MEMORY, or what
  * utofu_reg_mem_with_stag() returns.
  */
 int tofu_srb_create(utofu_vcq_hdl_t vcq, const struct tofu_srb_params *params,
@@ -110,7 +111,8 @@ void tofu_srb_free(struct tofu_srb *srb);
  *
  * Needs nothing from the owner: who can name its VCQ can send to it.
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_INVALID_SIZE.
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_INVALID_SIZE and
+ * UTOFU_ERR_INVALID_STAG as tofu_srb_create(); UTOFU_ERR_INVALID_VCQ_ID.
  */
 int tofu_srb_address(utofu_vcq_id_t vcq, const struct tofu_srb_params *params,
 		     struct tofu_srb_address *address);
@@ -120,8 +122,8 @@ int tofu_srb_address(utofu_vcq_id_t vcq, const struct tofu_srb_params *params,
  * @srb:    ring
  * @record: set to it, good until tofu_srb_release()
  *
- * Senders can write it no more, but have to be trusted no more than before:
- * what they wrote is theirs. Returns the same record until it is released.
+ * Senders that keep to the protocol write it no more; others can, so that what
+ * is read twice may differ. Returns the same record until it is released.
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_FOUND: none is complete; what went wrong
  * when an epoch was to be ended, as all later calls.
@@ -146,6 +148,7 @@ void tofu_srb_counts(const struct tofu_srb *srb, struct tofu_srb_counts *counts)
 /* ---- Sending ---- */
 
 struct tofu_srb_port;
+struct tofu_srb_flow;
 
 /**
  * DOC: TOFU_SRB_PORT_*
@@ -155,10 +158,13 @@ struct tofu_srb_port;
 #define TOFU_SRB_PORT_SERIAL 1U
 #define TOFU_SRB_PORT_FRESH 2U
 
+/* A notice of a command has 8 bits to say which record it is of. */
+#define TOFU_SRB_RECORDS_MAX 256
+
 /**
  * struct tofu_srb_port_params - where records go out
  * @pool:    bytes for records that are under way; no record can be larger
- * @records: that can be under way
+ * @records: that can be under way, 1 … TOFU_SRB_RECORDS_MAX
  * @flags:   TOFU_SRB_PORT_*, to see what it costs
  */
 struct tofu_srb_port_params {
@@ -171,13 +177,18 @@ struct tofu_srb_port_params {
  * struct tofu_srb_peer - a receiver as a sender knows it
  * @address:  of its ring
  * @consumer: what is known of it; 0 to begin with
+ * @stale:    whether that was not enough last time; 0 to begin with
+ * @flow:     the port's, for what is under way; NULL to begin with
  *
  * The caller's, if it wants to keep what is known; may be forgotten whenever
- * nothing is under way to it.
+ * nothing is under way to it. While something is, a ring has one of these with
+ * a port.
  */
 struct tofu_srb_peer {
 	struct tofu_srb_address address;
 	uint64_t consumer;
+	int stale;
+	struct tofu_srb_flow *flow;
 };
 
 /**
@@ -186,7 +197,7 @@ struct tofu_srb_peer {
  * @params: how
  * @port:   set to it
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER (no
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER (of
  * records), UTOFU_ERR_INVALID_SIZE (of the pool), UTOFU_ERR_INVALID_FLAGS,
  * UTOFU_ERR_OUT_OF_MEMORY; or what utofu_reg_mem() returns.
  */
@@ -194,7 +205,12 @@ int tofu_srb_port_create(utofu_vcq_hdl_t vcq,
 			 const struct tofu_srb_port_params *params,
 			 struct tofu_srb_port **port);
 
-/* tofu_srb_port_free - free a port, whatever is under way; NULL is nothing */
+/**
+ * tofu_srb_port_free - free a port, whatever is under way; NULL is nothing
+ * @port: port
+ *
+ * Of records that are under way some may arrive, and others leave holes.
+ */
 void tofu_srb_port_free(struct tofu_srb_port *port);
 
 /**
@@ -207,8 +223,10 @@ void tofu_srb_port_free(struct tofu_srb_port *port);
  *
  * Records of a port to one ring arrive in the order of these calls.
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_BUSY: no room now; UTOFU_ERR_INVALID_POINTER;
- * UTOFU_ERR_INVALID_SIZE: more than half the ring, or than the pool.
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_BUSY: no room in the port now;
+ * UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_INVALID_ARG: no address of a ring;
+ * UTOFU_ERR_INVALID_VCQ_ID; UTOFU_ERR_INVALID_SIZE: with TOFU_SRB_OVERHEAD more
+ * than half the ring, or than the pool; or what the port is broken with.
  */
 int tofu_srb_send(struct tofu_srb_port *port, struct tofu_srb_peer *peer,
 		  const struct iovec *part, unsigned int parts, void *cbdata);

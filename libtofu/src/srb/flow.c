@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is done for the records of a flow, and when. Steps 1 to 4 are those of
+ * Documentation/library/srb.rst.
+ */
+#include "srb/port.h"
+
+#define NOTICE UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE
+#define ORDERED (NOTICE | UTOFU_ONESIDED_FLAG_STRONG_ORDER)
+
+static uint64_t slot_of(const struct srb_send *send)
+{
+	return (uint64_t)(send - send->flow->port->send);
+}
+
+static void send_end(struct srb_send *send, int result)
+{
+	send->stage = SRB_ENDED;
+	send->result = result;
+}
+
+/*
+ * What came of posting a command. Return: whether it is posted. If the queue is
+ * full, the flow is tried again; if it takes no such command, the record ends.
+ */
+static bool posted(struct srb_send *send, int code)
+{
+	struct tofu_srb_flow *flow = send->flow;
+	struct tofu_srb_port *port = flow->port;
+
+	if (!code) {
+		send->pending++;
+		flow->pending++;
+		return true;
+	}
+	if (code != UTOFU_ERR_BUSY) {
+		send_end(send, code);
+	} else if (!flow->again) {
+		flow->again = true;
+		flow->next = port->again;
+		port->again = flow;
+	}
+	return false;
+}
+
+/* ---- Steps 1 and 2 ---- */
+
+static bool consumer_read(struct srb_send *send)
+{
+	const struct tofu_srb_flow *flow = send->flow;
+
+	if (send->reading)
+		return true;
+	send->reading = posted(send, utofu_armw8(flow->port->vcq,
+						 flow->peer->address.vcq,
+						 UTOFU_ARMW_OP_OR, 0,
+						 flow->consumer, slot_of(send),
+						 NOTICE, send));
+	return send->reading;
+}
+
+/*
+ * Whether step 2 goes along with step 1. A peer for whom what was known was
+ * not enough last time is asked at once.
+ */
+static bool reads_along(const struct tofu_srb_flow *flow)
+{
+	if (flow->port->flags & TOFU_SRB_PORT_SERIAL)
+		return false;
+	return flow->port->flags & TOFU_SRB_PORT_FRESH || flow->peer->stale;
+}
+
+static bool place_ask(struct srb_send *send)
+{
+	struct tofu_srb_flow *flow = send->flow;
+	struct tofu_srb_single *single = flow->single;
+
+	send->known = flow->peer->consumer;
+	if (single) {
+		send->place = single->producer;
+		single->producer += send->block.bytes;
+		send->stage = SRB_PLACED;
+		return true;
+	}
+	if (!posted(send, utofu_armw8(flow->port->vcq, flow->peer->address.vcq,
+				      UTOFU_ARMW_OP_ADD, send->block.bytes,
+				      flow->producer, slot_of(send), NOTICE,
+				      send)))
+		return false;
+	send->stage = SRB_ASKED;
+	if (reads_along(flow))
+		consumer_read(send);
+	return true;
+}
+
+static void flow_ask(struct tofu_srb_flow *flow)
+{
+	for (; flow->ask; flow->ask = flow->ask->next)
+		if (flow->ask->stage == SRB_NEW && !place_ask(flow->ask) &&
+		    flow->ask->stage == SRB_NEW)
+			return;
+}
+
+/* ---- Step 3 ---- */
+
+enum verdict { GO, READ, IS_VOID };
+
+static bool has_room(const struct srb_send *send, uint64_t consumer)
+{
+	const struct tofu_srb_flow *flow = send->flow;
+
+	if (!flow->single && srb_epoch(consumer) != srb_epoch(send->place))
+		return false;
+	return send->place + send->block.bytes - consumer <= flow->where.bytes;
+}
+
+/*
+ * What is known of the consumer may be so old that its epoch counts as a later
+ * one: only what was read since the place is known decides that.
+ */
+static enum verdict place_judge(const struct srb_send *send)
+{
+	const struct tofu_srb_flow *flow = send->flow;
+	uint64_t consumer = flow->peer->consumer;
+
+	if (flow->port->flags & TOFU_SRB_PORT_FRESH && !send->read)
+		return READ;
+	if (has_room(send, consumer))
+		return GO;
+	return !flow->single && send->read && srb_later(consumer, send->place) ?
+		       IS_VOID :
+		       READ;
+}
+
+static int ring_stadd(const struct tofu_srb_flow *flow, uint64_t place,
+		      utofu_stadd_t *stadd)
+{
+	int code = UTOFU_SUCCESS;
+
+	if (flow->single)
+		*stadd = flow->single->memory;
+	else
+		code = utofu_query_stadd(flow->peer->address.vcq,
+					 srb_epoch_stag(flow->where.stag,
+							place),
+					 stadd);
+	*stadd += place & (flow->where.bytes - 1);
+	return code;
+}
+
+/* Bytes of the next put: to the end of the ring at most. */
+static uint64_t put_bytes(const struct srb_send *send)
+{
+	const struct tofu_srb_flow *flow = send->flow;
+	uint64_t bytes = send->block.bytes - send->posted;
+	uint64_t at = (send->place + send->posted) & (flow->where.bytes - 1);
+
+	if (bytes > flow->where.bytes - at)
+		bytes = flow->where.bytes - at;
+	return bytes < flow->port->put_max ? bytes : flow->port->put_max;
+}
+
+static bool put_next(struct srb_send *send)
+{
+	const struct tofu_srb_flow *flow = send->flow;
+	const struct tofu_srb_port *port = flow->port;
+	uint64_t bytes = put_bytes(send);
+	utofu_stadd_t to;
+	int code = ring_stadd(flow, send->place + send->posted, &to);
+
+	if (!code)
+		code = utofu_put(port->vcq, flow->peer->address.vcq,
+				 port->stadd + send->block.at + send->posted,
+				 to, bytes, slot_of(send), ORDERED, send);
+	if (!posted(send, code))
+		return false;
+	send->puts++;
+	send->posted += bytes;
+	return true;
+}
+
+/*
+ * When all puts have ended. A ring that is not there is that of an epoch that
+ * has ended: step 4.
+ */
+static void put_check(struct srb_send *send)
+{
+	if (send->puts || send->stage != SRB_PUT)
+		return;
+	if (send->error == UTOFU_ERR_MRQ_RMT_STADD && !send->flow->single) {
+		send->stage = SRB_LATE;
+		send->read = false;
+	} else {
+		send_end(send, send->error);
+	}
+}
+
+/* Return: whether all is posted, or nothing more will be. */
+static bool send_put(struct srb_send *send)
+{
+	*srb_send_word(send->flow->port, send,
+		       send->block.bytes - SRB_WORD) = srb_tail(send->place);
+	send->stage = SRB_PUTTING;
+	while (!send->error && send->posted < send->block.bytes)
+		if (!put_next(send))
+			return send->stage == SRB_ENDED;
+	send->stage = SRB_PUT;
+	put_check(send);
+	return true;
+}
+
+/* No record is put before all of earlier epochs have ended. */
+static bool has_turn(const struct tofu_srb_flow *flow,
+		     const struct srb_send *send)
+{
+	return flow->single ||
+	       srb_epoch(flow->first->place) == srb_epoch(send->place);
+}
+
+/* Return: whether the next one may be looked at. */
+static bool put_try(struct srb_send *send)
+{
+	if (send->stage == SRB_ENDED)
+		return true;
+	if (send->stage == SRB_PUTTING)
+		return send_put(send);
+	if (send->stage != SRB_PLACED || !has_turn(send->flow, send))
+		return false;
+	switch (place_judge(send)) {
+	case GO:
+		send->flow->peer->stale = !has_room(send, send->known);
+		return send_put(send);
+	case READ:
+		consumer_read(send);
+		return send->stage == SRB_ENDED;
+	default:
+		send->stage = SRB_VOID;
+		return false;
+	}
+}
+
+static void flow_put(struct tofu_srb_flow *flow)
+{
+	while (flow->put && put_try(flow->put))
+		flow->put = flow->put->next;
+}
+
+/* ---- Starting over ---- */
+
+/* Of the first record: nothing before it is under way any more. */
+static bool must_restart(struct tofu_srb_flow *flow)
+{
+	struct srb_send *first = flow->first;
+
+	if (!first || flow->restart)
+		return false;
+	if (first->stage == SRB_LATE) {
+		if (first->read &&
+		    srb_later(flow->peer->consumer, first->place))
+			first->stage = SRB_VOID;
+		else
+			consumer_read(first);
+	}
+	return first->stage == SRB_VOID;
+}
+
+static void send_reset(struct srb_send *send)
+{
+	send->posted = 0;
+	send->read = false;
+	send->error = 0;
+}
+
+/* Places of the new epoch are filled; all else is forgotten. */
+static void restart_mark(struct tofu_srb_flow *flow)
+{
+	uint64_t consumer = flow->peer->consumer;
+
+	for (struct srb_send *send = flow->first; send; send = send->next) {
+		bool pad = send->stage == SRB_PLACED &&
+			   !srb_later(consumer, send->place);
+
+		if (send->stage == SRB_ENDED)
+			continue;
+		send->stage = pad ? SRB_PAD : SRB_NEW;
+		send_reset(send);
+	}
+	flow->padding = true;
+}
+
+/* Head and tail; between them the ring is 0. */
+static bool pad_put(struct srb_send *send)
+{
+	const struct tofu_srb_flow *flow = send->flow;
+	uint64_t last = send->block.bytes - SRB_WORD;
+	uint64_t at = send->place + (send->posted ? last : 0);
+	uint64_t head = SRB_PADDING | (send->block.bytes - TOFU_SRB_OVERHEAD);
+	uint64_t word = send->posted ? srb_tail(send->place) : head;
+	utofu_stadd_t to;
+	int code = ring_stadd(flow, at, &to);
+
+	if (!code)
+		code = utofu_put_piggyback8(flow->port->vcq,
+					    flow->peer->address.vcq, word, to,
+					    SRB_WORD, slot_of(send), ORDERED,
+					    send);
+	if (!posted(send, code))
+		return false;
+	send->puts++;
+	send->posted += SRB_WORD;
+	return true;
+}
+
+/* Return: whether it is posted, or void itself. */
+static bool pad_try(struct srb_send *send)
+{
+	enum verdict verdict = send->posted ? GO : place_judge(send);
+
+	if (verdict == READ) {
+		consumer_read(send);
+		return false;
+	}
+	while (verdict == GO && send->posted < TOFU_SRB_OVERHEAD)
+		if (!pad_put(send))
+			return false;
+	send->stage = SRB_NEW;
+	return true;
+}
+
+/* Return: whether the flow can go on. */
+static bool restart_run(struct tofu_srb_flow *flow)
+{
+	if (!flow->padding && flow->pending)
+		return false;
+	if (!flow->padding)
+		restart_mark(flow);
+	for (struct srb_send *send = flow->first; send; send = send->next)
+		if (send->stage == SRB_PAD && !pad_try(send) &&
+		    send->stage == SRB_PAD)
+			return false;
+	if (flow->pending)
+		return false;
+	for (struct srb_send *send = flow->first; send; send = send->next)
+		send_reset(send);
+	flow->ask = flow->first;
+	flow->put = flow->first;
+	flow->restart = false;
+	flow->padding = false;
+	return true;
+}
+
+/* ---- Notices ---- */
+
+static void place_come(struct srb_send *send, uint64_t place, int code)
+{
+	if (send->stage != SRB_ASKED)
+		return;
+	if (code) {
+		send_end(send, code);
+		return;
+	}
+	send->place = place & ~(uint64_t)(SRB_WORD - 1);
+	send->stage = SRB_PLACED;
+}
+
+static void consumer_come(struct srb_send *send, uint64_t consumer, int code)
+{
+	send->reading = false;
+	if (!code) {
+		send->flow->peer->consumer = consumer;
+		send->read = true;
+	} else if (send->stage == SRB_PLACED || send->stage == SRB_LATE ||
+		   send->stage == SRB_PAD) {
+		send_end(send, code);
+	}
+}
+
+static void put_come(struct srb_send *send, int code)
+{
+	send->puts--;
+	if (!send->error)
+		send->error = code;
+	put_check(send);
+}
+
+void srb_flow_notice(struct tofu_srb_flow *flow, struct srb_send *send,
+		     const struct utofu_mrq_notice *notice, int code)
+{
+	send->pending--;
+	flow->pending--;
+	if (notice->notice_type == UTOFU_MRQ_TYPE_LCL_PUT)
+		put_come(send, code);
+	else if (notice->rmt_stadd == flow->consumer)
+		consumer_come(send, notice->rmt_value, code);
+	else
+		place_come(send, notice->rmt_value, code);
+}
+
+/* ---- The whole ---- */
+
+void srb_flow_add(struct tofu_srb_flow *flow, struct srb_send *send)
+{
+	send->flow = flow;
+	send->stage = SRB_NEW;
+	if (flow->last)
+		flow->last->next = send;
+	else
+		flow->first = send;
+	flow->last = send;
+	if (!flow->ask)
+		flow->ask = send;
+	if (!flow->put)
+		flow->put = send;
+}
+
+/* Records end in their order. Return: whether one has. */
+static bool flow_pop(struct tofu_srb_flow *flow)
+{
+	struct srb_send *send, *first = flow->first;
+
+	while ((send = flow->first) && send->stage == SRB_ENDED &&
+	       !send->pending) {
+		flow->first = send->next;
+		if (!flow->first)
+			flow->last = NULL;
+		if (flow->ask == send)
+			flow->ask = send->next;
+		if (flow->put == send)
+			flow->put = send->next;
+		srb_port_ended(flow->port, send);
+	}
+	return flow->first != first;
+}
+
+void srb_flow_advance(struct tofu_srb_flow *flow)
+{
+	do {
+		flow->restart |= must_restart(flow);
+		if (flow->restart && !restart_run(flow))
+			continue;
+		flow_ask(flow);
+		flow_put(flow);
+	} while (flow_pop(flow) || must_restart(flow));
+	if (flow->first || flow->again)
+		return;
+	flow->peer->flow = NULL;
+	srb_port_flow_free(flow->port, flow);
+}
