@@ -50,7 +50,7 @@ def _halo(tap, cluster, name, *words, status=0):
 
 
 def halo(tap, cluster):
-    """tofu-halo, all rows, native and segmented, and that it finds a wrong byte"""
+    """tofu-halo: each scheduler and algorithm, and that it finds a wrong byte"""
     report, _ = _halo(tap, cluster, "SCALE-LES3, all rows", "--iterations", "3", "--warmup", "0")
     rows = report["rows"] if report else []
     tap.point(len(rows) == 11 and all(
@@ -63,10 +63,21 @@ def halo(tap, cluster):
               "messages have the published sizes", str(sizes))
     _halo(tap, cluster, "SCALE-LES3, neighbours run ahead", "--free-running", "--grid", "60",
           "--iterations", "50")
-    for neighbors in 6, 7:
-        _halo(tap, cluster, f"{neighbors} neighbours, segmented", "--pattern", "neighbor",
-              "--neighbors", str(neighbors), "--algorithm", "segmented",
-              "--bytes", "1,3,4096,100001", "--iterations", "4")
+    report, _ = _halo(tap, cluster, "SCALE-LES3, each part, each scheduler, barriers of gates",
+                      "--barrier", "--part", "each", "--scheduler", "each,native",
+                      "--grid", "60", "--iterations", "3", "--warmup", "0")
+    rows = report["rows"] if report else []
+    tap.point(len(rows) == 5 * 8 and len({(row["part"], row["scheduler"]) for row in rows}) == 40,
+              "a row for each", str(rows))
+    for form in "one-sided", "two-sided":
+        report, _ = _halo(tap, cluster, f"6 and 7 neighbours, {form}", "--pattern", "neighbor",
+                          "--neighbors", "6,7", "--algorithm", "segmented,auto", "--form", form,
+                          "--bytes", "1,3,4096,100001", "--iterations", "4")
+        runs = {(row["bytes"], row["algorithm"]): row["runs"]
+                for row in (report["rows"] if report else [])}
+        tap.point(runs.get((1, "auto")) == "native" and runs.get((3, "segmented")) == "segmented"
+                  and runs.get((100001, "auto")) == "segmented",
+                  f"auto takes what is faster, {form}", str(runs))
     _halo(tap, cluster, "6 neighbours, segmented, running ahead", "--pattern", "neighbor",
           "--neighbors", "6", "--algorithm", "segmented", "--bytes", "5000",
           "--iterations", "50", "--free-running")
