@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,7 +14,6 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "exchange-util.h"
 #include "kselftest_harness.h"
@@ -299,37 +299,205 @@ static struct scene scene = {
 	.params = { .algorithm = TOFU_NEIGHBOR_SEGMENTED },
 };
 
+/**
+ * enum last_act - what node 2 does in the last round
+ * @DIES_LATE:  nothing, until the others have sent all and wait
+ * @DIES_FIRST: nothing: it is gone when the others begin, or soon after
+ * @DIES_BEGUN: it has begun, and dies
+ * @FREES:      as @DIES_LATE, but it lives on, without its queues
+ */
+enum last_act {
+	DIES_LATE,
+	DIES_FIRST,
+	DIES_BEGUN,
+	FREES,
+};
+
+static enum last_act last_act;
+
+/* Tests after which all that is sent has come and has been reported. */
+#define TESTS_TO_SEND 5000
+
+/* Rounds before the last one: both sets have been used. */
+#define ROUNDS_BEFORE 3
+
+static void exchange_rounds(struct actor *actor, unsigned int from,
+			    unsigned int to)
+{
+	for (unsigned int round = from; round < to; round++) {
+		actor_fill(actor, round);
+		CHECK(!tofu_exchange_start(actor->exchange));
+		CHECK(!tofu_exchange_wait(actor->exchange));
+		actor_check(actor, round);
+	}
+}
+
+static void others_wait(struct tofu_nodes *nodes, unsigned int count)
+{
+	while (__atomic_load_n(&nodes->word[0], __ATOMIC_ACQUIRE) != count)
+		sched_yield();
+}
+
+static void victim_ends(struct tofu_nodes *nodes, struct actor *actor)
+{
+	if (last_act == DIES_LATE || last_act == FREES)
+		others_wait(nodes, 2);
+	if (last_act == DIES_BEGUN)
+		CHECK(!tofu_exchange_start(actor->exchange));
+	if (last_act != FREES)
+		raise(SIGKILL);
+	tofu_exchange_free(actor->exchange);
+	others_wait(nodes, 4);
+}
+
+/* A put may have failed before wait(), which has to end whatever happens. */
+static int survivor_waits(struct tofu_nodes *nodes, struct actor *actor)
+{
+	int code = tofu_exchange_start(actor->exchange);
+
+	for (int i = 0; !code && i < TESTS_TO_SEND; i++) {
+		code = tofu_exchange_test(actor->exchange);
+		if (code == UTOFU_ERR_NOT_COMPLETED)
+			code = UTOFU_SUCCESS;
+	}
+	__atomic_fetch_add(&nodes->word[0], 1, __ATOMIC_RELEASE);
+	return code ? code : tofu_exchange_wait(actor->exchange);
+}
+
 static void victim(struct tofu_nodes *nodes, unsigned int node)
 {
-	time_t since = time(NULL);
 	struct actor actor;
 	int code;
 
 	actor_enter(&actor, nodes, node);
-	for (unsigned int round = 0;; round++) {
-		if (node == 2 && round == 50)
-			raise(SIGKILL);
-		actor_fill(&actor, round);
-		code = tofu_exchange_start(actor.exchange);
-		if (code)
-			break;
-		/* One that waits for what never comes is not told. */
-		while ((code = tofu_exchange_test(actor.exchange)) ==
-			       UTOFU_ERR_NOT_COMPLETED &&
-		       time(NULL) - since < 3)
-			;
-		if (code)
-			break;
-		actor_check(&actor, round);
+	exchange_rounds(&actor, 0, ROUNDS_BEFORE);
+	if (node == 2) {
+		victim_ends(nodes, &actor);
+		return;
 	}
-	CHECK(code == UTOFU_ERR_MRQ_PEER || code == UTOFU_ERR_NOT_COMPLETED);
+	code = survivor_waits(nodes, &actor);
+	/* Who has begun may have sent and received all. */
+	CHECK(code == UTOFU_ERR_MRQ_PEER ||
+	      (last_act == DIES_BEGUN && !code) ||
+	      (scene.meet && code == UTOFU_ERR_BARRIER_OTHER));
+	CHECK(tofu_exchange_test(actor.exchange) == code);
+	__atomic_fetch_add(&nodes->word[0], 1, __ATOMIC_RELEASE);
 	tofu_exchange_free(actor.exchange);
 }
 
-TEST(a_neighbour_that_dies_harms_nobody)
+FIXTURE(dying){};
+
+FIXTURE_VARIANT(dying)
 {
+	enum tofu_neighbor_form form;
+	bool meet;
+};
+
+FIXTURE_VARIANT_ADD(dying, one_sided){};
+
+FIXTURE_VARIANT_ADD(dying, two_sided){
+	.form = TOFU_NEIGHBOR_TWO_SIDED,
+};
+
+FIXTURE_VARIANT_ADD(dying, with_barrier){
+	.meet = true,
+};
+
+FIXTURE_SETUP(dying)
+{
+	scene.params.form = variant->form;
+	scene.meet = variant->meet;
 	scene_prepare(&scene);
+}
+
+FIXTURE_TEARDOWN(dying)
+{
+}
+
+TEST_F_TIMEOUT(dying, after_it_has_answered_all, 120)
+{
+	last_act = DIES_LATE;
 	EXPECT_EQ(tofu_nodes_run(3, victim, 2), 0);
+}
+
+TEST_F_TIMEOUT(dying, before_it_is_asked, 120)
+{
+	last_act = DIES_FIRST;
+	EXPECT_EQ(tofu_nodes_run(3, victim, 2), 0);
+}
+
+TEST_F_TIMEOUT(dying, when_it_has_begun, 120)
+{
+	last_act = DIES_BEGUN;
+	EXPECT_EQ(tofu_nodes_run(3, victim, 2), 0);
+}
+
+/* A barrier does not know of the queues, and goes on waiting. */
+TEST_F_TIMEOUT(dying, its_queues_alone, 120)
+{
+	if (variant->meet)
+		SKIP(return, "the barrier waits for who has not begun");
+	last_act = FREES;
+	EXPECT_EQ(tofu_nodes_run(3, victim, -1), 0);
+}
+
+/* ---- A neighbour that is through, or late ---- */
+
+/* Tests without success that are enough for a probe of each neighbour. */
+#define TESTS_LONG 70000
+
+static struct scene line = {
+	.grid = { 1, { 3 }, 0 },
+	.bytes = { 5000, 700 },
+	.params = { .algorithm = TOFU_NEIGHBOR_NATIVE },
+};
+
+static void waits_long(struct tofu_nodes *nodes, struct actor *actor)
+{
+	CHECK(!tofu_exchange_start(actor->exchange));
+	for (int i = 0; i < TESTS_LONG; i++)
+		CHECK(tofu_exchange_test(actor->exchange) ==
+		      UTOFU_ERR_NOT_COMPLETED);
+	__atomic_store_n(&nodes->word[0], 1, __ATOMIC_RELEASE);
+	CHECK(!tofu_exchange_wait(actor->exchange));
+}
+
+/* Node 0 is through and gone; node 2 is late; node 1 is between them. */
+static void late(struct tofu_nodes *nodes, unsigned int node)
+{
+	struct actor actor;
+
+	actor_enter(&actor, nodes, node);
+	exchange_rounds(&actor, 0, ROUNDS_BEFORE);
+	actor_fill(&actor, ROUNDS_BEFORE);
+	if (node == 1) {
+		waits_long(nodes, &actor);
+	} else {
+		if (node == 2)
+			others_wait(nodes, 1);
+		CHECK(!tofu_exchange_start(actor.exchange));
+		CHECK(!tofu_exchange_wait(actor.exchange));
+	}
+	actor_check(&actor, ROUNDS_BEFORE);
+	actor_leave(&actor);
+	others_wait(nodes, 1);
+	tofu_nodes_meet(nodes);
+}
+
+FIXTURE(waiting){};
+
+FIXTURE_SETUP(waiting)
+{
+	scene_prepare(&line);
+}
+
+FIXTURE_TEARDOWN(waiting)
+{
+}
+
+TEST_F_TIMEOUT(waiting, who_is_through_may_go_meanwhile, 120)
+{
+	EXPECT_EQ(tofu_nodes_run(3, late, -1), 0);
 }
 
 /* ---- Nothing of the system ---- */
@@ -389,17 +557,6 @@ static void forbid_calls(void)
 
 	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
-}
-
-static void exchange_rounds(struct actor *actor, unsigned int from,
-			    unsigned int to)
-{
-	for (unsigned int round = from; round < to; round++) {
-		actor_fill(actor, round);
-		CHECK(!tofu_exchange_start(actor->exchange));
-		CHECK(!tofu_exchange_wait(actor->exchange));
-		actor_check(actor, round);
-	}
 }
 
 static void asks_nothing(struct tofu_nodes *nodes, unsigned int node)

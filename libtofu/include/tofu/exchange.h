@@ -122,7 +122,9 @@ int tofu_exchange_start(struct tofu_exchange *exchange);
  * Return: UTOFU_SUCCESS, also where none was started; UTOFU_ERR_NOT_COMPLETED;
  * UTOFU_ERR_TCQ_*, UTOFU_ERR_MRQ_*, UTOFU_ERR_BARRIER_*: what went wrong, of which
  * UTOFU_ERR_MRQ_OTHER can also say that a neighbour has sent more than belongs to
- * an exchange. The exchange can then only be freed.
+ * an exchange. The exchange can then only be freed. A neighbour that is gone is
+ * UTOFU_ERR_MRQ_PEER, also where it had answered all puts: after many tests without
+ * success those that still owe something are asked.
  */
 int tofu_exchange_test(struct tofu_exchange *exchange);
 
@@ -153,7 +155,8 @@ int tofu_exchange_received(const struct tofu_exchange *exchange,
  * tofu_exchange_free - free it
  * @exchange: the exchange; NULL is nothing
  *
- * No neighbour may be in an exchange that this process has not ended.
+ * No neighbour may be in an exchange that this process has not ended: it would
+ * learn that its neighbour is gone.
  */
 void tofu_exchange_free(struct tofu_exchange *exchange);
 

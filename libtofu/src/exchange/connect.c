@@ -5,18 +5,6 @@
 /* What a card is, and in which version. */
 #define CARD_MAGIC 0x544f465558434801ULL
 
-/* Words of a card */
-enum card_word {
-	CARD_IS,
-	CARD_PLAN,
-	CARD_MESSAGE, /* index, and that of its opposite */
-	CARD_RECV, /* bytes */
-	CARD_SEND, /* bytes */
-	CARD_ENGINE, /* three words of each */
-};
-
-#define CARD_ENGINE_WORDS 3
-
 _Static_assert(CARD_ENGINE + CARD_ENGINE_WORDS * TOFU_EXCHANGE_ENGINES_MAX <=
 		       TOFU_EXCHANGE_CARD_WORDS,
 	       "a card has room for all engines");
@@ -77,18 +65,15 @@ static int put_prepare(const struct tofu_exchange *exchange, unsigned int e,
 		       char *command, size_t *bytes)
 {
 	const struct tofu_exchange_engine *engine = &exchange->engine[e];
-	const uint64_t *card =
-		&exchange->card[put->message]
-			 .word[CARD_ENGINE + CARD_ENGINE_WORDS * e];
 	unsigned long flags = 0;
 
 	if (put->told)
 		flags |= UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE;
 	if (put->report)
 		flags |= UTOFU_ONESIDED_FLAG_TCQ_NOTICE;
-	return utofu_prepare_put(engine->vcq, card[0],
+	return utofu_prepare_put(engine->vcq, exchange_peer(exchange, put->message, e),
 				 engine->place[put->message].send + put->offset,
-				 card[1 + set] + put->offset, put->bytes,
+				 exchange_peer_buffer(exchange, put->message, e, set) + put->offset, put->bytes,
 				 EXCHANGE_EDATA(set, put->step), flags, command,
 				 bytes);
 }
@@ -141,8 +126,11 @@ static int message_connect(struct tofu_exchange *exchange,
 	int code = UTOFU_SUCCESS;
 
 	exchange->card[message] = *card;
-	if (exchange->missing == 1)
+	if (exchange->missing == 1) {
 		code = all_prepare(exchange);
+		if (!code)
+			code = exchange_probe_prepare(exchange);
+	}
 	if (code)
 		return UTOFU_ERR_INVALID_DATA;
 	exchange->connected[message] = true;

@@ -10,8 +10,8 @@
  * receive buffers at the other end.
  *
  * A part ends in one notice at its target. The notice names the set of receive
- * buffers and the step, and is counted: who sends is told by nothing, for the
- * exchange has ended when all have come.
+ * buffers and the step, and is counted: the exchange has ended when all have
+ * come, whoever sent them. Who did is noted, and looked at by probe.c alone.
  */
 #ifndef EXCHANGE_CORE_H
 #define EXCHANGE_CORE_H
@@ -27,6 +27,18 @@
 #define EXCHANGE_EDATA(set, step) ((uint64_t)(set) << 7 | (step))
 #define EXCHANGE_EDATA_SET(edata) ((unsigned int)((edata) >> 7 & 1))
 #define EXCHANGE_EDATA_STEP(edata) ((unsigned int)((edata)&0x7f))
+
+/* Words of a card */
+enum exchange_card_word {
+	CARD_IS,
+	CARD_PLAN,
+	CARD_MESSAGE, /* index, and that of its opposite */
+	CARD_RECV, /* bytes */
+	CARD_SEND, /* bytes */
+	CARD_ENGINE, /* three words of each */
+};
+
+#define CARD_ENGINE_WORDS 3
 
 /**
  * struct tofu_exchange_put - a command
@@ -70,6 +82,10 @@ struct tofu_exchange_place {
  * @command: the same prepared, for each set
  * @place:   of each message
  * @posted, @reported: groups of the exchange that is under way
+ * @parts:   that the plan has of each message
+ * @due:     parts that come by this engine in an exchange
+ * @heard:   VCQs that they have come from, for each set: @due of them
+ * @heards:  how many have come so far
  */
 struct tofu_exchange_engine {
 	utofu_vcq_hdl_t vcq;
@@ -82,6 +98,10 @@ struct tofu_exchange_engine {
 	struct tofu_exchange_place place[TOFU_EXCHANGE_MESSAGES_MAX];
 	size_t posted;
 	size_t reported;
+	uint32_t parts[TOFU_EXCHANGE_MESSAGES_MAX];
+	uint32_t due;
+	utofu_vcq_id_t *heard[EXCHANGE_SETS];
+	uint32_t heards[EXCHANGE_SETS];
 };
 
 /**
@@ -113,6 +133,11 @@ enum tofu_exchange_phase {
  * @phase:   of the exchange that is under way
  * @set:     that it receives into; without one, that the next will
  * @step:    that it is in
+ * @tests:   without success since it began or since the last probes
+ * @probe:   a command for each message, and the size of one
+ * @probed:  message whose neighbour was asked last
+ * @probing: it has not answered
+ * @probe_next: message that comes then, or too many: none
  * @last:    buffers of the last one that ended, or NULL's number: EXCHANGE_SETS
  * @error:   what has gone wrong
  */
@@ -134,6 +159,12 @@ struct tofu_exchange {
 	enum tofu_exchange_phase phase;
 	unsigned int set;
 	unsigned int step;
+	unsigned int tests;
+	char *probe;
+	size_t probe_bytes;
+	unsigned int probed;
+	bool probing;
+	unsigned int probe_next;
 	unsigned int last;
 	int error;
 };
@@ -147,5 +178,46 @@ static inline bool tofu_message_exists(const struct tofu_message *message)
 {
 	return message->send_bytes || message->recv_bytes;
 }
+
+/* exchange_peer - the neighbour's VCQ on an engine */
+static inline utofu_vcq_id_t exchange_peer(const struct tofu_exchange *exchange,
+					   unsigned int message,
+					   unsigned int engine)
+{
+	return exchange->card[message]
+		.word[CARD_ENGINE + CARD_ENGINE_WORDS * engine];
+}
+
+/* exchange_peer_buffer - where the neighbour receives a message on an engine */
+static inline utofu_stadd_t
+exchange_peer_buffer(const struct tofu_exchange *exchange, unsigned int message,
+		     unsigned int engine, unsigned int set)
+{
+	return exchange->card[message]
+		.word[CARD_ENGINE + CARD_ENGINE_WORDS * engine + 1 + set];
+}
+
+/* ---- Neighbours that are gone, probe.c ---- */
+
+/* exchange_probe_prepare - commands, when all cards are there */
+int exchange_probe_prepare(struct tofu_exchange *exchange);
+
+/**
+ * exchange_probe - ask neighbours that owe something whether they are there
+ *
+ * One after the other: each answer has the next one asked.
+ *
+ * Return: UTOFU_SUCCESS, or what a post gave.
+ */
+int exchange_probe(struct tofu_exchange *exchange);
+
+/**
+ * exchange_probe_answered - take a local notice
+ * @code: of the notice; puts have one only where they have failed
+ *
+ * Return: what is wrong with the exchange.
+ */
+int exchange_probe_answered(struct tofu_exchange *exchange,
+			    const struct utofu_mrq_notice *notice, int code);
 
 #endif /* EXCHANGE_CORE_H */

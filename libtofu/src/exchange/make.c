@@ -261,11 +261,21 @@ static int engine_allocate(struct tofu_exchange_engine *engine, size_t puts,
 	engine->group = calloc(puts + 1, sizeof(*engine->group));
 	for (unsigned int set = 0; set < EXCHANGE_SETS; set++) {
 		engine->command[set] = calloc(puts + 1, command);
-		if (!engine->command[set])
+		engine->heard[set] =
+			calloc(engine->due + 1, sizeof(*engine->heard[set]));
+		if (!engine->command[set] || !engine->heard[set])
 			return UTOFU_ERR_OUT_OF_MEMORY;
 	}
 	return engine->put && engine->group ? UTOFU_SUCCESS :
 					      UTOFU_ERR_OUT_OF_MEMORY;
+}
+
+/* One set of probes does for all engines. */
+static int probe_allocate(struct tofu_exchange *exchange, size_t command)
+{
+	if (!exchange->probe)
+		exchange->probe = calloc(exchange->messages, command);
+	return exchange->probe ? UTOFU_SUCCESS : UTOFU_ERR_OUT_OF_MEMORY;
 }
 
 static int engine_cut(struct tofu_exchange *exchange,
@@ -282,6 +292,8 @@ static int engine_cut(struct tofu_exchange *exchange,
 	for (unsigned int i = 0; i < count; i++)
 		puts += part_puts(&parts[i], most);
 	code = engine_allocate(engine, puts, caps->max_toq_desc_size);
+	if (!code)
+		code = probe_allocate(exchange, caps->max_toq_desc_size);
 	if (code)
 		return code;
 	for (unsigned int i = 0; i < count; i++)
@@ -293,15 +305,19 @@ static int engine_cut(struct tofu_exchange *exchange,
 }
 
 /* What neighbours send by this engine: the same parts, of their messages. */
-static void part_expect(struct tofu_exchange *exchange, unsigned int message,
-			unsigned int step)
+static void part_expect(struct tofu_exchange *exchange,
+			struct tofu_exchange_engine *engine,
+			unsigned int message, unsigned int step)
 {
+	engine->parts[message]++;
 	if (exchange->steps <= step)
 		exchange->steps = step + 1;
 	for (unsigned int i = 0; i < exchange->messages; i++)
 		if (exchange->message[i].back == message &&
-		    tofu_message_exists(&exchange->message[i]))
+		    tofu_message_exists(&exchange->message[i])) {
 			exchange->expected[step]++;
+			engine->due++;
+		}
 }
 
 /* ---- The whole ---- */
@@ -323,7 +339,7 @@ static int engine_make(struct tofu_exchange *exchange,
 	exchange->engines++;
 	code = utofu_query_vcq_id(engine->vcq, &engine->id);
 	for (unsigned int i = 0; i < count && !code; i++) {
-		part_expect(exchange, parts[i].message,
+		part_expect(exchange, engine, parts[i].message,
 			    plan->stepwise ? parts[i].step : 0);
 		code = part_register(exchange, engine, &parts[i]);
 	}
@@ -411,9 +427,12 @@ void tofu_exchange_free(struct tofu_exchange *exchange)
 		utofu_free_vcq(engine->vcq);
 		free(engine->put);
 		free(engine->group);
-		for (unsigned int set = 0; set < EXCHANGE_SETS; set++)
+		for (unsigned int set = 0; set < EXCHANGE_SETS; set++) {
 			free(engine->command[set]);
+			free(engine->heard[set]);
+		}
 	}
+	free(exchange->probe);
 	free(exchange);
 }
 

@@ -18,6 +18,16 @@
 /* Polls without success before others get the processor. */
 #define PATIENCE 1000
 
+/*
+ * Tests without success before neighbours are asked whether they are there: more
+ * than all but the longest exchanges have. It is counted, not timed, so that in
+ * virtual time it is always the same test.
+ */
+#define PROBE_TESTS (1U << 16)
+
+/* A test that lets others run takes as long as some that do not. */
+#define YIELD_TESTS 8
+
 /* ---- Engines ---- */
 
 /* Whether the engine has nothing more to post in this step. */
@@ -50,24 +60,36 @@ static int engine_post(struct tofu_exchange *exchange,
 }
 
 static int arrival(struct tofu_exchange *exchange,
+		   struct tofu_exchange_engine *engine,
 		   const struct utofu_mrq_notice *notice)
 {
 	unsigned int set = EXCHANGE_EDATA_SET(notice->edata);
 	unsigned int step = EXCHANGE_EDATA_STEP(notice->edata);
 
-	if (notice->notice_type != UTOFU_MRQ_TYPE_RMT_PUT)
-		return UTOFU_SUCCESS;
-	if (exchange->arrived[set][step] == exchange->expected[step])
+	if (exchange->arrived[set][step] == exchange->expected[step] ||
+	    engine->heards[set] == engine->due)
 		return UTOFU_ERR_MRQ_OTHER;
 	exchange->arrived[set][step]++;
+	engine->heard[set][engine->heards[set]++] = notice->vcq_id;
 	return UTOFU_SUCCESS;
+}
+
+static int notice_take(struct tofu_exchange *exchange,
+		       struct tofu_exchange_engine *engine,
+		       const struct utofu_mrq_notice *notice, int code)
+{
+	if (notice->notice_type == UTOFU_MRQ_TYPE_RMT_PUT && !code)
+		return arrival(exchange, engine, notice);
+	if (notice->notice_type == UTOFU_MRQ_TYPE_LCL_PUT)
+		return exchange_probe_answered(exchange, notice, code);
+	return code;
 }
 
 /* Reports and notices that are there. */
 static int engine_poll(struct tofu_exchange *exchange,
 		       struct tofu_exchange_engine *engine)
 {
-	struct utofu_mrq_notice notice;
+	struct utofu_mrq_notice notice = { 0 };
 	void *cbdata;
 	int code;
 
@@ -75,12 +97,13 @@ static int engine_poll(struct tofu_exchange *exchange,
 		engine->reported++;
 	if (code != UTOFU_ERR_NOT_FOUND)
 		return code;
-	while (!(code = utofu_poll_mrq(engine->vcq, 0, &notice))) {
-		code = arrival(exchange, &notice);
+	while ((code = utofu_poll_mrq(engine->vcq, 0, &notice)) !=
+	       UTOFU_ERR_NOT_FOUND) {
+		code = notice_take(exchange, engine, &notice, code);
 		if (code)
 			return code;
 	}
-	return code == UTOFU_ERR_NOT_FOUND ? UTOFU_SUCCESS : code;
+	return UTOFU_SUCCESS;
 }
 
 /* ---- Steps ---- */
@@ -137,8 +160,11 @@ static void exchange_end(struct tofu_exchange *exchange)
 	for (unsigned int e = 0; e < exchange->engines; e++) {
 		exchange->engine[e].posted = 0;
 		exchange->engine[e].reported = 0;
+		exchange->engine[e].heards[exchange->set] = 0;
 	}
 	exchange->step = 0;
+	exchange->tests = 0;
+	exchange->probe_next = exchange->messages;
 	exchange->last = exchange->set;
 	exchange->set = !exchange->set;
 }
@@ -192,6 +218,19 @@ static int exchange_run(struct tofu_exchange *exchange)
 	return UTOFU_SUCCESS;
 }
 
+/* A barrier is told by its gates when it has lost somebody. */
+static int exchange_waits(struct tofu_exchange *exchange)
+{
+	int code = UTOFU_SUCCESS;
+
+	if (++exchange->tests < PROBE_TESTS)
+		return UTOFU_ERR_NOT_COMPLETED;
+	exchange->tests = 0;
+	if (exchange->phase == EXCHANGE_STEPS)
+		code = exchange_probe(exchange);
+	return code ? code : UTOFU_ERR_NOT_COMPLETED;
+}
+
 int tofu_exchange_test(struct tofu_exchange *exchange)
 {
 	int code;
@@ -201,6 +240,8 @@ int tofu_exchange_test(struct tofu_exchange *exchange)
 	if (exchange->error || exchange->phase == EXCHANGE_IDLE)
 		return exchange->error;
 	code = exchange_run(exchange);
+	if (code == UTOFU_ERR_NOT_COMPLETED)
+		code = exchange_waits(exchange);
 	if (code != UTOFU_ERR_NOT_COMPLETED)
 		exchange->error = code;
 	return code;
@@ -238,9 +279,12 @@ int tofu_exchange_wait(struct tofu_exchange *exchange)
 	int code;
 
 	while ((code = tofu_exchange_test(exchange)) ==
-	       UTOFU_ERR_NOT_COMPLETED)
-		if (++polls > PATIENCE)
-			sched_yield();
+	       UTOFU_ERR_NOT_COMPLETED) {
+		if (++polls <= PATIENCE)
+			continue;
+		exchange->tests += YIELD_TESTS - 1;
+		sched_yield();
+	}
 	return code;
 }
 

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A neighbour that dies after it has answered this process's puts would be waited
+ * for for ever. So those that owe something and have not sent it for long are
+ * asked, one after the other, by a put without bytes, of which they learn
+ * nothing. It is the controller there that answers, with an error where the
+ * neighbour's queue is no more.
+ *
+ * One that owes nothing is not asked: it may be through, and gone.
+ */
+#include "exchange/core.h"
+
+/* All queues of a neighbour end together: one of them is asked. */
+#define PROBE_ENGINE 0
+
+int exchange_probe_prepare(struct tofu_exchange *exchange)
+{
+	const struct tofu_exchange_engine *engine =
+		&exchange->engine[PROBE_ENGINE];
+	char *command = exchange->probe;
+
+	for (unsigned int i = 0; i < exchange->messages; i++) {
+		int code;
+
+		if (!tofu_message_exists(&exchange->message[i]))
+			continue;
+		code = utofu_prepare_put(
+			engine->vcq, exchange_peer(exchange, i, PROBE_ENGINE),
+			engine->place[i].send,
+			exchange_peer_buffer(exchange, i, PROBE_ENGINE, 0), 0,
+			0, UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE,
+			command + i * exchange->probe_bytes,
+			&exchange->probe_bytes);
+		if (code)
+			return code;
+	}
+	return UTOFU_SUCCESS;
+}
+
+/* ---- Who owes something ---- */
+
+static uint32_t heard_from(const struct tofu_exchange_engine *engine,
+			   unsigned int set, utofu_vcq_id_t peer)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < engine->heards[set]; i++)
+		count += engine->heard[set][i] == peer;
+	return count;
+}
+
+/* Several messages may come from one neighbour. */
+static uint32_t due_from(const struct tofu_exchange *exchange, unsigned int e,
+			 utofu_vcq_id_t peer)
+{
+	const uint32_t *parts = exchange->engine[e].parts;
+	uint32_t count = 0;
+
+	for (unsigned int i = 0; i < exchange->messages; i++)
+		if (tofu_message_exists(&exchange->message[i]) &&
+		    exchange_peer(exchange, i, e) == peer)
+			count += parts[exchange->message[i].back];
+	return count;
+}
+
+static bool owes(const struct tofu_exchange *exchange, unsigned int message)
+{
+	if (!tofu_message_exists(&exchange->message[message]))
+		return false;
+	for (unsigned int e = 0; e < exchange->engines; e++) {
+		utofu_vcq_id_t peer = exchange_peer(exchange, message, e);
+
+		if (heard_from(&exchange->engine[e], exchange->set, peer) <
+		    due_from(exchange, e, peer))
+			return true;
+	}
+	return false;
+}
+
+/* ---- Asking ---- */
+
+static int ask(struct tofu_exchange *exchange, unsigned int message)
+{
+	int code = utofu_post_toq(
+		exchange->engine[PROBE_ENGINE].vcq,
+		exchange->probe + message * exchange->probe_bytes,
+		exchange->probe_bytes, NULL);
+
+	/* Where so much is under way that there is no room, later. */
+	if (code)
+		return code == UTOFU_ERR_BUSY ? UTOFU_SUCCESS : code;
+	exchange->probed = message;
+	exchange->probing = true;
+	exchange->probe_next = message + 1;
+	return UTOFU_SUCCESS;
+}
+
+/* The next neighbour that owes something, from @message on, if there is one. */
+static int ask_next(struct tofu_exchange *exchange, unsigned int message)
+{
+	while (message < exchange->messages && !owes(exchange, message))
+		message++;
+	return message < exchange->messages ? ask(exchange, message) :
+					      UTOFU_SUCCESS;
+}
+
+int exchange_probe(struct tofu_exchange *exchange)
+{
+	return exchange->probing ? UTOFU_SUCCESS : ask_next(exchange, 0);
+}
+
+/*
+ * A neighbour that was asked and has sent all since may have freed its queue
+ * before the question came. Where a put to it failed, that has been told before:
+ * both go the same way.
+ */
+static bool asked_too_late(const struct tofu_exchange *exchange,
+			   const struct utofu_mrq_notice *notice)
+{
+	return exchange->probing && !owes(exchange, exchange->probed) &&
+	       notice->vcq_id ==
+		       exchange_peer(exchange, exchange->probed, PROBE_ENGINE);
+}
+
+int exchange_probe_answered(struct tofu_exchange *exchange,
+			    const struct utofu_mrq_notice *notice, int code)
+{
+	if (code && !asked_too_late(exchange, notice))
+		return code;
+	exchange->probing = false;
+	return ask_next(exchange, exchange->probe_next);
+}
