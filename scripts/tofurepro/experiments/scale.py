@@ -30,6 +30,9 @@ STYLES = {
 # How far a published time may be from the measured one without a word about it.
 CLOSE = 10
 EMPTY_EXCHANGE = "an exchange of 8 bytes with two neighbours"
+ENGINE = "two nodes that send each other one message by one engine, fx10"
+# Sizes of messages of SCALE-LES3, and around them
+ENGINE_BYTES = (16384, 28416, 56320, 56832, 112128, 112640, 168448, 224256, 1 << 18, 1 << 20)
 # Why a published time and the measured one differ by more than that.
 REASONS = {}
 
@@ -48,6 +51,22 @@ def _run(machine):
     everything = _halo("each", ",".join(STYLES), "all", "--machine", machine,
                        "--warmup", 1, "--iterations", 3, "--no-verify")
     return Run(f"scale-{machine}", machine, SHAPE, (everything, _empty()), seconds=7200)
+
+
+def _engine():
+    """One engine that sends and receives at once, and nobody in its way."""
+    return Run("scale-engine", "fx10", "2", (
+        ("tofu-halo", "--json", "--procs", 2, "--pattern", "neighbor", "--neighbors", 1,
+         "--tnis", 1, "--bytes", ",".join(map(str, ENGINE_BYTES)), "--algorithm", "native",
+         "--machine", "fx10", "--warmup", 1, "--iterations", 3, "--no-verify"),))
+
+
+def _engine_table(answer):
+    table = Table(ENGINE, ["bytes", "µs", "GB/s"], [])
+    for row in answer["rows"]:
+        table.rows.append([str(row["bytes"]), _us(row["time_us"]),
+                           f"{row['bytes'] / row['time_us'] / 1000:.3f}"])
+    return table
 
 
 def _us(value):
@@ -152,11 +171,14 @@ class Scale(Experiment):
     """11 rows, 5 sets of directions, 7 schedulers and native puts."""
     name = "scale"
     title = "SCALE-LES3 under seven schedulers"
-    runs = tuple(map(_run, MACHINES))
+    runs = (*map(_run, MACHINES), _engine())
     sources = tuple(run.name for run in runs)
     computes = tuple(f"scale-{machine}-summary" for machine in MACHINES)
 
     def sheet(self, run, answers):
+        if run.name == "scale-engine":
+            note = "one engine that sends and receives at once; no barrier in the time; virtual time"
+            return Sheet(run.name, [note], [_engine_table(answers[0])])
         empty = answers[1]["rows"][0]["time_us"]
         return Sheet(run.name, [_note(run)], [
             *_tables(answers[0]),
@@ -186,6 +208,8 @@ class Scale(Experiment):
             if name in sheets:
                 yield Text(f"{name.split('-')[1]}, from the tables above:")
                 yield Tables(sheets[name].tables)
+        if "scale-engine" in sheets:
+            yield Tables(sheets["scale-engine"].tables)
         for point, off in self._far(sheets):
             yield Text(f"{', '.join(point)}, {off:+.1f} %: {REASONS.get(point, 'why?')}")
 
