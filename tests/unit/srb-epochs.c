@@ -210,6 +210,50 @@ TEST_F_TIMEOUT(epochs, epochs_wrap, 120)
 	EXPECT_EQ(tofu_nodes_run(scene.senders + 2, holes_play, -1), 0);
 }
 
+/* ---- What a new epoch begins with ---- */
+
+static void ring_get(const struct breaker *breaker, uint64_t place, void *to)
+{
+	struct utofu_mrq_notice notice;
+	utofu_stadd_t from, stadd;
+
+	CHECK(!utofu_query_stadd(breaker->peer.address.vcq,
+				 srb_epoch_stag(SRB_STAG, place), &from));
+	CHECK(!utofu_reg_mem(breaker->vcq, to, scene.bytes, 0, &stadd));
+	CHECK(!utofu_get(breaker->vcq, breaker->peer.address.vcq, stadd, from,
+			 scene.bytes, 0, LCL, NULL));
+	CHECK(!tofu_wait_mrq(breaker->vcq, &notice));
+	CHECK(!utofu_dereg_mem(breaker->vcq, stadd, 0));
+}
+
+static void clear_play(struct tofu_nodes *nodes, unsigned int node)
+{
+	utofu_vcq_hdl_t vcq = scene_vcq(nodes, node);
+	struct tofu_srb *srb = node ? NULL : scene_ring(&scene, vcq);
+	static char ring[4 * KIB], zero[4 * KIB];
+	struct tofu_srb_record none;
+
+	tofu_nodes_meet(nodes);
+	if (node) {
+		struct breaker breaker = breaker_make(vcq, nodes->vcq[0]);
+
+		hole_make(&breaker, HOLE_WORDS - 1);
+		ring_get(&breaker, breaker_consumer(&breaker), ring);
+		CHECK(!memcmp(ring, zero, sizeof(ring)));
+		__atomic_store_n(&nodes->word[0], 1, __ATOMIC_RELEASE);
+	}
+	while (!node && !__atomic_load_n(&nodes->word[0], __ATOMIC_ACQUIRE))
+		CHECK(tofu_srb_receive(srb, &none) == UTOFU_ERR_NOT_FOUND);
+	tofu_nodes_meet(nodes);
+	tofu_srb_free(srb);
+	tofu_nodes_meet(nodes);
+}
+
+TEST_F_TIMEOUT(epochs, a_new_ring_is_clear, 60)
+{
+	EXPECT_EQ(tofu_nodes_run(2, clear_play, -1), 0);
+}
+
 /* ---- An epoch that is spent ---- */
 
 static void spent_play(struct tofu_nodes *nodes, unsigned int node)

@@ -111,7 +111,8 @@ static bool has_room(const struct srb_send *send, uint64_t consumer)
 
 	if (!flow->single && srb_epoch(consumer) != srb_epoch(send->place))
 		return false;
-	return send->place + send->block.bytes - consumer <= flow->where.bytes;
+	/* A consumer beyond the place is no owner's: it gives no room either. */
+	return send->place - consumer <= flow->where.bytes - send->block.bytes;
 }
 
 /*

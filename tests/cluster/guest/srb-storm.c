@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+/*
+ * All nodes send to node 0's shared receive buffer as fast as they can. Every
+ * byte is looked at, and each sender's order; then node 0 tells how senders
+ * fared beside each other.
+ *
+ * usage: srb-storm RECORDS [BYTES]
+ *
+ * RECORDS of all senders together, of up to BYTES.
+ */
+#include <err.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tofu/srb.h>
+
+#include "common/error.h"
+#include "common/stats.h"
+#include "common/wait.h"
+#include "guest.h"
+
+#define STAG 80
+#define RING_BYTES (256 << 10)
+#define BYTES_LEAST sizeof(struct begin)
+#define BYTES 200
+
+/* Records of a sender that are under way at a time */
+#define UNDER_WAY 32
+
+/* Seconds without a record after which something is wrong. */
+#define SILENCE 120
+
+/**
+ * struct begin - what a record begins with
+ * @bytes: of the whole
+ */
+struct begin {
+	uint64_t from;
+	uint64_t number;
+	uint64_t bytes;
+};
+
+/**
+ * struct sender - what the receiver has seen of a sender
+ * @came:  records
+ * @ended: when the last of them came, ns
+ */
+struct sender {
+	uint64_t came;
+	uint64_t ended;
+};
+
+/**
+ * struct test
+ * @each:  records of a sender
+ * @most:  bytes of a record
+ * @began, @first: when it began, and when the first sender had ended
+ * @least, @greatest: records that a sender had brought by then
+ * @error: what went wrong, of enum utofu_return_code
+ */
+struct test {
+	struct guest guest;
+	uint64_t each;
+	uint64_t most;
+	struct sender *sender;
+	uint64_t began;
+	uint64_t first;
+	uint64_t least;
+	uint64_t greatest;
+	int error;
+};
+
+static const struct tofu_srb_params ring_params = {
+	.bytes = RING_BYTES,
+	.stag = STAG,
+	/* No hole is expected, however busy the machine is. */
+	.patience_ns = 1000000000ULL * SILENCE,
+};
+
+/* ---- Sending ---- */
+
+static uint64_t record_make(const struct test *test, char *to, uint64_t number)
+{
+	uint64_t from = test->guest.machine.node;
+	uint64_t seed = guest_seed(from, number, 1);
+	struct begin begin = {
+		.from = from,
+		.number = number,
+		.bytes = BYTES_LEAST +
+			 seed % (test->most - BYTES_LEAST + 1),
+	};
+
+	memcpy(to, &begin, sizeof(begin));
+	guest_fill(to + sizeof(begin), begin.bytes - sizeof(begin), seed);
+	return begin.bytes;
+}
+
+/* Records end in their order. */
+static void ended_take(struct test *test, struct tofu_srb_port *port,
+		       uint64_t *ended)
+{
+	void *cbdata;
+	int result, code = tofu_srb_poll(port, &cbdata, &result);
+
+	if (code == UTOFU_ERR_NOT_FOUND) {
+		sched_yield();
+		return;
+	}
+	if (code || result)
+		test->error = code ? code : result;
+	else if ((uintptr_t)cbdata != *ended)
+		test->error = UTOFU_ERR_FATAL;
+	++*ended;
+}
+
+static void records_send(struct test *test, struct tofu_srb_port *port,
+			 struct tofu_srb_peer *peer)
+{
+	char *text = malloc(test->most);
+	struct iovec part = { text, 0 };
+	uint64_t sent = 0, ended = 0;
+
+	if (!text)
+		err(EXIT_FAILURE, "%lu bytes", test->most);
+	while (ended < test->each && !test->error) {
+		int code = UTOFU_ERR_BUSY;
+
+		if (sent < test->each) {
+			if (!part.iov_len)
+				part.iov_len = record_make(test, text, sent);
+			code = tofu_srb_send(port, peer, &part, 1,
+					     (void *)(uintptr_t)sent);
+		}
+		if (!code) {
+			sent++;
+			part.iov_len = 0;
+		} else if (code == UTOFU_ERR_BUSY) {
+			ended_take(test, port, &ended);
+		} else {
+			test->error = code;
+		}
+	}
+	free(text);
+}
+
+static void sender_run(struct test *test)
+{
+	const struct tofu_srb_port_params params = {
+		.pool = UNDER_WAY * (test->most + TOFU_SRB_OVERHEAD + 7),
+		.records = UNDER_WAY,
+	};
+	struct tofu_srb_peer peer = { 0 };
+	struct tofu_srb_port *port;
+
+	test->error = tofu_srb_address(test->guest.id[0], &ring_params,
+				       &peer.address);
+	if (!test->error)
+		test->error = tofu_srb_port_create(test->guest.vcq, &params,
+						   &port);
+	if (test->error)
+		return;
+	records_send(test, port, &peer);
+	tofu_srb_port_free(port);
+}
+
+/* ---- Receiving ---- */
+
+static bool record_good(struct test *test, const struct tofu_srb_record *record,
+			char *copy, struct begin *begin)
+{
+	if (record->bytes < sizeof(*begin) || record->bytes > test->most)
+		return false;
+	memcpy(copy, record->part[0].iov_base, record->part[0].iov_len);
+	memcpy(copy + record->part[0].iov_len, record->part[1].iov_base,
+	       record->part[1].iov_len);
+	memcpy(begin, copy, sizeof(*begin));
+	return begin->from && begin->from < test->guest.machine.nodes &&
+	       begin->bytes == record->bytes &&
+	       begin->number == test->sender[begin->from].came &&
+	       !guest_wrong(copy + sizeof(*begin),
+			    begin->bytes - sizeof(*begin),
+			    guest_seed(begin->from, begin->number, 1));
+}
+
+static void first_ended(struct test *test, uint64_t now)
+{
+	test->first = now;
+	test->least = UINT64_MAX;
+	for (uint32_t n = 1; n < test->guest.machine.nodes; n++) {
+		uint64_t came = test->sender[n].came;
+
+		if (came < test->least)
+			test->least = came;
+		if (came > test->greatest && came < test->each)
+			test->greatest = came;
+	}
+}
+
+static void sender_count(struct test *test, uint64_t from)
+{
+	struct sender *sender = &test->sender[from];
+
+	if (++sender->came < test->each)
+		return;
+	sender->ended = tofu_now();
+	if (!test->first)
+		first_ended(test, sender->ended);
+}
+
+static int record_wait(struct tofu_srb *srb, struct tofu_srb_record *record)
+{
+	struct tofu_wait wait = tofu_wait_patient(SILENCE);
+	int code;
+
+	while ((code = tofu_srb_receive(srb, record)) == UTOFU_ERR_NOT_FOUND &&
+	       tofu_wait_more(&wait))
+		;
+	return code;
+}
+
+static void records_take(struct test *test, struct tofu_srb *srb)
+{
+	uint64_t all = test->each * (test->guest.machine.nodes - 1);
+	char *copy = malloc(test->most);
+	struct tofu_srb_record record;
+	struct begin begin;
+
+	if (!copy)
+		err(EXIT_FAILURE, "%lu bytes", test->most);
+	test->began = tofu_now();
+	for (uint64_t i = 0; i < all && !test->error; i++) {
+		test->error = record_wait(srb, &record);
+		if (test->error)
+			break;
+		if (!record_good(test, &record, copy, &begin))
+			test->error = UTOFU_ERR_INVALID_DATA;
+		else
+			sender_count(test, begin.from);
+		tofu_srb_release(srb);
+	}
+	free(copy);
+}
+
+/* ---- How senders fared ---- */
+
+static int by_time(const void *a, const void *b)
+{
+	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+	return one < other ? -1 : one > other;
+}
+
+static double seconds(const struct test *test, uint64_t when)
+{
+	return (double)(when - test->began) / 1e9;
+}
+
+static void spread_tell(struct test *test)
+{
+	uint32_t senders = test->guest.machine.nodes - 1;
+	uint64_t *ended = calloc(senders, sizeof(*ended));
+
+	if (!ended)
+		return;
+	for (uint32_t s = 0; s < senders; s++)
+		ended[s] = test->sender[s + 1].ended;
+	qsort(ended, senders, sizeof(*ended), by_time);
+	guest_note(&test->guest, "%lu records of %u senders: %.0f a second",
+		   test->each * senders, senders,
+		   (double)(test->each * senders) /
+			   seconds(test, ended[senders - 1]));
+	guest_note(&test->guest,
+		   "senders ended after: first %.3f s, median %.3f s, last %.3f s",
+		   seconds(test, ended[0]), seconds(test, ended[senders / 2]),
+		   seconds(test, ended[senders - 1]));
+	guest_note(&test->guest,
+		   "when the first had sent its %lu records, others had %lu to %lu",
+		   test->each, test->least, test->greatest);
+	free(ended);
+}
+
+int main(int argc, char **argv)
+{
+	struct test test = { 0 };
+	struct tofu_srb *srb = NULL;
+	uint64_t records, most;
+	uint32_t senders;
+
+	if (argc < 2 || argc > 3)
+		errx(EXIT_FAILURE, "usage: srb-storm RECORDS [BYTES]");
+	records = strtoull(argv[1], NULL, 10);
+	most = argc > 2 ? strtoull(argv[2], NULL, 10) : BYTES;
+	if (!records || most < BYTES_LEAST ||
+	    most > RING_BYTES / 2 - TOFU_SRB_OVERHEAD)
+		errx(EXIT_FAILURE, "no such records");
+	guest_begin(&test.guest, 2);
+	senders = test.guest.machine.nodes - 1;
+	if (!senders)
+		errx(EXIT_FAILURE, "nobody sends");
+	test.each = (records + senders - 1) / senders;
+	test.most = most;
+	test.sender = calloc(senders + 1, sizeof(*test.sender));
+	if (!test.sender)
+		err(EXIT_FAILURE, "senders");
+	if (!test.guest.machine.node)
+		test.error = tofu_srb_create(test.guest.vcq, &ring_params, &srb);
+	guest_barrier(&test.guest);
+	if (test.guest.machine.node)
+		sender_run(&test);
+	else if (srb)
+		records_take(&test, srb);
+	if (test.error)
+		guest_note(&test.guest, "%s", tofu_error_text(test.error));
+	guest_point(&test.guest, !test.error,
+		    "%lu records come, whole and in order",
+		    test.each * senders);
+	if (!test.guest.machine.node && !test.error)
+		spread_tell(&test);
+	guest_point(&test.guest, test.guest.machine.node || test.least,
+		    "all have come to send when the first has ended");
+	tofu_srb_free(srb);
+	free(test.sender);
+	return guest_end(&test.guest);
+}
