@@ -68,7 +68,8 @@ enum tofu_p2p_transfer {
  *             @where tells those, too
  * @arg:       of @where
  * @mode:      enum tofu_p2p_mode
- * @memory:    bytes that all buffers and tables may take
+ * @memory:    bytes that all buffers and tables may take; what uTofu itself keeps
+ *             for queues and registered memory is not among them
  * @ring:      bytes of the shared ring for requests, a power of two, the same
  *             on all processes; 0: a default
  * @large:     bytes of an own ring in fast mode, a power of two; 0: a default
@@ -107,15 +108,16 @@ struct tofu_p2p_params {
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER
  * (processes, rank), UTOFU_ERR_INVALID_ARG (mode, machine),
  * UTOFU_ERR_INVALID_SIZE (a ring; or @params->memory has no room for what is
- * always there, see tofu_p2p_need()); UTOFU_ERR_OUT_OF_MEMORY; or what uTofu
- * returns.
+ * always there, see tofu_p2p_need()); UTOFU_ERR_NOT_AVAILABLE: another process
+ * is where this one says that it is; UTOFU_ERR_OUT_OF_MEMORY; or what uTofu or
+ * @params->where() returns.
  */
 int tofu_p2p_create(const struct tofu_p2p_params *params,
 		    struct tofu_p2p **p2p);
 
 /**
- * tofu_p2p_free - free an endpoint; NULL is nothing
- * @p2p: endpoint
+ * tofu_p2p_free - free an endpoint
+ * @p2p: endpoint; NULL is nothing
  *
  * Requests that are not completed are freed with it. Nobody may send to it any
  * more: a barrier before is the caller's.
@@ -179,22 +181,53 @@ int tofu_p2p_irecv(struct tofu_p2p *p2p, void *buf, size_t room,
  * @request: set to NULL, and freed, when it has ended; NULL is one that has
  * @status:  set for one that was received; may be NULL
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_COMPLETED; UTOFU_ERR_INVALID_SIZE: the
- * message was longer than the buffer, which has its beginning; UTOFU_ERR_MRQ_PEER
- * and the like: it could not be sent, or got.
+ * A message has been sent when it is in a ring of its receiver, or in its buffer.
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_NOT_COMPLETED;
+ * UTOFU_ERR_INVALID_SIZE: the message was longer than the buffer, which has its
+ * beginning; UTOFU_ERR_MRQ_PEER and the like: it could not be sent, or got; or as
+ * tofu_p2p_progress().
  */
 int tofu_p2p_test(struct tofu_p2p *p2p, struct tofu_p2p_request **request,
 		  struct tofu_p2p_status *status);
 
-/* tofu_p2p_wait - test until it has ended; tofu_p2p_test() has the arguments */
+/**
+ * tofu_p2p_wait - make progress until a message has been sent or received
+ * @p2p:     endpoint
+ * @request: set to NULL, and freed; NULL is one that has ended
+ * @status:  set for one that was received; may be NULL
+ *
+ * Gives the processor to others when nothing comes.
+ *
+ * Return: as tofu_p2p_test(), but for UTOFU_ERR_NOT_COMPLETED.
+ */
 int tofu_p2p_wait(struct tofu_p2p *p2p, struct tofu_p2p_request **request,
 		  struct tofu_p2p_status *status);
 
-/* tofu_p2p_send - begin to send, and wait; tofu_p2p_isend() has the arguments */
+/**
+ * tofu_p2p_send - send a message, and wait until it has been sent
+ * @p2p:   endpoint
+ * @buf:   of the message
+ * @bytes: of it
+ * @dest:  rank
+ * @tag:   any but TOFU_P2P_ANY_TAG
+ *
+ * Return: as tofu_p2p_isend() and tofu_p2p_wait().
+ */
 int tofu_p2p_send(struct tofu_p2p *p2p, const void *buf, size_t bytes,
 		  uint32_t dest, uint64_t tag);
 
-/* tofu_p2p_recv - begin to receive, and wait */
+/**
+ * tofu_p2p_recv - receive a message, and wait until it is there
+ * @p2p:    endpoint
+ * @buf:    for the message
+ * @room:   bytes of it
+ * @source: rank, or TOFU_P2P_ANY_SOURCE
+ * @tag:    or TOFU_P2P_ANY_TAG
+ * @status: set; may be NULL
+ *
+ * Return: as tofu_p2p_irecv() and tofu_p2p_wait().
+ */
 int tofu_p2p_recv(struct tofu_p2p *p2p, void *buf, size_t room, uint32_t source,
 		  uint64_t tag, struct tofu_p2p_status *status);
 
@@ -205,7 +238,8 @@ int tofu_p2p_recv(struct tofu_p2p *p2p, void *buf, size_t room, uint32_t source,
  * @tag:    likewise
  * @status: set to what such a receive would get
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_FOUND.
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_FOUND; UTOFU_ERR_INVALID_POINTER,
+ * UTOFU_ERR_INVALID_NUMBER (@source); or as tofu_p2p_progress().
  */
 int tofu_p2p_probe(struct tofu_p2p *p2p, uint32_t source, uint64_t tag,
 		   struct tofu_p2p_status *status);
@@ -215,12 +249,18 @@ int tofu_p2p_probe(struct tofu_p2p *p2p, uint32_t source, uint64_t tag,
  * @p2p:     endpoint
  * @request: set to NULL, and freed
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_BUSY: a message is on its way into it, or it is
- * a send: wait for it.
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_BUSY: a message is
+ * on its way into it, or it is a send: wait for it.
  */
 int tofu_p2p_cancel(struct tofu_p2p *p2p, struct tofu_p2p_request **request);
 
-/* tofu_p2p_progress - go on with what is under way; what is broken, or success */
+/**
+ * tofu_p2p_progress - go on with what is under way
+ * @p2p: endpoint
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; what has broken the endpoint,
+ * such as UTOFU_ERR_MRQ_OTHER: notices were lost. Every later call says the same.
+ */
 int tofu_p2p_progress(struct tofu_p2p *p2p);
 
 /* ---- Memory ---- */
