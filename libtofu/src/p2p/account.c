@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/* The account of an endpoint's memory. */
+#include "p2p/account.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Regions begin at such a boundary: nothing else is registered with them. */
+#define ALIGN 256
+
+/* What a class has, be it in use or kept for it. */
+static size_t bound_of(const struct p2p_account *account, enum p2p_class of)
+{
+	return account->used[of] > account->floor[of] ? account->used[of] :
+							account->floor[of];
+}
+
+bool p2p_account_take(struct p2p_account *account, enum p2p_class of,
+		      size_t bytes)
+{
+	size_t bound = bound_of(account, of), more = 0;
+
+	if (bytes > account->cap[of] - account->used[of])
+		return false;
+	if (account->used[of] + bytes > bound)
+		more = account->used[of] + bytes - bound;
+	if (more > account->limit - account->bound)
+		return false;
+	account->used[of] += bytes;
+	account->bound += more;
+	account->all += bytes;
+	if (account->all > account->peak)
+		account->peak = account->all;
+	return true;
+}
+
+void p2p_account_give(struct p2p_account *account, enum p2p_class of,
+		      size_t bytes)
+{
+	size_t bound = bound_of(account, of);
+
+	account->used[of] -= bytes;
+	account->all -= bytes;
+	account->bound -= bound - bound_of(account, of);
+}
+
+void *p2p_memory(size_t bytes)
+{
+	void *memory;
+
+	if (posix_memalign(&memory, ALIGN, bytes))
+		return NULL;
+	memset(memory, 0, bytes);
+	return memory;
+}
+
+void *p2p_allocate(struct p2p_account *account, enum p2p_class of,
+		   size_t bytes)
+{
+	void *memory;
+
+	if (!p2p_account_take(account, of, bytes))
+		return NULL;
+	memory = p2p_memory(bytes);
+	if (!memory)
+		p2p_account_give(account, of, bytes);
+	return memory;
+}
+
+void p2p_free(struct p2p_account *account, enum p2p_class of, void *memory,
+	      size_t bytes)
+{
+	if (!memory)
+		return;
+	free(memory);
+	p2p_account_give(account, of, bytes);
+}

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Receiving: what is in the rings is matched, or kept until somebody asks for
+ * it. A ring whose next message cannot be kept is left as it is; so its senders
+ * find no room, and wait.
+ */
+#include "p2p/core.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+/* Records that are taken from a ring in a turn */
+#define TURN 64
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- Records ---- */
+
+/* Some bytes of a record, which may be in two pieces. */
+static void record_copy(const struct tofu_srb_record *record, size_t from,
+			void *to, size_t bytes)
+{
+	size_t first = record->part[0].iov_len, head = 0;
+
+	if (bytes && from < first) {
+		head = least(bytes, first - from);
+		memcpy(to, (char *)record->part[0].iov_base + from, head);
+	}
+	if (bytes > head)
+		memcpy((char *)to + head,
+		       (char *)record->part[1].iov_base + from + head - first,
+		       bytes - head);
+}
+
+/* Return: whether it is a request of a process that there is. */
+static bool head_read(const struct tofu_p2p *p2p,
+		      const struct tofu_srb_record *record,
+		      struct p2p_head *head)
+{
+	const struct tofu_p2p_params *params = &p2p->config.params;
+
+	if (record->bytes < sizeof(*head))
+		return false;
+	record_copy(record, 0, head, sizeof(*head));
+	return head->source < params->processes &&
+	       head->source != params->rank && head->tag != TOFU_P2P_ANY_TAG;
+}
+
+/* ---- Matching ---- */
+
+#define CONTAINER(pointer, type, member) \
+	((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+static unsigned int any_of(uint32_t source, uint64_t tag)
+{
+	return (source == TOFU_P2P_ANY_SOURCE ? P2P_ANY_SOURCE : 0) |
+	       (tag == TOFU_P2P_ANY_TAG ? P2P_ANY_TAG : 0);
+}
+
+static struct tofu_p2p_request *posted_take(struct tofu_p2p *p2p,
+					    const struct p2p_message *message)
+{
+	struct p2p_match_receive *node = p2p_match_posted(
+		&p2p->match, message->source, message->tag);
+
+	if (!node)
+		return NULL;
+	p2p_match_unpost(&p2p->match, node);
+	return CONTAINER(node, struct tofu_p2p_request, node);
+}
+
+static struct p2p_unexpected *arrived_find(struct tofu_p2p *p2p,
+					   uint32_t source, uint64_t tag)
+{
+	struct p2p_match_message *node = p2p_match_arrived(
+		&p2p->match, source, tag, any_of(source, tag));
+
+	return node ? CONTAINER(node, struct p2p_unexpected, node) : NULL;
+}
+
+static void *match_take(void *arg, size_t bytes)
+{
+	return p2p_allocate(arg, P2P_REQUESTS, bytes);
+}
+
+static void match_give(void *arg, void *memory, size_t bytes)
+{
+	p2p_free(arg, P2P_REQUESTS, memory, bytes);
+}
+
+void p2p_receive_make(struct tofu_p2p *p2p)
+{
+	const struct p2p_match_memory memory = {
+		.take = match_take,
+		.give = match_give,
+		.arg = &p2p->account,
+	};
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = (uintptr_t)p2p;
+	p2p_match_init(&p2p->match, &memory, seed);
+}
+
+void p2p_receive_cancel(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+{
+	p2p_match_unpost(&p2p->match, &request->node);
+}
+
+bool p2p_receive_probe(struct tofu_p2p *p2p, uint32_t source, uint64_t tag,
+		       struct tofu_p2p_status *status)
+{
+	const struct p2p_unexpected *found = arrived_find(p2p, source, tag);
+
+	if (!found)
+		return false;
+	*status = (struct tofu_p2p_status){
+		.source = found->message.source,
+		.tag = found->message.tag,
+		.bytes = found->message.bytes,
+	};
+	return true;
+}
+
+/* ---- Messages ---- */
+
+static bool message_read(const struct tofu_srb_record *record,
+			 const struct p2p_head *head,
+			 struct p2p_message *message)
+{
+	struct p2p_announce announce;
+
+	*message = (struct p2p_message){
+		.source = head->source,
+		.kind = head->kind,
+		.tag = head->tag,
+		.bytes = record->bytes - sizeof(*head),
+	};
+	if (head->kind == P2P_EAGER)
+		return true;
+	if ((head->kind != P2P_GET && head->kind != P2P_PUT) ||
+	    record->bytes != sizeof(announce))
+		return false;
+	record_copy(record, 0, &announce, sizeof(announce));
+	message->bytes = announce.bytes;
+	message->handle = announce.handle;
+	message->vcq = announce.vcq;
+	message->stadd = announce.stadd;
+	return true;
+}
+
+/* The receive has found its message. */
+static void request_match(struct tofu_p2p_request *request,
+			  const struct p2p_message *message)
+{
+	request->message = *message;
+	request->length = least(request->room, message->bytes);
+}
+
+/* Return: the message, kept without its data; NULL where there is no memory. */
+static struct p2p_unexpected *message_keep(struct tofu_p2p *p2p,
+					   const struct p2p_message *message,
+					   enum p2p_class class)
+{
+	size_t data = message->kind == P2P_EAGER ? message->bytes : 0;
+	size_t size = p2p_unexpected_bytes(data);
+	struct p2p_unexpected *unexpected =
+		p2p_allocate(&p2p->account, class, size);
+
+	if (!unexpected)
+		return NULL;
+	unexpected->message = *message;
+	unexpected->class = class;
+	unexpected->size = size;
+	p2p_match_arrive(&p2p->match, &unexpected->node, message->source,
+			 message->tag);
+	return unexpected;
+}
+
+static void unexpected_free(struct tofu_p2p *p2p,
+			    struct p2p_unexpected *unexpected)
+{
+	p2p_match_take(&p2p->match, &unexpected->node);
+	p2p_free(&p2p->account, unexpected->class, unexpected,
+		 unexpected->size);
+}
+
+/* Return: false where it cannot be kept now. */
+static bool record_keep(struct tofu_p2p *p2p, const struct p2p_message *message,
+			const struct tofu_srb_record *record)
+{
+	struct p2p_unexpected *unexpected =
+		message_keep(p2p, message, P2P_UNEXPECTED);
+
+	if (unexpected && message->kind == P2P_EAGER)
+		record_copy(record, sizeof(struct p2p_head), unexpected->data,
+			    message->bytes);
+	return unexpected;
+}
+
+static bool message_take(struct tofu_p2p *p2p,
+			 const struct p2p_message *message,
+			 const struct tofu_srb_record *record)
+{
+	struct tofu_p2p_request *request = posted_take(p2p, message);
+
+	if (!request)
+		return record_keep(p2p, message, record);
+	request_match(request, message);
+	if (message->kind != P2P_EAGER) {
+		p2p_rendezvous_begin(p2p, request);
+		return true;
+	}
+	record_copy(record, sizeof(struct p2p_head), request->buf,
+		    request->length);
+	p2p_request_end(p2p, request, UTOFU_SUCCESS);
+	return true;
+}
+
+/* ---- Messages to oneself ---- */
+
+static void self_deliver(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+			 struct tofu_p2p_request *send)
+{
+	request_match(request, &send->message);
+	if (request->length)
+		memmove(request->buf, send->buf, request->length);
+	p2p_request_end(p2p, request, UTOFU_SUCCESS);
+	p2p_request_end(p2p, send, UTOFU_SUCCESS);
+}
+
+/* A short message is kept as if it had come, if there is memory. */
+static bool self_copy(struct tofu_p2p *p2p, struct tofu_p2p_request *send)
+{
+	struct p2p_unexpected *unexpected;
+
+	if (send->room > p2p->config.eager)
+		return false;
+	send->message.kind = P2P_EAGER;
+	unexpected = message_keep(p2p, &send->message, P2P_UNEXPECTED);
+	if (unexpected && send->room)
+		memcpy(unexpected->data, send->buf, send->room);
+	return unexpected;
+}
+
+/* Any other waits where it is. */
+static bool self_hold(struct tofu_p2p *p2p, struct tofu_p2p_request *send)
+{
+	send->message.kind = P2P_SELF;
+	send->message.handle = p2p_request_handle(send);
+	send->state = P2P_HELD;
+	return message_keep(p2p, &send->message, P2P_REQUESTS);
+}
+
+bool p2p_receive_self(struct tofu_p2p *p2p, struct tofu_p2p_request *send)
+{
+	struct tofu_p2p_request *request;
+
+	send->message.source = p2p->config.params.rank;
+	request = posted_take(p2p, &send->message);
+	if (request) {
+		self_deliver(p2p, request, send);
+		return true;
+	}
+	if (!self_copy(p2p, send))
+		return self_hold(p2p, send);
+	p2p_request_end(p2p, send, UTOFU_SUCCESS);
+	return true;
+}
+
+/* ---- Receives ---- */
+
+static void unexpected_deliver(struct tofu_p2p *p2p,
+			       struct tofu_p2p_request *request,
+			       const struct p2p_unexpected *unexpected)
+{
+	request_match(request, &unexpected->message);
+	if (request->message.kind == P2P_SELF) {
+		self_deliver(p2p, request,
+			     p2p_request_find(p2p, request->message.handle));
+	} else if (request->message.kind == P2P_EAGER) {
+		if (request->length)
+			memcpy(request->buf, unexpected->data, request->length);
+		p2p_request_end(p2p, request, UTOFU_SUCCESS);
+	} else {
+		p2p_rendezvous_begin(p2p, request);
+	}
+}
+
+void p2p_receive_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+		       uint32_t source, uint64_t tag)
+{
+	struct p2p_unexpected *unexpected = arrived_find(p2p, source, tag);
+
+	if (!unexpected) {
+		request->state = P2P_POSTED;
+		p2p_match_post(&p2p->match, &request->node, source, tag,
+			       any_of(source, tag));
+		return;
+	}
+	unexpected_deliver(p2p, request, unexpected);
+	unexpected_free(p2p, unexpected);
+}
+
+void p2p_receive_free(struct tofu_p2p *p2p)
+{
+	struct p2p_unexpected *unexpected;
+
+	while ((unexpected = arrived_find(p2p, TOFU_P2P_ANY_SOURCE,
+					  TOFU_P2P_ANY_TAG)))
+		unexpected_free(p2p, unexpected);
+	p2p_match_free(&p2p->match);
+}
+
+void p2p_receive_orphans(struct tofu_p2p *p2p)
+{
+	struct p2p_requests orphans = TAILQ_HEAD_INITIALIZER(orphans);
+	struct tofu_p2p_request *request;
+
+	/* Some may come back. */
+	TAILQ_CONCAT(&orphans, &p2p->orphans, link);
+	while ((request = TAILQ_FIRST(&orphans))) {
+		TAILQ_REMOVE(&orphans, request, link);
+		p2p_rendezvous_begin(p2p, request);
+	}
+}
+
+/* ---- Rings ---- */
+
+/*
+ * A record that is not what it should be is its sender's mistake, and is
+ * dropped.
+ *
+ * Return: false where it has to stay in the ring.
+ */
+static bool record_take(struct tofu_p2p *p2p,
+			const struct tofu_srb_record *record,
+			const struct p2p_head *head)
+{
+	struct p2p_message message;
+	struct p2p_peer *peer;
+	bool taken;
+	int code;
+
+	if (!message_read(record, head, &message))
+		return true;
+	if (!(head->flags & P2P_ASK))
+		return message_take(p2p, &message, record);
+	/* There has to be an answer: who asks is known first. */
+	code = p2p_peer_get(p2p, head->source, &peer);
+	if (code)
+		return code != UTOFU_ERR_OUT_OF_MEMORY;
+	p2p_peer_pin(p2p, peer);
+	taken = message_take(p2p, &message, record);
+	if (taken)
+		p2p_ring_asked(p2p, peer);
+	p2p_peer_unpin(p2p, peer);
+	return taken;
+}
+
+/* Return: whether it is empty, or was left and is no more. */
+static bool ring_read(struct tofu_p2p *p2p, struct p2p_ring *ring)
+{
+	struct tofu_srb_record record;
+	struct p2p_head head;
+
+	for (unsigned int i = 0; i < TURN; i++) {
+		if (!srb_ring_receive(&ring->ring, &record))
+			return true;
+		if (head_read(p2p, &record, &head) &&
+		    head.source == ring->peer->rank) {
+			if (head.kind == P2P_MOVED) {
+				p2p_ring_free(p2p, ring);
+				return true;
+			}
+			if (!record_take(p2p, &record, &head))
+				return false;
+		}
+		srb_ring_release(&ring->ring);
+		p2p->clock++;
+		p2p_ring_heard(p2p, ring);
+	}
+	return false;
+}
+
+/*
+ * Something of a peer that has an own ring is in the shared one: it has left
+ * that, and what is in it comes first. Where it has not, it breaks the rules, and
+ * the ring is taken from it.
+ */
+static bool own_first(struct tofu_p2p *p2p, uint32_t rank)
+{
+	struct p2p_peer *peer = p2p_peer_find(p2p, rank);
+
+	if (!peer || !peer->ring || !peer->ring->open)
+		return true;
+	if (!ring_read(p2p, peer->ring))
+		return false;
+	if (peer->ring)
+		p2p_ring_free(p2p, peer->ring);
+	return true;
+}
+
+/* Return: false where it has to stay in the ring. */
+static bool shared_take(struct tofu_p2p *p2p,
+			const struct tofu_srb_record *record)
+{
+	struct p2p_head head;
+
+	if (!head_read(p2p, record, &head))
+		return true;
+	if (!own_first(p2p, head.source))
+		return false;
+	if (head.kind == P2P_MOVED) {
+		p2p_ring_open(p2p, head.source);
+		return true;
+	}
+	return record_take(p2p, record, &head);
+}
+
+static int shared_read(struct tofu_p2p *p2p)
+{
+	struct tofu_srb_record record;
+
+	for (unsigned int i = 0; i < TURN; i++) {
+		int code = tofu_srb_receive(p2p->requests, &record);
+
+		if (code)
+			return code == UTOFU_ERR_NOT_FOUND ? UTOFU_SUCCESS :
+							     code;
+		if (!shared_take(p2p, &record))
+			return UTOFU_SUCCESS;
+		tofu_srb_release(p2p->requests);
+		p2p->clock++;
+	}
+	return UTOFU_SUCCESS;
+}
+
+int p2p_receive_all(struct tofu_p2p *p2p)
+{
+	struct p2p_ring *ring, *next;
+
+	/* Those that are heard of go to the front, behind which none is looked for. */
+	for (ring = TAILQ_FIRST(&p2p->rings); ring; ring = next) {
+		next = TAILQ_NEXT(ring, link);
+		if (ring->open)
+			ring_read(p2p, ring);
+	}
+	return shared_read(p2p);
+}

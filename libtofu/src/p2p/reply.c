@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Replies, both ways. What comes needs no memory: it is about something that is
+ * known here, or dropped. What goes waits at whom it is about.
+ */
+#include "p2p/core.h"
+
+#include <string.h>
+
+/* Replies that are looked at in a turn */
+#define TURN 64
+
+/* ---- Those that go ---- */
+
+static struct p2p_reply reply_of(const struct tofu_p2p *p2p, enum p2p_kind kind)
+{
+	return (struct p2p_reply){
+		.head.kind = (uint16_t)kind,
+		.head.source = p2p->config.params.rank,
+		.slot = P2P_SILENT,
+	};
+}
+
+void p2p_reply_later(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+		     enum p2p_kind kind, bool last)
+{
+	struct p2p_peer *peer = request->peer;
+
+	request->replies = (uint8_t)kind;
+	request->last = last;
+	request->state = P2P_REPLYING;
+	TAILQ_INSERT_TAIL(&peer->replying, request, link);
+	p2p_peer_wake(p2p, peer);
+	p2p_reply_push(p2p, peer);
+}
+
+static bool request_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
+			  struct tofu_p2p_request *request)
+{
+	struct p2p_reply reply = reply_of(p2p, request->replies);
+	int code;
+
+	reply.handle = request->message.handle;
+	reply.code = request->code;
+	reply.slot = request->slot;
+	reply.own = p2p_request_handle(request);
+	reply.vcq = p2p->data_id;
+	reply.stadd = request->local;
+	reply.bytes = request->length;
+	code = p2p_port_reply(p2p, peer, &reply, reply.own);
+	if (code == UTOFU_ERR_BUSY)
+		return false;
+	TAILQ_REMOVE(&peer->replying, request, link);
+	request->state = P2P_AWAITED;
+	if (request->last)
+		p2p_request_end(p2p, request, request->code);
+	else if (code)
+		p2p_rendezvous_received(p2p, request, code);
+	return true;
+}
+
+static bool answer_reply(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	struct p2p_reply reply = reply_of(p2p, peer->answer);
+
+	p2p_ring_answer(p2p, peer, &reply);
+	if (p2p_port_reply(p2p, peer, &reply, 0) == UTOFU_ERR_BUSY)
+		return false;
+	peer->answer = 0;
+	return true;
+}
+
+static bool take_back_reply(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	struct p2p_reply reply = reply_of(p2p, P2P_BACK);
+
+	if (p2p_port_reply(p2p, peer, &reply, 0) == UTOFU_ERR_BUSY)
+		return false;
+	peer->take_back = false;
+	return true;
+}
+
+bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	struct tofu_p2p_request *request;
+
+	/* In this order: what has not been given cannot be taken back. */
+	if (peer->answer && !answer_reply(p2p, peer))
+		return false;
+	if (peer->take_back && !take_back_reply(p2p, peer))
+		return false;
+	while ((request = TAILQ_FIRST(&peer->replying)))
+		if (!request_reply(p2p, peer, request))
+			return false;
+	return true;
+}
+
+/* A receive whose sender cannot be told that it may put will not get anything. */
+void p2p_reply_flown(struct tofu_p2p *p2p, uint64_t handle, int code)
+{
+	struct tofu_p2p_request *request = p2p_request_find(p2p, handle);
+
+	if (code && request && request->state == P2P_AWAITED)
+		p2p_rendezvous_received(p2p, request, code);
+}
+
+/* ---- Those that come ---- */
+
+/* The request that is meant, if it is one to this peer. */
+static struct tofu_p2p_request *request_of(const struct tofu_p2p *p2p,
+					   const struct p2p_reply *reply,
+					   enum p2p_state state)
+{
+	struct tofu_p2p_request *request =
+		p2p_request_find(p2p, reply->handle);
+
+	if (!request || request->state != state ||
+	    request->peer->rank != reply->head.source)
+		return NULL;
+	return request;
+}
+
+/* What the other one says of an error is an error, whatever it says. */
+static int code_of(const struct p2p_reply *reply)
+{
+	return reply->code > 0 ? UTOFU_ERR_MRQ_OTHER : reply->code;
+}
+
+static void done_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
+{
+	struct tofu_p2p_request *request = request_of(p2p, reply, P2P_SENT);
+
+	if (request && request->message.kind != P2P_EAGER)
+		p2p_request_end(p2p, request, code_of(reply));
+}
+
+static void ready_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
+{
+	struct tofu_p2p_request *request = request_of(p2p, reply, P2P_SENT);
+
+	if (!request || request->message.kind != P2P_PUT)
+		return;
+	if (!reply->bytes || reply->bytes > request->room ||
+	    (reply->slot >= P2P_SLOTS && reply->slot != P2P_SILENT))
+		return;
+	request->message.handle = reply->own;
+	request->message.vcq = reply->vcq;
+	request->message.stadd = reply->stadd;
+	request->length = reply->bytes;
+	request->slot = reply->slot;
+	p2p_rendezvous_move(p2p, request);
+}
+
+static void fin_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
+{
+	struct tofu_p2p_request *request = request_of(p2p, reply, P2P_AWAITED);
+
+	if (request)
+		p2p_rendezvous_received(p2p, request, code_of(reply));
+}
+
+/* What is about rings, of a peer that is known */
+static void ring_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
+{
+	struct p2p_peer *peer = p2p_peer_find(p2p, reply->head.source);
+
+	if (!peer)
+		return;
+	if (reply->head.kind == P2P_OWN)
+		p2p_send_own(p2p, peer, reply);
+	else if (reply->head.kind == P2P_BACK)
+		p2p_send_taken(p2p, peer);
+	else
+		p2p_send_answered(p2p, peer, reply->head.kind == P2P_NEVER);
+}
+
+static void reply_take(struct tofu_p2p *p2p, const struct p2p_reply *reply)
+{
+	switch (reply->head.kind) {
+	case P2P_DONE:
+		done_come(p2p, reply);
+		break;
+	case P2P_READY:
+		ready_come(p2p, reply);
+		break;
+	case P2P_FIN:
+		fin_come(p2p, reply);
+		break;
+	case P2P_OWN:
+	case P2P_NONE:
+	case P2P_NEVER:
+	case P2P_BACK:
+		ring_come(p2p, reply);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool reply_read(const struct tofu_srb_record *record,
+		       struct p2p_reply *reply)
+{
+	size_t first = record->part[0].iov_len;
+
+	if (record->bytes != sizeof(*reply))
+		return false;
+	memcpy(reply, record->part[0].iov_base, first);
+	if (first < sizeof(*reply))
+		memcpy((char *)reply + first, record->part[1].iov_base,
+		       sizeof(*reply) - first);
+	return true;
+}
+
+int p2p_reply_all(struct tofu_p2p *p2p)
+{
+	struct tofu_srb_record record;
+	struct p2p_reply reply;
+
+	for (unsigned int i = 0; i < TURN; i++) {
+		int code = tofu_srb_receive(p2p->replies, &record);
+		bool whole;
+
+		if (code)
+			return code == UTOFU_ERR_NOT_FOUND ? UTOFU_SUCCESS :
+							     code;
+		whole = reply_read(&record, &reply);
+		tofu_srb_release(p2p->replies);
+		if (whole)
+			reply_take(p2p, &reply);
+	}
+	return UTOFU_SUCCESS;
+}

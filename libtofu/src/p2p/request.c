@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Requests. They are told to others by handles, index and generation, so that an
+ * answer to one that has ended finds none. Slabs of them are kept until the
+ * endpoint is freed.
+ */
+#include "p2p/core.h"
+
+#include <string.h>
+
+#define INDEX_BITS 32
+
+static size_t slab_bytes(void)
+{
+	return P2P_SLAB * sizeof(struct tofu_p2p_request);
+}
+
+static size_t table_bytes(size_t room)
+{
+	return room * sizeof(struct tofu_p2p_request *);
+}
+
+static bool table_grow(struct tofu_p2p *p2p)
+{
+	struct p2p_slabs *slabs = &p2p->slabs;
+	size_t room = slabs->room ? 2 * slabs->room : P2P_SLABS_MIN;
+	void *table = p2p_allocate(&p2p->account, P2P_REQUESTS,
+				   table_bytes(room));
+
+	if (!table)
+		return false;
+	if (slabs->slab)
+		memcpy(table, slabs->slab, table_bytes(slabs->slabs));
+	p2p_free(&p2p->account, P2P_REQUESTS, slabs->slab,
+		 table_bytes(slabs->room));
+	slabs->slab = table;
+	slabs->room = room;
+	return true;
+}
+
+static bool slab_add(struct tofu_p2p *p2p)
+{
+	struct p2p_slabs *slabs = &p2p->slabs;
+	struct tofu_p2p_request *slab;
+
+	if (slabs->slabs == UINT32_MAX / P2P_SLAB ||
+	    (slabs->slabs == slabs->room && !table_grow(p2p)))
+		return false;
+	slab = p2p_allocate(&p2p->account, P2P_REQUESTS, slab_bytes());
+	if (!slab)
+		return false;
+	for (uint32_t i = 0; i < P2P_SLAB; i++) {
+		slab[i].index = (uint32_t)slabs->slabs * P2P_SLAB + i;
+		/* No handle is 0. */
+		slab[i].generation = 1;
+		TAILQ_INSERT_TAIL(&slabs->free, &slab[i], link);
+	}
+	slabs->slab[slabs->slabs++] = slab;
+	return true;
+}
+
+int p2p_slabs_make(struct tofu_p2p *p2p)
+{
+	TAILQ_INIT(&p2p->slabs.free);
+	return slab_add(p2p) ? UTOFU_SUCCESS : UTOFU_ERR_OUT_OF_MEMORY;
+}
+
+void p2p_slabs_free(struct tofu_p2p *p2p)
+{
+	struct p2p_slabs *slabs = &p2p->slabs;
+
+	for (size_t i = 0; i < slabs->slabs; i++)
+		p2p_free(&p2p->account, P2P_REQUESTS, slabs->slab[i],
+			 slab_bytes());
+	p2p_free(&p2p->account, P2P_REQUESTS, slabs->slab,
+		 table_bytes(slabs->room));
+}
+
+struct tofu_p2p_request *p2p_request_new(struct tofu_p2p *p2p, bool sends)
+{
+	struct tofu_p2p_request *request;
+	uint32_t index, generation;
+
+	if (TAILQ_EMPTY(&p2p->slabs.free) && !slab_add(p2p))
+		return NULL;
+	request = TAILQ_FIRST(&p2p->slabs.free);
+	TAILQ_REMOVE(&p2p->slabs.free, request, link);
+	index = request->index;
+	generation = request->generation;
+	*request = (struct tofu_p2p_request){
+		.index = index,
+		.generation = generation,
+		.sends = sends,
+		.slot = P2P_SILENT,
+	};
+	return request;
+}
+
+void p2p_request_free(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+{
+	request->state = P2P_FREE;
+	if (!++request->generation)
+		request->generation = 1;
+	TAILQ_INSERT_HEAD(&p2p->slabs.free, request, link);
+}
+
+uint64_t p2p_request_handle(const struct tofu_p2p_request *request)
+{
+	return (uint64_t)request->generation << INDEX_BITS | request->index;
+}
+
+struct tofu_p2p_request *p2p_request_find(const struct tofu_p2p *p2p,
+					  uint64_t handle)
+{
+	const struct p2p_slabs *slabs = &p2p->slabs;
+	uint32_t index = (uint32_t)handle;
+	struct tofu_p2p_request *request;
+
+	if (index / P2P_SLAB >= slabs->slabs)
+		return NULL;
+	request = &slabs->slab[index / P2P_SLAB][index % P2P_SLAB];
+	if (request->generation != handle >> INDEX_BITS ||
+	    request->state == P2P_FREE)
+		return NULL;
+	return request;
+}
+
+/* The beginning of a message that was too long is there. */
+static int code_of(const struct tofu_p2p_request *request, int code)
+{
+	if (!code && !request->sends && request->message.bytes > request->room)
+		return UTOFU_ERR_INVALID_SIZE;
+	return code;
+}
+
+void p2p_request_end(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+		     int code)
+{
+	if (request->registered)
+		utofu_dereg_mem(p2p->data, request->local, 0);
+	request->registered = false;
+	if (request->peer)
+		p2p_peer_unpin(p2p, request->peer);
+	request->peer = NULL;
+	request->code = code_of(request, code);
+	request->state = P2P_ENDED;
+}

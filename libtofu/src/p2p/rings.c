@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Own rings of other processes, here. A ring is one region: the consumer's word,
+ * and the ring behind it. It is registered anew for each peer, so who has left
+ * one cannot write to it any more.
+ */
+#include "p2p/core.h"
+
+/* Where the ring begins in the region */
+#define RING_AT 256
+
+/* Rings that are being taken back at a time */
+#define TAKEN_MAX 4
+
+static size_t region_bytes(size_t bytes)
+{
+	return RING_AT + bytes;
+}
+
+bool p2p_ring_take(struct p2p_account *account,
+		   const struct p2p_config *config, enum p2p_class *class,
+		   size_t *bytes)
+{
+	*class = P2P_LARGE;
+	*bytes = config->large;
+	if (p2p_account_take(account, *class, region_bytes(*bytes)))
+		return true;
+	*class = P2P_SMALL;
+	*bytes = config->small;
+	return p2p_account_take(account, *class, region_bytes(*bytes));
+}
+
+/* ---- Making and freeing ---- */
+
+static int ring_register(struct tofu_p2p *p2p, struct p2p_ring *ring,
+			 size_t bytes)
+{
+	ring->memory = p2p_memory(region_bytes(bytes));
+	if (!ring->memory)
+		return UTOFU_ERR_OUT_OF_MEMORY;
+	ring->ring = (struct srb_ring){
+		.memory = ring->memory + RING_AT,
+		.bytes = bytes,
+		.consumer = (uint64_t *)(void *)ring->memory,
+	};
+	return utofu_reg_mem(p2p->data, ring->memory, region_bytes(bytes), 0,
+			     &ring->stadd);
+}
+
+static struct p2p_ring *ring_make(struct tofu_p2p *p2p, enum p2p_class class,
+				  size_t bytes)
+{
+	struct p2p_ring *ring = p2p_allocate(&p2p->account, P2P_PEERS,
+					     sizeof(*ring));
+
+	if (ring && !ring_register(p2p, ring, bytes)) {
+		ring->class = class;
+		return ring;
+	}
+	/* Its memory was taken for it. */
+	if (ring && ring->memory)
+		p2p_free(&p2p->account, class, ring->memory,
+			 region_bytes(bytes));
+	else
+		p2p_account_give(&p2p->account, class, region_bytes(bytes));
+	p2p_free(&p2p->account, P2P_PEERS, ring, sizeof(*ring));
+	return NULL;
+}
+
+void p2p_ring_free(struct tofu_p2p *p2p, struct p2p_ring *ring)
+{
+	struct p2p_peer *peer = ring->peer;
+
+	utofu_dereg_mem(p2p->data, ring->stadd, 0);
+	TAILQ_REMOVE(&p2p->rings, ring, link);
+	p2p->taken -= ring->taken;
+	peer->ring = NULL;
+	peer->take_back = false;
+	p2p_free(&p2p->account, ring->class, ring->memory,
+		 region_bytes(ring->ring.bytes));
+	p2p_free(&p2p->account, P2P_PEERS, ring, sizeof(*ring));
+	p2p_peer_unpin(p2p, peer);
+}
+
+void p2p_rings_free(struct tofu_p2p *p2p)
+{
+	while (!TAILQ_EMPTY(&p2p->rings))
+		p2p_ring_free(p2p, TAILQ_FIRST(&p2p->rings));
+}
+
+/* ---- Giving and taking ---- */
+
+static bool ring_give(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	struct p2p_ring *ring;
+	enum p2p_class class;
+	size_t bytes;
+
+	if (peer->spare ||
+	    !p2p_ring_take(&p2p->account, &p2p->config, &class, &bytes))
+		return false;
+	ring = ring_make(p2p, class, bytes);
+	if (!ring)
+		return false;
+	ring->peer = peer;
+	ring->heard = p2p->clock;
+	peer->ring = ring;
+	p2p_peer_pin(p2p, peer);
+	TAILQ_INSERT_HEAD(&p2p->rings, ring, link);
+	return true;
+}
+
+/* Others want a ring: who has been silent for the longest time loses his. */
+static void silent_take(struct tofu_p2p *p2p)
+{
+	struct p2p_ring *ring;
+
+	if (p2p->taken >= TAKEN_MAX)
+		return;
+	TAILQ_FOREACH_REVERSE(ring, &p2p->rings, p2p_rings, link) {
+		if (p2p->clock - ring->heard < p2p->config.silence)
+			return;
+		if (ring->open && !ring->taken)
+			break;
+	}
+	if (!ring)
+		return;
+	ring->taken = true;
+	p2p->taken++;
+	ring->peer->take_back = true;
+	p2p_peer_wake(p2p, ring->peer);
+}
+
+void p2p_ring_asked(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	/* Who has one, or is about to hear of it, asks by mistake. */
+	if (peer->ring || peer->answer)
+		return;
+	if (p2p->config.params.mode == TOFU_P2P_SHARED) {
+		peer->answer = P2P_NEVER;
+	} else if (ring_give(p2p, peer)) {
+		peer->answer = P2P_OWN;
+	} else {
+		peer->answer = P2P_NONE;
+		silent_take(p2p);
+	}
+	p2p_peer_wake(p2p, peer);
+}
+
+void p2p_ring_answer(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
+		     struct p2p_reply *reply)
+{
+	if (peer->answer != P2P_OWN)
+		return;
+	reply->vcq = p2p->data_id;
+	reply->consumer = peer->ring->stadd;
+	reply->stadd = peer->ring->stadd + RING_AT;
+	reply->bytes = peer->ring->ring.bytes;
+}
+
+void p2p_ring_open(struct tofu_p2p *p2p, uint32_t rank)
+{
+	struct p2p_peer *peer = p2p_peer_find(p2p, rank);
+
+	/* Not before it has been told where the ring is. */
+	if (!peer || !peer->ring || peer->answer)
+		return;
+	peer->ring->open = true;
+	p2p_ring_heard(p2p, peer->ring);
+}
+
+void p2p_ring_heard(struct tofu_p2p *p2p, struct p2p_ring *ring)
+{
+	ring->heard = p2p->clock;
+	TAILQ_REMOVE(&p2p->rings, ring, link);
+	TAILQ_INSERT_HEAD(&p2p->rings, ring, link);
+}

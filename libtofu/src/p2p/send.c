@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sends: in order for each peer, through its shared ring or through the own ring
+ * that it keeps for this process.
+ */
+#include "p2p/core.h"
+
+#include <string.h>
+
+/* Messages through the shared ring after which an own one is asked for again */
+#define ASK_AGAIN 256
+
+static struct p2p_head head_of(const struct tofu_p2p *p2p, enum p2p_kind kind,
+			       uint64_t tag)
+{
+	return (struct p2p_head){
+		.kind = (uint16_t)kind,
+		.source = p2p->config.params.rank,
+		.tag = tag,
+	};
+}
+
+/* ---- Which ring ---- */
+
+/*
+ * Tell the peer that the ring is left. The other ring is used as soon as it is
+ * told in the shared one, where it looks only then; but not before the word has
+ * arrived in the own one, which it empties when it finds something in the shared.
+ */
+static bool path_move(struct tofu_p2p *p2p, struct p2p_peer *peer, bool own,
+		      enum p2p_path next)
+{
+	struct p2p_head head = head_of(p2p, P2P_MOVED, 0);
+	const struct iovec part = { &head, sizeof(head) };
+	int code = p2p_port_send(p2p, peer, &part, 1, 0, own);
+
+	if (code == UTOFU_ERR_BUSY)
+		return false;
+	peer->path = next;
+	/* A ring that takes nothing is left, too. */
+	if (code && own)
+		p2p_send_left(p2p, peer);
+	return true;
+}
+
+/* Return: whether something can be sent. */
+static bool path_run(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	if (peer->path == P2P_MOVING_IN &&
+	    !path_move(p2p, peer, false, P2P_BY_OWN))
+		return false;
+	if (peer->path == P2P_BY_OWN && peer->taken)
+		peer->path = P2P_LEAVING;
+	if (peer->path == P2P_LEAVING && !path_move(p2p, peer, true, P2P_LEFT))
+		return false;
+	return peer->path != P2P_LEFT;
+}
+
+void p2p_send_left(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	peer->path = P2P_BY_SHARED;
+	peer->taken = false;
+	peer->ask_at = peer->sent + ASK_AGAIN;
+	p2p_peer_wake(p2p, peer);
+	p2p_peer_unpin(p2p, peer);
+}
+
+void p2p_send_answered(struct tofu_p2p *p2p, struct p2p_peer *peer, bool never)
+{
+	if (peer->path != P2P_ASKED)
+		return;
+	peer->path = P2P_BY_SHARED;
+	peer->never = never;
+	peer->ask_at = peer->sent + ASK_AGAIN;
+	p2p_peer_unpin(p2p, peer);
+}
+
+/* Whatever else is wrong with it, uTofu finds when something is put there. */
+static bool own_fits(const struct p2p_reply *reply)
+{
+	return reply->bytes >= TOFU_SRB_BYTES_MIN &&
+	       reply->bytes <= TOFU_SRB_BYTES_MAX &&
+	       !(reply->bytes & (reply->bytes - 1)) &&
+	       !(reply->stadd % sizeof(uint64_t)) &&
+	       !(reply->consumer % sizeof(uint64_t));
+}
+
+void p2p_send_own(struct tofu_p2p *p2p, struct p2p_peer *peer,
+		  const struct p2p_reply *reply)
+{
+	if (peer->path != P2P_ASKED)
+		return;
+	if (!own_fits(reply)) {
+		p2p_send_answered(p2p, peer, false);
+		return;
+	}
+	peer->own = (struct tofu_srb_single){
+		.peer.address.vcq = reply->vcq,
+		.memory = reply->stadd,
+		.consumer = reply->consumer,
+		.bytes = reply->bytes,
+	};
+	peer->path = P2P_MOVING_IN;
+	p2p_peer_wake(p2p, peer);
+}
+
+void p2p_send_taken(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	if (peer->path != P2P_MOVING_IN && peer->path != P2P_BY_OWN)
+		return;
+	peer->taken = true;
+	p2p_peer_wake(p2p, peer);
+}
+
+static bool by_own(const struct p2p_peer *peer)
+{
+	return peer->path == P2P_BY_OWN;
+}
+
+/* Whether this message is to ask for an own ring */
+static bool asks(const struct p2p_peer *peer)
+{
+	return peer->path == P2P_BY_SHARED && !peer->never && !peer->spare &&
+	       peer->sent >= peer->ask_at;
+}
+
+/* A message is on its way. */
+static void path_used(struct tofu_p2p *p2p, struct p2p_peer *peer, bool asked)
+{
+	if (!by_own(peer))
+		peer->sent++;
+	if (!asked)
+		return;
+	peer->path = P2P_ASKED;
+	p2p_peer_pin(p2p, peer);
+}
+
+/* ---- Records ---- */
+
+static bool is_eager(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
+		     size_t bytes)
+{
+	size_t ring = by_own(peer) ? peer->own.bytes : p2p->config.ring;
+
+	return bytes <= p2p->config.eager && bytes <= p2p_eager_max(ring);
+}
+
+/*
+ * A buffer that cannot be registered now, because there are too many, is put:
+ * then it has to be when it is its turn.
+ */
+static enum p2p_kind kind_of(struct tofu_p2p *p2p,
+			     struct tofu_p2p_request *request)
+{
+	if (is_eager(p2p, request->peer, request->room))
+		return P2P_EAGER;
+	if (request->room > p2p->config.get)
+		return P2P_PUT;
+	if (request->registered ||
+	    !p2p_rendezvous_register(p2p, request, request->room))
+		return P2P_GET;
+	return P2P_PUT;
+}
+
+static int eager_send(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+		      struct p2p_head *head)
+{
+	const struct iovec part[] = {
+		{ head, sizeof(*head) },
+		{ request->buf, request->room },
+	};
+
+	return p2p_port_send(p2p, request->peer, part, request->room ? 2 : 1,
+			     p2p_request_handle(request),
+			     by_own(request->peer));
+}
+
+static int announce_send(struct tofu_p2p *p2p,
+			 struct tofu_p2p_request *request,
+			 const struct p2p_head *head)
+{
+	struct p2p_announce announce = {
+		.head = *head,
+		.bytes = request->room,
+		.handle = p2p_request_handle(request),
+		.vcq = p2p->data_id,
+		.stadd = request->local,
+	};
+	const struct iovec part = { &announce, sizeof(announce) };
+
+	return p2p_port_send(p2p, request->peer, &part, 1, announce.handle,
+			     by_own(request->peer));
+}
+
+static size_t record_bytes(const struct tofu_p2p_request *request)
+{
+	return request->message.kind == P2P_EAGER ?
+		       sizeof(struct p2p_head) + request->room :
+		       sizeof(struct p2p_announce);
+}
+
+/* Return: whether the next one may be tried. */
+static bool request_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+{
+	struct p2p_peer *peer = request->peer;
+	struct p2p_head head = head_of(p2p, P2P_EAGER, request->message.tag);
+	bool asking = asks(peer);
+	int code;
+
+	request->message.kind = (uint16_t)kind_of(p2p, request);
+	if (!p2p_port_fits(p2p, peer, record_bytes(request)))
+		return false;
+	head.kind = request->message.kind;
+	head.flags = asking ? P2P_ASK : 0;
+	code = head.kind == P2P_EAGER ? eager_send(p2p, request, &head) :
+					announce_send(p2p, request, &head);
+	if (code == UTOFU_ERR_BUSY)
+		return false;
+	TAILQ_REMOVE(&peer->queue, request, link);
+	if (code) {
+		p2p_request_end(p2p, request, code);
+		return true;
+	}
+	request->state = P2P_SENT;
+	path_used(p2p, peer, asking);
+	return true;
+}
+
+static bool queue_run(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	while (path_run(p2p, peer)) {
+		struct tofu_p2p_request *request = TAILQ_FIRST(&peer->queue);
+
+		if (!request)
+			return true;
+		if (!request_post(p2p, request))
+			return false;
+	}
+	return false;
+}
+
+void p2p_send_push(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	bool replied = p2p_reply_push(p2p, peer);
+
+	if (!queue_run(p2p, peer) || !replied || !peer->active)
+		return;
+	peer->active = false;
+	TAILQ_REMOVE(&p2p->peers.active, peer, link);
+	p2p_peer_unpin(p2p, peer);
+}
+
+/* An eager message is where the receiver will find it; the others wait for answers. */
+void p2p_send_flown(struct tofu_p2p *p2p, uint64_t handle, int code)
+{
+	struct tofu_p2p_request *request = p2p_request_find(p2p, handle);
+
+	if (!request || request->state != P2P_SENT)
+		return;
+	if (code || request->message.kind == P2P_EAGER)
+		p2p_request_end(p2p, request, code);
+}
+
+/* ---- Beginning ---- */
+
+/* Return: false where it has to wait for memory. */
+static bool send_queue(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+{
+	struct p2p_peer *peer;
+	int code = p2p_peer_get(p2p, request->dest, &peer);
+
+	if (code == UTOFU_ERR_OUT_OF_MEMORY)
+		return false;
+	if (code) {
+		p2p_request_end(p2p, request, code);
+		return true;
+	}
+	request->peer = peer;
+	request->state = P2P_QUEUED;
+	p2p_peer_pin(p2p, peer);
+	TAILQ_INSERT_TAIL(&peer->queue, request, link);
+	p2p_peer_wake(p2p, peer);
+	p2p_send_push(p2p, peer);
+	return true;
+}
+
+void p2p_send_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+{
+	/* Those that wait already come first. */
+	if (TAILQ_EMPTY(&p2p->peerless) && send_queue(p2p, request))
+		return;
+	request->state = P2P_PEERLESS;
+	TAILQ_INSERT_TAIL(&p2p->peerless, request, link);
+}
+
+void p2p_send_peerless(struct tofu_p2p *p2p)
+{
+	struct tofu_p2p_request *request;
+
+	while ((request = TAILQ_FIRST(&p2p->peerless))) {
+		TAILQ_REMOVE(&p2p->peerless, request, link);
+		if (send_queue(p2p, request))
+			continue;
+		TAILQ_INSERT_HEAD(&p2p->peerless, request, link);
+		return;
+	}
+}
