@@ -105,14 +105,14 @@ static void flow_ask(struct tofu_srb_flow *flow)
 
 enum verdict { GO, READ, IS_VOID };
 
+/*
+ * Of another epoch the consumer is further away than any ring is long. One that
+ * lies beyond the place is no honest owner's, and gives no room either.
+ */
 static bool has_room(const struct srb_send *send, uint64_t consumer)
 {
-	const struct tofu_srb_flow *flow = send->flow;
-
-	if (!flow->single && srb_epoch(consumer) != srb_epoch(send->place))
-		return false;
-	/* A consumer beyond the place is no owner's: it gives no room either. */
-	return send->place - consumer <= flow->where.bytes - send->block.bytes;
+	return send->place - consumer <=
+	       send->flow->where.bytes - send->block.bytes;
 }
 
 /*

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests that share one cluster of four nodes; the one that kills is last."""
+"""Tests that share one cluster of four nodes; those that kill nodes are last."""
 
 import json
 import os
@@ -153,16 +153,50 @@ def kill(tap, cluster):
                   counts.everything())
 
 
+SRB_VICTIM = 3
+SRB_STEPS = ("reserve", "read", "head", "half", "tail", "stream")
+SRB_KILLED = ("reserve", "half", "stream")
+
+
+def srb_storm(tap, cluster):
+    """three nodes send to the shared receive buffer of the fourth"""
+    result = cluster.run(GUEST / "srb-storm", 30000)
+    tap.forward("srb-storm", result.out(), result.status, result.everything())
+
+
+def srb_survive(tap, cluster):
+    """processes die at each step of sending to a shared receive buffer"""
+    for step in SRB_STEPS:
+        result = cluster.run(GUEST / "srb-survive", SRB_VICTIM, step, "die")
+        tap.forward(f"process killed, {step}", result.out(), result.status,
+                    result.everything())
+
+
+def srb_kill(tap, cluster):
+    """nodes die in the middle of sending to a shared receive buffer"""
+    for step in SRB_KILLED:
+        process = cluster.start_run(GUEST / "srb-survive", SRB_VICTIM, step, "wait")
+        seen, streaming = stream_until(process, cluster.nodes)
+        tap.point(streaming, f"{step}: all nodes are under way", seen)
+        cluster.tool("kill", SRB_VICTIM)
+        result = finish(process, STREAM_SECONDS * 3 + 30, seen)
+        tap.forward(f"node killed, {step}", result.out(), 0, result.everything())
+        cluster.tool("start", SRB_VICTIM, timeout=180)
+
+
 TESTS = {
     "data": guest_test("data"),
     "all-to-all": guest_test("all-to-all"),
     "atomics": guest_test("atomics"),
     "barrier": guest_test("barrier"),
     "exchange": guest_test("exchange"),
+    "srb-storm": srb_storm,
+    "srb-survive": srb_survive,
     "info": info,
     "halo": halo,
     "perf": perf,
     "examples": examples,
     "kselftest": kselftest,
+    "srb-kill": srb_kill,
     "kill": kill,
 }

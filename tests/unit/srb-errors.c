@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shared receive buffers that cannot be had, owners that are gone, and parties
+ * that do not keep to the protocol. Rings with one sender, too: what a record
+ * that is too large and a ring that is too small have in common.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "srb-util.h"
+#include "kselftest_harness.h"
+
+#define KIB 1024
+
+static const struct srb_scene scene = {
+	.bytes = 4 * KIB,
+	.patience_ns = 20000000,
+	.senders = 1,
+	.letters = 500,
+	.least = sizeof(struct letter),
+	.most = 400,
+	.port = {
+		.pool = 8 * KIB,
+		.records = 16,
+	},
+};
+
+/* ---- In one process ---- */
+
+FIXTURE(alone)
+{
+	utofu_vcq_hdl_t vcq;
+	utofu_vcq_id_t id;
+};
+
+FIXTURE_SETUP(alone)
+{
+	unsetenv("TOFU_FABRIC");
+	ASSERT_EQ(utofu_create_vcq(0, 0, &self->vcq), UTOFU_SUCCESS);
+	ASSERT_EQ(utofu_query_vcq_id(self->vcq, &self->id), UTOFU_SUCCESS);
+}
+
+FIXTURE_TEARDOWN(alone)
+{
+	utofu_free_vcq(self->vcq);
+}
+
+static int create(utofu_vcq_hdl_t vcq, size_t bytes, unsigned int stag)
+{
+	const struct tofu_srb_params params = { .bytes = bytes, .stag = stag };
+	struct tofu_srb *srb = NULL;
+	int code = tofu_srb_create(vcq, &params, &srb);
+
+	if (code && srb)
+		return UTOFU_ERR_FATAL;
+	tofu_srb_free(srb);
+	return code;
+}
+
+TEST_F(alone, rings_that_cannot_be)
+{
+	struct tofu_srb *srb = scene_ring(&scene, self->vcq);
+	struct tofu_srb_params params = { .bytes = 4096 };
+	struct tofu_srb_address address;
+
+	EXPECT_EQ(create(self->vcq, 4096, 100), UTOFU_SUCCESS);
+	EXPECT_EQ(create(self->vcq, 2048, 100), UTOFU_ERR_INVALID_SIZE);
+	EXPECT_EQ(create(self->vcq, 4097, 100), UTOFU_ERR_INVALID_SIZE);
+	EXPECT_EQ(create(self->vcq, 0, 100), UTOFU_ERR_INVALID_SIZE);
+	EXPECT_EQ(create(self->vcq, 2 * TOFU_SRB_BYTES_MAX, 100),
+		  UTOFU_ERR_INVALID_SIZE);
+	EXPECT_EQ(create(self->vcq, 4096, 256 - TOFU_SRB_STAGS), UTOFU_SUCCESS);
+	EXPECT_EQ(create(self->vcq, 4096, 257 - TOFU_SRB_STAGS),
+		  UTOFU_ERR_INVALID_STAG);
+	EXPECT_EQ(create(self->vcq, 4096, SRB_STAG), UTOFU_ERR_USED);
+	/* Its counters would be where the other's ring is. */
+	EXPECT_EQ(create(self->vcq, 4096, SRB_STAG + 1), UTOFU_ERR_USED);
+	EXPECT_EQ(create(0, 4096, 100), UTOFU_ERR_INVALID_VCQ_HDL);
+	EXPECT_EQ(tofu_srb_create(self->vcq, NULL, &srb),
+		  UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_srb_create(self->vcq, &params, NULL),
+		  UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_srb_address(self->id, &params, NULL),
+		  UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_srb_address(~UINT64_C(0), &params, &address),
+		  UTOFU_ERR_INVALID_VCQ_ID);
+	EXPECT_EQ(tofu_srb_release(srb), UTOFU_ERR_NOT_FOUND);
+	tofu_srb_free(srb);
+	tofu_srb_free(NULL);
+	/* All STAGs are given back. */
+	EXPECT_EQ(create(self->vcq, 4096, SRB_STAG), UTOFU_SUCCESS);
+}
+
+static int port_create(utofu_vcq_hdl_t vcq, size_t pool, unsigned int records,
+		       unsigned int flags)
+{
+	const struct tofu_srb_port_params params = { pool, records, flags };
+	struct tofu_srb_port *port = NULL;
+	int code = tofu_srb_port_create(vcq, &params, &port);
+
+	if (code && port)
+		return UTOFU_ERR_FATAL;
+	tofu_srb_port_free(port);
+	return code;
+}
+
+TEST_F(alone, ports_that_cannot_be)
+{
+	EXPECT_EQ(port_create(self->vcq, 16, 1, 0), UTOFU_SUCCESS);
+	EXPECT_EQ(port_create(self->vcq, 4096, 256, 3), UTOFU_SUCCESS);
+	EXPECT_EQ(port_create(self->vcq, 15, 1, 0), UTOFU_ERR_INVALID_SIZE);
+	EXPECT_EQ(port_create(self->vcq, 4096, 0, 0), UTOFU_ERR_INVALID_NUMBER);
+	EXPECT_EQ(port_create(self->vcq, 4096, 257, 0),
+		  UTOFU_ERR_INVALID_NUMBER);
+	EXPECT_EQ(port_create(self->vcq, 4096, 1, 4), UTOFU_ERR_INVALID_FLAGS);
+	EXPECT_EQ(port_create(0, 4096, 1, 0), UTOFU_ERR_INVALID_VCQ_HDL);
+}
+
+static int send_bytes(struct tofu_srb_port *port, struct tofu_srb_peer *peer,
+		      size_t bytes)
+{
+	static char text[8 * KIB];
+	struct iovec part = { text, bytes };
+
+	return tofu_srb_send(port, peer, &part, 1, NULL);
+}
+
+static struct tofu_srb_port *port_make(utofu_vcq_hdl_t vcq, size_t pool,
+				       unsigned int records)
+{
+	const struct tofu_srb_port_params params = { pool, records, 0 };
+	struct tofu_srb_port *port = NULL;
+
+	CHECK(!tofu_srb_port_create(vcq, &params, &port));
+	return port;
+}
+
+/* The result of the next record that ends. */
+static int result_wait(struct tofu_srb_port *port)
+{
+	time_t since = time(NULL);
+	void *cbdata;
+	int result, code;
+
+	while ((code = tofu_srb_poll(port, &cbdata, &result)) ==
+	       UTOFU_ERR_NOT_FOUND) {
+		if (time(NULL) - since > WAIT_SECONDS)
+			return UTOFU_ERR_NOT_COMPLETED;
+		sched_yield();
+	}
+	return code ? code : result;
+}
+
+TEST_F(alone, records_that_cannot_be)
+{
+	struct tofu_srb *srb = scene_ring(&scene, self->vcq);
+	struct tofu_srb_peer peer = scene_peer(&scene, self->id), other = peer;
+	struct tofu_srb_port *port = port_make(self->vcq, 4 * KIB, 2);
+	struct tofu_srb_port *small = port_make(self->vcq, 256, 2);
+	struct iovec huge[2] = { { &peer, SIZE_MAX }, { &peer, 17 } };
+
+	EXPECT_EQ(send_bytes(port, &peer, 2 * KIB - 15),
+		  UTOFU_ERR_INVALID_SIZE);
+	EXPECT_EQ(send_bytes(small, &other, 241), UTOFU_ERR_INVALID_SIZE);
+	EXPECT_EQ(send_bytes(small, &other, 240), UTOFU_SUCCESS);
+	EXPECT_EQ(send_bytes(small, &other, 8), UTOFU_ERR_BUSY);
+	EXPECT_EQ(tofu_srb_send(port, &peer, huge, 2, NULL),
+		  UTOFU_ERR_INVALID_SIZE);
+	EXPECT_EQ(tofu_srb_send(port, &peer, NULL, 1, NULL),
+		  UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_srb_send(port, NULL, huge, 0, NULL),
+		  UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(send_bytes(port, &peer, 2 * KIB - 16), UTOFU_SUCCESS);
+	EXPECT_EQ(tofu_srb_send(port, &peer, NULL, 0, NULL), UTOFU_SUCCESS);
+	EXPECT_EQ(send_bytes(port, &peer, 1), UTOFU_ERR_BUSY);
+	other = peer;
+	other.address.ring ^= UINT64_C(1) << 50;
+	EXPECT_EQ(send_bytes(port, &other, 1), UTOFU_ERR_INVALID_ARG);
+	other.address.ring = peer.address.ring | 0xff00;
+	EXPECT_EQ(send_bytes(port, &other, 1), UTOFU_ERR_INVALID_ARG);
+	other.address.ring = peer.address.ring | 0xff;
+	EXPECT_EQ(send_bytes(port, &other, 1), UTOFU_ERR_INVALID_ARG);
+	tofu_srb_port_free(port);
+	tofu_srb_port_free(small);
+	EXPECT_EQ(peer.flow, NULL);
+	tofu_srb_free(srb);
+}
+
+/*
+ * A ring that is not there, by turns with one that is. The bad ones have two
+ * commands that fail, and what is told of the second must not meet others.
+ */
+TEST_F(alone, a_ring_that_is_not_there)
+{
+	struct tofu_srb *srb = scene_ring(&scene, self->vcq);
+	struct tofu_srb_peer good = scene_peer(&scene, self->id), bad = good;
+	struct tofu_srb_port *port;
+	struct tofu_srb_record record;
+	utofu_vcq_hdl_t vcq;
+
+	ASSERT_EQ(utofu_create_vcq(0, 0, &vcq), UTOFU_SUCCESS);
+	port = port_make(vcq, 4 * KIB, 1);
+	ASSERT_EQ(tofu_srb_address(self->id,
+				   &(struct tofu_srb_params){ .bytes = 4096,
+							      .stag = 100 },
+				   &bad.address),
+		  UTOFU_SUCCESS);
+	for (int i = 0; i < 200; i++) {
+		bad.stale = 1;
+		ASSERT_EQ(send_bytes(port, &bad, 100), UTOFU_SUCCESS);
+		ASSERT_EQ(result_wait(port), UTOFU_ERR_MRQ_RMT_STADD);
+		ASSERT_EQ(send_bytes(port, &good, 100), UTOFU_SUCCESS);
+		ASSERT_EQ(result_wait(port), UTOFU_SUCCESS);
+		ASSERT_EQ(tofu_srb_receive(srb, &record), UTOFU_SUCCESS);
+		ASSERT_EQ(tofu_srb_release(srb), UTOFU_SUCCESS);
+	}
+	tofu_srb_port_free(port);
+	tofu_srb_free(srb);
+	EXPECT_EQ(utofu_free_vcq(vcq), UTOFU_SUCCESS);
+}
+
+/* Some lie in it, some wait for room. */
+TEST_F(alone, a_ring_that_goes)
+{
+	struct tofu_srb *srb = scene_ring(&scene, self->vcq);
+	struct tofu_srb_peer peer = scene_peer(&scene, self->id);
+	struct tofu_srb_port *port;
+	utofu_vcq_hdl_t vcq;
+
+	ASSERT_EQ(utofu_create_vcq(0, 0, &vcq), UTOFU_SUCCESS);
+	port = port_make(vcq, 16 * KIB, 5);
+	for (int i = 0; i < 5; i++)
+		ASSERT_EQ(send_bytes(port, &peer, 2000), UTOFU_SUCCESS);
+	for (int i = 0; i < 2; i++)
+		ASSERT_EQ(result_wait(port), UTOFU_SUCCESS);
+	tofu_srb_free(srb);
+	for (int i = 0; i < 3; i++)
+		ASSERT_EQ(result_wait(port), UTOFU_ERR_MRQ_RMT_STADD);
+	EXPECT_EQ(peer.flow, NULL);
+	tofu_srb_port_free(port);
+	EXPECT_EQ(utofu_free_vcq(vcq), UTOFU_SUCCESS);
+}
+
+/* ---- Owners and senders that lie ---- */
+
+/* What nobody should have written into the counters of a ring. */
+TEST_F(alone, counters_that_lie)
+{
+	struct tofu_srb *srb = scene_ring(&scene, self->vcq);
+	struct tofu_srb_peer peer = scene_peer(&scene, self->id);
+	utofu_stadd_t counters;
+	utofu_vcq_hdl_t vcq, liar;
+	struct tofu_srb_port *port;
+	uint64_t random = 9;
+
+	ASSERT_EQ(utofu_create_vcq(0, 0, &vcq), UTOFU_SUCCESS);
+	ASSERT_EQ(utofu_create_vcq(1, 0, &liar), UTOFU_SUCCESS);
+	ASSERT_EQ(utofu_query_stadd(self->id, SRB_STAG, &counters),
+		  UTOFU_SUCCESS);
+	port = port_make(vcq, 4 * KIB, 4);
+	for (int i = 0; i < 20; i++) {
+		struct utofu_mrq_notice notice;
+		struct tofu_srb_record record;
+		time_t since = time(NULL);
+		uint64_t lie = srb_random(&random) >> (i % 4 * 16);
+
+		ASSERT_EQ(utofu_armw8(liar, self->id, UTOFU_ARMW_OP_SWAP, lie,
+				      counters + (i % 2 ? SRB_PRODUCER :
+							  SRB_CONSUMER),
+				      0, LCL, NULL),
+			  UTOFU_SUCCESS);
+		ASSERT_EQ(tofu_wait_mrq(liar, &notice), UTOFU_SUCCESS);
+		/* The owner gets over it, or has not even noticed. */
+		if (i % 2) {
+			struct tofu_srb_counts before, after;
+
+			tofu_srb_counts(srb, &before);
+			do {
+				ASSERT_EQ(tofu_srb_receive(srb, &record),
+					  UTOFU_ERR_NOT_FOUND);
+				tofu_srb_counts(srb, &after);
+				ASSERT_LE(time(NULL) - since, WAIT_SECONDS);
+			} while (after.epochs == before.epochs);
+		}
+	}
+	ASSERT_EQ(send_bytes(port, &peer, 100), UTOFU_SUCCESS);
+	ASSERT_EQ(result_wait(port), UTOFU_SUCCESS);
+	tofu_srb_port_free(port);
+	tofu_srb_free(srb);
+}
+
+/* A port to an owner whose counters are anything sends or fails, and harms nobody. */
+TEST_F(alone, an_owner_that_lies)
+{
+	struct tofu_srb_peer peer = scene_peer(&scene, self->id);
+	static uint64_t page[SRB_COUNTERS_BYTES / 8]
+		__attribute__((aligned(256)));
+	static char ring[4 * KIB] __attribute__((aligned(256)));
+	utofu_stadd_t counters, stadd;
+	struct tofu_srb_port *port;
+	utofu_vcq_hdl_t vcq;
+	uint64_t random = 4;
+
+	ASSERT_EQ(utofu_create_vcq(0, 0, &vcq), UTOFU_SUCCESS);
+	ASSERT_EQ(utofu_reg_mem_with_stag(self->vcq, page, sizeof(page),
+					  SRB_STAG, 0, &counters),
+		  UTOFU_SUCCESS);
+	for (unsigned int e = 0; e < SRB_EPOCH_STAGS; e += 2)
+		ASSERT_EQ(utofu_reg_mem_with_stag(self->vcq, ring, sizeof(ring),
+						  SRB_STAG + 1 + e, 0, &stadd),
+			  UTOFU_SUCCESS);
+	port = port_make(vcq, 4 * KIB, 8);
+	for (int i = 0; i < 20000; i++) {
+		uint64_t lie = srb_random(&random);
+		void *cbdata;
+		int result;
+
+		if (lie % 8 == 0)
+			__atomic_store_n(&page[lie % 16 ? SRB_PRODUCER / 8 :
+							  SRB_CONSUMER / 8],
+					 lie >> (lie % 60), __ATOMIC_RELAXED);
+		(void)send_bytes(port, &peer, lie % 300);
+		result = tofu_srb_poll(port, &cbdata, &result);
+		ASSERT_TRUE(result == UTOFU_SUCCESS ||
+			    result == UTOFU_ERR_NOT_FOUND);
+	}
+	tofu_srb_port_free(port);
+	EXPECT_EQ(peer.flow, NULL);
+}
+
+/* ---- An owner that dies ---- */
+
+static void dying_play(struct tofu_nodes *nodes, unsigned int node)
+{
+	utofu_vcq_hdl_t vcq = scene_vcq(nodes, node);
+	struct tofu_srb *srb = node ? NULL : scene_ring(&scene, vcq);
+	struct tofu_srb_port *port;
+	struct tofu_srb_peer peer;
+	int ended = 0, result;
+
+	tofu_nodes_meet(nodes);
+	if (!node) {
+		CHECK(srb && !tofu_wait_word(&nodes->word[0], 1));
+		raise(SIGKILL);
+	}
+	port = port_make(vcq, 32 * KIB, 10);
+	peer = scene_peer(&scene, nodes->vcq[0]);
+	while (!send_bytes(port, &peer, 1500))
+		ended--;
+	/* Two fit into the ring. */
+	CHECK(!result_wait(port) && !result_wait(port));
+	__atomic_store_n(&nodes->word[0], 1, __ATOMIC_RELEASE);
+	for (ended += 2; ended; ended++) {
+		result = result_wait(port);
+		CHECK(result == UTOFU_ERR_MRQ_PEER);
+	}
+	tofu_srb_port_free(port);
+}
+
+TEST(an_owner_that_dies)
+{
+	EXPECT_EQ(tofu_nodes_run(2, dying_play, 0), 0);
+}
+
+/* ---- Rings with one sender ---- */
+
+#define SINGLE_BYTES 1024
+#define SINGLE_LETTERS 3000
+#define SINGLE_STAG 90
+
+/* Its memory, and behind it the consumer */
+struct slab {
+	char ring[SINGLE_BYTES];
+	uint64_t consumer;
+};
+
+static void single_send(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to, uint64_t place)
+{
+	struct tofu_srb_single single = {
+		.peer.address.vcq = to,
+		.peer.consumer = place,
+		.bytes = SINGLE_BYTES,
+		.producer = place,
+	};
+	struct tofu_srb_port *port = port_make(vcq, 4 * KIB, 16);
+	uint64_t sent = 0, ended = 0;
+	char text[SINGLE_BYTES];
+
+	CHECK(!utofu_query_stadd(to, SINGLE_STAG, &single.memory));
+	single.consumer = single.memory + offsetof(struct slab, consumer);
+	CHECK(tofu_srb_send_single(port, &single,
+				   &(struct iovec){ text, SINGLE_BYTES / 2 },
+				   1, NULL) == UTOFU_ERR_INVALID_SIZE);
+	while (ended < SINGLE_LETTERS) {
+		struct iovec part = {
+			text, sizeof(struct letter) + sent * 7 % 400
+		};
+		int code = UTOFU_ERR_BUSY;
+
+		letter_write(text, 1, sent, part.iov_len);
+		if (sent < SINGLE_LETTERS)
+			code = tofu_srb_send_single(port, &single, &part, 1,
+						    NULL);
+		CHECK(!code || code == UTOFU_ERR_BUSY);
+		sent += !code;
+		if (code) {
+			CHECK(!result_wait(port));
+			ended++;
+		}
+	}
+	tofu_srb_port_free(port);
+}
+
+static void single_take(utofu_vcq_hdl_t vcq, struct slab *slab, uint64_t place)
+{
+	struct srb_ring ring = {
+		.memory = slab->ring,
+		.bytes = SINGLE_BYTES,
+		.consumer = &slab->consumer,
+		.place = place,
+	};
+
+	for (uint64_t i = 0; i < SINGLE_LETTERS; i++) {
+		time_t since = time(NULL);
+		struct utofu_mrq_notice notice;
+		struct tofu_srb_record record;
+		struct letter letter;
+
+		while (!srb_ring_receive(&ring, &record)) {
+			utofu_poll_mrq(vcq, 0, &notice);
+			CHECK(time(NULL) - since <= WAIT_SECONDS);
+			sched_yield();
+		}
+		CHECK(letter_read(&record, &letter) && letter.number == i);
+		srb_ring_release(&ring);
+	}
+}
+
+/* Places go on where others would have another epoch. */
+static void single_play(struct tofu_nodes *nodes, unsigned int node)
+{
+	static struct slab slab __attribute__((aligned(256)));
+	uint64_t place = srb_epoch_begin(1) - 64 * KIB;
+	utofu_vcq_hdl_t vcq = scene_vcq(nodes, node);
+	utofu_stadd_t stadd;
+
+	slab.consumer = place;
+	if (!node)
+		CHECK(!utofu_reg_mem_with_stag(vcq, &slab, sizeof(slab),
+					       SINGLE_STAG, 0, &stadd));
+	tofu_nodes_meet(nodes);
+	if (node)
+		single_send(vcq, nodes->vcq[0], place);
+	else
+		single_take(vcq, &slab, place);
+	tofu_nodes_meet(nodes);
+}
+
+TEST(rings_with_one_sender)
+{
+	EXPECT_EQ(tofu_nodes_run(2, single_play, -1), 0);
+}
+
+TEST_HARNESS_MAIN
