@@ -458,7 +458,7 @@ static void waits_long(struct tofu_nodes *nodes, struct actor *actor)
 	for (int i = 0; i < TESTS_LONG; i++)
 		CHECK(tofu_exchange_test(actor->exchange) ==
 		      UTOFU_ERR_NOT_COMPLETED);
-	__atomic_store_n(&nodes->word[0], 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&nodes->word[0], 1, __ATOMIC_RELEASE);
 	CHECK(!tofu_exchange_wait(actor->exchange));
 }
 
@@ -484,6 +484,26 @@ static void late(struct tofu_nodes *nodes, unsigned int node)
 	tofu_nodes_meet(nodes);
 }
 
+/* Both ends wait for node 1. One of them has a message, but not the first. */
+static void late_between(struct tofu_nodes *nodes, unsigned int node)
+{
+	struct actor actor;
+
+	actor_enter(&actor, nodes, node);
+	actor_fill(&actor, 0);
+	if (node == 1) {
+		others_wait(nodes, 2);
+		CHECK(!tofu_exchange_start(actor.exchange));
+		CHECK(!tofu_exchange_wait(actor.exchange));
+	} else {
+		waits_long(nodes, &actor);
+	}
+	actor_check(&actor, 0);
+	exchange_rounds(&actor, 1, 1 + ROUNDS_BEFORE);
+	actor_leave(&actor);
+	tofu_nodes_meet(nodes);
+}
+
 FIXTURE(waiting){};
 
 FIXTURE_SETUP(waiting)
@@ -498,6 +518,11 @@ FIXTURE_TEARDOWN(waiting)
 TEST_F_TIMEOUT(waiting, who_is_through_may_go_meanwhile, 120)
 {
 	EXPECT_EQ(tofu_nodes_run(3, late, -1), 0);
+}
+
+TEST_F_TIMEOUT(waiting, at_an_open_boundary, 120)
+{
+	EXPECT_EQ(tofu_nodes_run(3, late_between, -1), 0);
 }
 
 /* ---- Nothing of the system ---- */

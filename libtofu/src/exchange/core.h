@@ -134,9 +134,10 @@ enum tofu_exchange_phase {
  * @set:     that it receives into; without one, that the next will
  * @step:    that it is in
  * @tests:   without success since it began or since the last probes
- * @probe:   a command for each message, and the size of one
+ * @probe:   a command for each message, each with as much room, and its size
  * @probed:  message whose neighbour was asked last
  * @probing: it has not answered
+ * @probe_error: what it has answered, to be judged
  * @probe_next: message that comes then, or too many: none
  * @last:    buffers of the last one that ended, or NULL's number: EXCHANGE_SETS
  * @error:   what has gone wrong
@@ -161,9 +162,11 @@ struct tofu_exchange {
 	unsigned int step;
 	unsigned int tests;
 	char *probe;
+	size_t probe_room;
 	size_t probe_bytes;
 	unsigned int probed;
 	bool probing;
+	int probe_error;
 	unsigned int probe_next;
 	unsigned int last;
 	int error;
@@ -215,9 +218,19 @@ int exchange_probe(struct tofu_exchange *exchange);
  * exchange_probe_answered - take a local notice
  * @code: of the notice; puts have one only where they have failed
  *
- * Return: what is wrong with the exchange.
+ * Return: what is wrong with the exchange, but for what has to be judged.
  */
 int exchange_probe_answered(struct tofu_exchange *exchange,
 			    const struct utofu_mrq_notice *notice, int code);
+
+/**
+ * exchange_probe_judge - what an answer means, when all engines have been polled
+ *
+ * A neighbour that was asked and has sent all since may have ended the exchange
+ * and be gone before the question came: what it has sent is there by now.
+ *
+ * Return: what is wrong with the exchange.
+ */
+int exchange_probe_judge(struct tofu_exchange *exchange);
 
 #endif /* EXCHANGE_CORE_H */

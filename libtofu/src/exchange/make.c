@@ -275,6 +275,7 @@ static int probe_allocate(struct tofu_exchange *exchange, size_t command)
 {
 	if (!exchange->probe)
 		exchange->probe = calloc(exchange->messages, command);
+	exchange->probe_room = command;
 	return exchange->probe ? UTOFU_SUCCESS : UTOFU_ERR_OUT_OF_MEMORY;
 }
 

@@ -29,7 +29,7 @@ int exchange_probe_prepare(struct tofu_exchange *exchange)
 			engine->place[i].send,
 			exchange_peer_buffer(exchange, i, PROBE_ENGINE, 0), 0,
 			0, UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE,
-			command + i * exchange->probe_bytes,
+			command + i * exchange->probe_room,
 			&exchange->probe_bytes);
 		if (code)
 			return code;
@@ -83,7 +83,7 @@ static int ask(struct tofu_exchange *exchange, unsigned int message)
 {
 	int code = utofu_post_toq(
 		exchange->engine[PROBE_ENGINE].vcq,
-		exchange->probe + message * exchange->probe_bytes,
+		exchange->probe + message * exchange->probe_room,
 		exchange->probe_bytes, NULL);
 
 	/* Where so much is under way that there is no room, later. */
@@ -109,15 +109,11 @@ int exchange_probe(struct tofu_exchange *exchange)
 	return exchange->probing ? UTOFU_SUCCESS : ask_next(exchange, 0);
 }
 
-/*
- * A neighbour that was asked and has sent all since may have freed its queue
- * before the question came. Where a put to it failed, that has been told before:
- * both go the same way.
- */
-static bool asked_too_late(const struct tofu_exchange *exchange,
-			   const struct utofu_mrq_notice *notice)
+/* Of a put that failed there is no doubt. */
+static bool is_answer(const struct tofu_exchange *exchange,
+		      const struct utofu_mrq_notice *notice)
 {
-	return exchange->probing && !owes(exchange, exchange->probed) &&
+	return exchange->probing &&
 	       notice->vcq_id ==
 		       exchange_peer(exchange, exchange->probed, PROBE_ENGINE);
 }
@@ -125,8 +121,17 @@ static bool asked_too_late(const struct tofu_exchange *exchange,
 int exchange_probe_answered(struct tofu_exchange *exchange,
 			    const struct utofu_mrq_notice *notice, int code)
 {
-	if (code && !asked_too_late(exchange, notice))
+	if (!is_answer(exchange, notice))
 		return code;
 	exchange->probing = false;
-	return ask_next(exchange, exchange->probe_next);
+	exchange->probe_error = code;
+	return code ? UTOFU_SUCCESS : ask_next(exchange, exchange->probe_next);
+}
+
+int exchange_probe_judge(struct tofu_exchange *exchange)
+{
+	int code = exchange->probe_error;
+
+	exchange->probe_error = UTOFU_SUCCESS;
+	return code && owes(exchange, exchange->probed) ? code : UTOFU_SUCCESS;
 }

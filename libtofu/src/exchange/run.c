@@ -164,6 +164,7 @@ static void exchange_end(struct tofu_exchange *exchange)
 	}
 	exchange->step = 0;
 	exchange->tests = 0;
+	exchange->probe_error = UTOFU_SUCCESS;
 	exchange->probe_next = exchange->messages;
 	exchange->last = exchange->set;
 	exchange->set = !exchange->set;
@@ -221,8 +222,10 @@ static int exchange_run(struct tofu_exchange *exchange)
 /* A barrier is told by its gates when it has lost somebody. */
 static int exchange_waits(struct tofu_exchange *exchange)
 {
-	int code = UTOFU_SUCCESS;
+	int code = exchange_probe_judge(exchange);
 
+	if (code)
+		return code;
 	if (++exchange->tests < PROBE_TESTS)
 		return UTOFU_ERR_NOT_COMPLETED;
 	exchange->tests = 0;
