@@ -395,6 +395,28 @@ TEST(many_messages_cost_as_few)
 	}
 }
 
+/* Where nobody asks for any source or tag, no such receive is looked for. */
+TEST(wildcards_cost_nothing_when_they_have_gone)
+{
+	struct account account = {};
+	struct p2p_match match;
+	uint64_t before;
+
+	init(&match, &account);
+	for (uint32_t i = 1; i < P2P_MATCH_WAYS; i++)
+		p2p_match_post(&match, &receive[i], i, i, i);
+	for (uint32_t i = 1; i < P2P_MATCH_WAYS; i++)
+		p2p_match_unpost(&match, &receive[i]);
+	for (uint32_t i = 0; i < MANY; i++)
+		p2p_match_post(&match, &receive[i], i, i, 0);
+	before = match.steps;
+	for (uint32_t i = 0; i < MANY; i++)
+		ASSERT_EQ(p2p_match_posted(&match, i, i), &receive[i]);
+	/* One's own head, and few before it */
+	ASSERT_LE(match.steps - before, 2 * MANY);
+	p2p_match_free(&match);
+}
+
 /* Tables take two words a queue, and the old one while they grow. */
 TEST(tables_are_bounded_by_what_waits)
 {
