@@ -13,7 +13,7 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
-	check-conformance check-qtest check-fjmpi check-cluster check-programs tests bench \
+	check-conformance check-qtest check-fjmpi check-cluster check-long check-programs tests bench \
 	repro lint docs install uninstall clean
 
 help: ## this text
@@ -82,6 +82,10 @@ check-fjmpi: tests ## FJMPI_Rdma on four ranks, with each MPI that is here
 
 check-cluster: all tests ## virtual machines
 	@scripts/check cluster
+
+check-long: tests ## what takes minutes: 10^7 records of 64 senders into one ring
+	@$(O)/bin/tofu-run --no-prefix --timeout 1800 --shape 5x13 -- \
+		$(O)/tests/cluster/srb-storm 10000000
 
 lint: ## style of the sources
 	@scripts/setup test
