@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "coll/gates.h"
+#include "exchange-engines.h"
 
 #define GUARD 64
 #define GUARD_BYTE 0x7e
@@ -209,6 +210,7 @@ static void play(struct tofu_nodes *nodes, unsigned int rank)
 		nap(&actor);
 		CHECK(!tofu_exchange_wait(actor.exchange));
 		actor_check(&actor, round);
+		engines_check(actor.exchange);
 		/* Neighbours may be an exchange ahead, and not disturb. */
 		nap(&actor);
 		actor_check(&actor, round);

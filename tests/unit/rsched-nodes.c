@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "coll/gates.h"
+#include "exchange-engines.h"
 #include "kselftest_harness.h"
 #include "utofu-util.h"
 
@@ -181,6 +182,7 @@ static void halo(struct tofu_nodes *nodes, unsigned int node)
 			usleep(2000);
 		CHECK(!tofu_exchange_wait(exchange));
 		received_check(exchange, round, node);
+		engines_check(exchange);
 	}
 	tofu_nodes_meet(nodes);
 	tofu_exchange_free(exchange);
