@@ -71,11 +71,13 @@ static int put_prepare(const struct tofu_exchange *exchange, unsigned int e,
 		flags |= UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE;
 	if (put->report)
 		flags |= UTOFU_ONESIDED_FLAG_TCQ_NOTICE;
-	return utofu_prepare_put(engine->vcq, exchange_peer(exchange, put->message, e),
-				 engine->place[put->message].send + put->offset,
-				 exchange_peer_buffer(exchange, put->message, e, set) + put->offset, put->bytes,
-				 EXCHANGE_EDATA(set, put->step), flags, command,
-				 bytes);
+	return utofu_prepare_put(
+		engine->vcq, exchange_peer(exchange, put->message, e),
+		engine->place[put->message].send + put->offset,
+		exchange_peer_buffer(exchange, put->message, e, set) +
+			put->offset,
+		put->bytes, EXCHANGE_EDATA(set, put->step), flags, command,
+		bytes);
 }
 
 /* Groups have the same place for both sets: only addresses differ. */
