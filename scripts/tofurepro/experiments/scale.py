@@ -41,10 +41,15 @@ BOTH_WAYS = (
     "side by an engine each, has exchanges in which seven of the eight puts end after 59 to 61 µs "
     "and one after 100; the table of two nodes above shows 2.9 to 3.8 GB/s, by the size. The model "
     "of the machine is left as it is.")
+LINKS = (
+    "Two messages of 112128 bytes go over each of the two links. At the 4.9 GB/s that a link "
+    "carries they need 45.8 µs, which is about what is measured here without the time of an "
+    "exchange of 8 bytes: the links are full. The published time leaves them at about 4.0 GB/s; "
+    "what else the machine or the program did is not known.")
 # Why a published time and the measured one differ by more than that: (part, k, scheduler).
-REASONS = {(PARTS[part], "872", TITLES[scheduler]): BOTH_WAYS for part, scheduler in (
-    ("ew", "bl:2"), ("ns", "round-robin:2"), ("ns", "round-robin:4"), ("ns", "bl:4"),
-    ("four", "bl:4"))}
+REASONS = {(PARTS[part], "872", TITLES[scheduler]): reason for part, scheduler, reason in (
+    ("ew", "bl:2", BOTH_WAYS), ("ns", "bl:4", BOTH_WAYS), ("four", "bl:4", BOTH_WAYS),
+    ("ns", "round-robin:4", LINKS))}
 
 
 def _halo(parts, schedulers, grid, *more):
