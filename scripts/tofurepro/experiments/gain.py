@@ -89,11 +89,12 @@ class Gain(Experiment):
             "the upper figure is the model's, the lower one measured.")
         for name in self.computes:
             if name in sheets:
-                yield self._plots(name, sheets[name])
+                yield self._plots(name, sheets[name],
+                                  sheets[name.replace("gain", "neighbor")].table(neighbor.GAIN))
 
-    def _plots(self, name, sheet):
+    def _plots(self, name, sheet, times):
         machine = name.removeprefix("gain-")
         return Plots(f"Gain of segments, {machine}", [
             Plot(name, f"Heat map for {machine}: neighbours 1 to 26 against engines 1 to 6. "
                  "Brightest just right of N = C, where it comes near 2; grey, which is no gain, where N is at most C and where C divides N.",
-                 lambda: _draw(machine, sheet))], sheet.tables)
+                 lambda: _draw(machine, sheet))], [*sheet.tables, times])

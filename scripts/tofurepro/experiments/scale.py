@@ -222,8 +222,11 @@ class Scale(Experiment):
             "published for FX10, on 48 processes.")
         for machine in MACHINES:
             if f"scale-{machine}" in sheets:
+                sheet = sheets[f"scale-{machine}"]
                 for part in PARTS:
-                    yield _plots(machine, part, sheets[f"scale-{machine}"])
+                    yield _plots(machine, part, sheet)
+                yield Text(f"{machine}, barriers and little else:")
+                yield Tables([sheet.table(EMPTY_EXCHANGE)])
         for name in self.computes:
             if name in sheets:
                 yield Text(f"{name.split('-')[1]}, from the tables above:")
