@@ -31,9 +31,28 @@ void icc_engine_init(struct icc *icc)
 		struct icc_engine *e = &icc->time->engine[i];
 
 		e->send_at = UINT64_MAX;
+		e->receive_at = UINT64_MAX;
 		e->answers.end = &e->answers.first;
+		e->arrivals.end = &e->arrivals.first;
 		e->credits = icc->machine->credits;
 	}
+}
+
+static void append(struct icc_held_list *list, struct icc_held *held)
+{
+	held->next = NULL;
+	*list->end = held;
+	list->end = &held->next;
+}
+
+static struct icc_held *pop(struct icc_held_list *list)
+{
+	struct icc_held *held = list->first;
+
+	list->first = held->next;
+	if (!list->first)
+		list->end = &list->first;
+	return held;
 }
 
 /* ---- Fetch ---- */
@@ -350,10 +369,7 @@ static void send_answer(struct icc *icc, unsigned int tni,
 	     held->x.status == TOFU_ST_OK ? held->pkt.gap : 0);
 	if (held->x.stage == ICC_READ)
 		return;
-	e->answers.first = held->next;
-	if (!e->answers.first)
-		e->answers.end = &e->answers.first;
-	icc_time_release(icc, held);
+	icc_time_release(icc, pop(&e->answers));
 }
 
 /*
@@ -398,9 +414,7 @@ void icc_engine_answer(struct icc *icc, struct icc_held *held)
 	struct icc_engine *e = &icc->time->engine[held->pkt.dst_tni];
 
 	held->ready = icc_now(icc);
-	held->next = NULL;
-	*e->answers.end = held;
-	e->answers.end = &held->next;
+	append(&e->answers, held);
 	icc_engine_kick(icc, held->pkt.dst_tni, held->ready);
 }
 
@@ -431,18 +445,66 @@ static uint64_t receive_latency(const struct icc_machine *m,
 	}
 }
 
-uint64_t icc_engine_receive(struct icc *icc, const struct tofu_packet *pkt)
+static void receive_kick(struct icc *icc, unsigned int tni, uint64_t time)
+{
+	const struct icc_entry entry = {
+		.time = time,
+		.due = ICC_DUE_RECEIVE,
+		.tni = (uint8_t)tni,
+	};
+
+	icc->time->engine[tni].receive_at = time;
+	icc_time_plan(icc, entry);
+}
+
+/* When the servers that an arrival needs are all free, ps. */
+static uint64_t receive_free(const struct icc *icc, const struct icc_engine *e)
+{
+	return max64(max64(e->receive_free, e->both_free),
+		     icc->time->write_free);
+}
+
+static void received(struct icc *icc, struct icc_engine *e, uint64_t start,
+		     uint32_t bytes)
 {
 	const struct icc_machine *m = icc->machine;
-	struct icc_engine *e =
-		&icc->time->engine[pkt->dst_tni % TOFU_TNIS_MAX];
-	uint64_t *const write_free = &icc->time->write_free;
-	const uint64_t start = max64(max64(icc_now(icc) * PS, *write_free),
-				     max64(e->receive_free, e->both_free));
 
-	serve(&e->receive_free, start, icc_machine_ps(pkt->payload, m->tni_mbs));
-	serve(&e->both_free, start,
-	      icc_machine_ps(pkt->payload, m->tni_both_mbs));
-	serve(write_free, start, icc_machine_ps(pkt->payload, m->host_mbs));
-	return to_ns(start) + receive_latency(m, pkt);
+	serve(&e->receive_free, start, icc_machine_ps(bytes, m->tni_mbs));
+	serve(&e->both_free, start, icc_machine_ps(bytes, m->tni_both_mbs));
+	serve(&icc->time->write_free, start,
+	      icc_machine_ps(bytes, m->host_mbs));
+}
+
+/*
+ * One packet, if its servers are free, and a plan for the next. A packet that
+ * waits takes nothing yet: the host interface is for those that need not.
+ */
+void icc_engine_receive(struct icc *icc, unsigned int tni)
+{
+	struct icc_engine *e = &icc->time->engine[tni];
+	struct icc_held *held = e->arrivals.first;
+	const uint64_t start = max64(held->here * PS, receive_free(icc, e));
+
+	e->receive_at = UINT64_MAX;
+	if (to_ns(start) > icc_now(icc)) {
+		receive_kick(icc, tni, to_ns(start));
+		return;
+	}
+	received(icc, e, start, held->pkt.payload);
+	pop(&e->arrivals);
+	icc_time_arrival(icc, held,
+			 to_ns(start) +
+				 receive_latency(icc->machine, &held->pkt));
+	if (e->arrivals.first)
+		receive_kick(icc, tni, max64(to_ns(receive_free(icc, e)), icc_now(icc)));
+}
+
+void icc_engine_arrive(struct icc *icc, struct icc_held *held)
+{
+	const unsigned int tni = held->pkt.dst_tni % TOFU_TNIS_MAX;
+	struct icc_engine *e = &icc->time->engine[tni];
+
+	append(&e->arrivals, held);
+	if (e->receive_at == UINT64_MAX)
+		receive_kick(icc, tni, icc_now(icc));
 }

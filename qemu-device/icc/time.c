@@ -109,27 +109,15 @@ static bool is_request(const struct tofu_packet *pkt)
 	return pkt->type < TOFU_PKT_DONE;
 }
 
-/* Which of all CQs of the machine has sent a request. */
-static size_t source_of(const struct tofu_packet *pkt)
+/* From which of all CQs of the machine to which TNI a request goes. */
+static size_t stream_of(const struct tofu_packet *pkt)
 {
 	const size_t tni = (size_t)pkt->src * TOFU_TNIS_MAX +
 			   pkt->src_tni % TOFU_TNIS_MAX;
+	const size_t cq =
+		tni * TOFU_CQS_PER_TNI + pkt->src_cq % TOFU_CQS_PER_TNI;
 
-	return tni * TOFU_CQS_PER_TNI + pkt->src_cq % TOFU_CQS_PER_TNI;
-}
-
-/* Those of a CQ are carried out in their order, however long each takes. */
-static uint64_t due_time(struct icc *icc, const struct tofu_packet *pkt)
-{
-	const uint64_t time = icc_engine_receive(icc, pkt);
-	uint64_t *last;
-
-	if (!is_request(pkt) || pkt->type == TOFU_PKT_SIGNAL)
-		return time;
-	last = &icc->time->carried[source_of(pkt)];
-	if (*last < time)
-		*last = time;
-	return *last;
+	return cq * TOFU_TNIS_MAX + pkt->dst_tni % TOFU_TNIS_MAX;
 }
 
 void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
@@ -143,14 +131,29 @@ void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 	}
 	held->pkt = *pkt;
 	memcpy(held->payload, payload, pkt->payload);
-	held->arrived = icc_now(icc) - icc->machine->receive_ns;
-	const struct icc_entry entry = {
-		.time = due_time(icc, pkt),
+	held->here = icc_now(icc);
+	held->arrived = held->here - icc->machine->receive_ns;
+	icc_engine_arrive(icc, held);
+}
+
+/* Those of a CQ are carried out in their order, however long each takes. */
+void icc_time_arrival(struct icc *icc, struct icc_held *held, uint64_t time)
+{
+	const struct tofu_packet *pkt = &held->pkt;
+	struct icc_entry entry = {
+		.time = time,
 		.due = ICC_DUE_ARRIVAL,
 		.tni = pkt->dst_tni,
 		.held = held,
 	};
 
+	if (is_request(pkt) && pkt->type != TOFU_PKT_SIGNAL) {
+		uint64_t *last = &icc->time->carried[stream_of(pkt)];
+
+		if (*last < time)
+			*last = time;
+		entry.time = *last;
+	}
 	icc_time_plan(icc, entry);
 }
 
@@ -254,6 +257,10 @@ static void run(struct icc *icc, const struct icc_entry *entry)
 		if (icc->time->engine[entry->tni].send_at == entry->time)
 			icc_engine_send(icc, entry->tni);
 		break;
+	case ICC_DUE_RECEIVE:
+		if (icc->time->engine[entry->tni].receive_at == entry->time)
+			icc_engine_receive(icc, entry->tni);
+		break;
 	case ICC_DUE_ARRIVAL:
 		arrival(icc, entry->held);
 		break;
@@ -286,21 +293,21 @@ void icc_time_trace(struct icc *icc, const struct icc_trace *trace)
 
 uint64_t *icc_time_failed(struct icc *icc, const struct tofu_packet *pkt)
 {
-	return &icc->time->failed[source_of(pkt)];
+	return &icc->time->failed[stream_of(pkt)];
 }
 
 /* ---- Life ---- */
 
 int icc_time_create(struct icc *icc)
 {
-	const size_t sources =
-		(size_t)icc->nodes * TOFU_TNIS_MAX * TOFU_CQS_PER_TNI;
+	const size_t streams = (size_t)icc->nodes * TOFU_TNIS_MAX *
+			       TOFU_CQS_PER_TNI * TOFU_TNIS_MAX;
 	struct icc_time *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
-	t->failed = calloc(sources, sizeof(*t->failed));
-	t->carried = calloc(sources, sizeof(*t->carried));
+	t->failed = calloc(streams, sizeof(*t->failed));
+	t->carried = calloc(streams, sizeof(*t->carried));
 	if (!t->failed || !t->carried || grow(t)) {
 		free(t->carried);
 		free(t->failed);
@@ -333,6 +340,8 @@ void icc_time_destroy(struct icc *icc)
 	for (unsigned int i = 0; i < TOFU_TNIS_MAX; i++) {
 		*t->engine[i].answers.end = NULL;
 		free_list(t->engine[i].answers.first);
+		*t->engine[i].arrivals.end = NULL;
+		free_list(t->engine[i].arrivals.first);
 		free(t->engine[i].returning);
 	}
 	free_list(t->unused);

@@ -15,6 +15,7 @@ enum icc_due {
 	ICC_DUE_ROOM,
 	ICC_DUE_STEP,
 	ICC_DUE_SEND,
+	ICC_DUE_RECEIVE,
 	ICC_DUE_ARRIVAL,
 	ICC_DUE_GATE,
 };
@@ -48,6 +49,7 @@ struct icc_entry {
  * @next:    in a list
  * @ready:   of a GET: when its answer may be sent
  * @arrived: when it came out of the last link
+ * @here:    when the engine could have taken it
  * @x:       its leg
  * @pkt, @payload: copy of the packet
  */
@@ -55,6 +57,7 @@ struct icc_held {
 	struct icc_held *next;
 	uint64_t ready;
 	uint64_t arrived;
+	uint64_t here;
 	struct icc_xfer x;
 	struct tofu_packet pkt;
 	uint8_t payload[TOFU_PKT_MTU_MAX];
@@ -69,8 +72,9 @@ struct icc_held_list {
  * struct icc_engine - what a TNI is busy with; times in ps
  * @send_free, @receive_free: when the direction can take the next packet
  * @both_free: when the part that both directions share can
- * @send_at:  the engine looks at what there is to send then, ns; UINT64_MAX:
- *            not
+ * @send_at, @receive_at: the engine looks at what there is to send, or to
+ *            receive, then, ns; UINT64_MAX: not
+ * @arrivals: packets that it has not taken yet
  * @turn:     which CQ is first; TOFU_CQS_PER_TNI: the answers
  * @answers:  GETs that are being answered
  * @credits:  packets that may still be sent; answers without data do not ask,
@@ -84,6 +88,8 @@ struct icc_engine {
 	uint64_t receive_free;
 	uint64_t both_free;
 	uint64_t send_at;
+	uint64_t receive_at;
+	struct icc_held_list arrivals;
 	unsigned int turn;
 	struct icc_held_list answers;
 	int64_t credits;
@@ -99,8 +105,8 @@ struct icc_engine {
  * @order:     of the next entry
  * @unused:    struct icc_held to be used again
  * @read_free, @write_free: host interface, each way; ps
- * @failed:    by initiator's node and CQ: the put of which a packet failed, as
- *             tid << 8 | status
+ * @failed:    by initiator's CQ and own TNI: the put of which a packet failed,
+ *             as tid << 8 | status
  * @carried:   likewise: when its last request is carried out, ns
  * @engine:    by TNI
  */
@@ -139,6 +145,12 @@ void icc_time_release(struct icc *icc, struct icc_held *held);
 /* icc_time_trace - tell the host, if it listens */
 void icc_time_trace(struct icc *icc, const struct icc_trace *trace);
 
+/*
+ * icc_time_arrival - the engine has taken a packet: its effect is seen at @time,
+ * or when that of those before it from the same CQ is
+ */
+void icc_time_arrival(struct icc *icc, struct icc_held *held, uint64_t time);
+
 /* icc_time_failed - where the failed put of this packet's CQ is noted */
 uint64_t *icc_time_failed(struct icc *icc, const struct tofu_packet *pkt);
 
@@ -172,8 +184,11 @@ void icc_engine_kick(struct icc *icc, unsigned int tni, uint64_t time);
 /* icc_engine_answer - queue a GET for its answer */
 void icc_engine_answer(struct icc *icc, struct icc_held *held);
 
-/* icc_engine_receive - take the memory for an arrival; when, ns */
-uint64_t icc_engine_receive(struct icc *icc, const struct tofu_packet *pkt);
+/* icc_engine_arrive - a packet is there to be taken */
+void icc_engine_arrive(struct icc *icc, struct icc_held *held);
+
+/* icc_engine_receive - look at what there is to be taken */
+void icc_engine_receive(struct icc *icc, unsigned int tni);
 
 /* icc_engine_stop - no command of the CQ is begun any more */
 void icc_engine_stop(struct icc *icc, struct icc_cq *cq);

@@ -279,6 +279,70 @@ TEST_F(timed, an_engine_can_be_slower_than_its_link)
 	clock_destroy(net);
 }
 
+/* A put to node 0, by links and to an engine as given. */
+static struct transfer put_to_zero(struct net *net, unsigned int from,
+				   struct cq *to)
+{
+	struct transfer t = {
+		.cq = cq_create(net, from, 0, 0),
+		.cmd = TOFU_CMD_PUT,
+		.length = LENGTH,
+		.flags = TOFU_TOQ_F_LCL_NOTICE,
+	};
+
+	t.lcl = region_create(t.cq, 1, LENGTH, 0, 12, 0);
+	t.rmt = region_create(to, from, LENGTH, 0, 12, 0);
+	return t;
+}
+
+static void put_destroy(struct transfer *t)
+{
+	region_destroy(t->rmt);
+	region_destroy(t->lcl);
+	cq_destroy(t->cq);
+}
+
+/* When node 4's put to engine 1 ends, while nodes 1 and 2 send to engine 0. */
+static uint64_t end_beside(bool crowd)
+{
+	struct net *net = clock_create("2x2x2", &toy);
+	struct cq *crowded = cq_create(net, 0, 0, 0);
+	struct cq *idle = cq_create(net, 0, 1, 0);
+	struct transfer one = put_to_zero(net, 1, crowded);
+	struct transfer two = put_to_zero(net, 2, crowded);
+	struct transfer t = put_to_zero(net, 4, idle);
+	uint64_t end;
+
+	if (crowd) {
+		clock_post(&one);
+		clock_post(&two);
+	}
+	clock_post(&t);
+	clock_run(net);
+	end = notice_time(net, 4);
+	put_destroy(&t);
+	put_destroy(&two);
+	put_destroy(&one);
+	cq_destroy(idle);
+	cq_destroy(crowded);
+	clock_destroy(net);
+	return end;
+}
+
+/*
+ * Twice as much comes to engine 0 as it can take. What waits for it does not
+ * keep the host interface, which has four times the speed of an engine.
+ */
+TEST(who_waits_for_an_engine_is_in_no_others_way)
+{
+	const uint64_t packet = icc_machine_ps(toy.mtu, toy.host_mbs) / 1000;
+	const uint64_t alone = end_beside(false);
+	const uint64_t beside = end_beside(true);
+
+	EXPECT_LE(alone, beside);
+	EXPECT_LE(beside, alone + 2 * packet);
+}
+
 TEST_F(timed, no_more_packets_than_credits_wait_for_a_link)
 {
 	struct icc_machine fast = toy;
