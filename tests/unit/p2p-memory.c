@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory: the limit holds whatever is sent, what does not fit waits and is not
+ * lost, and own rings come and go as peers do.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kselftest_harness.h"
+#include "p2p-util.h"
+#include "p2p/core.h"
+
+#define BYTES_MAX 3000
+
+/* ---- Streams: numbered messages from one endpoint to another ---- */
+
+/**
+ * struct stream
+ * @sent, @got: messages
+ */
+struct stream {
+	unsigned int from;
+	unsigned int to;
+	unsigned int sent;
+	unsigned int got;
+};
+
+static size_t bytes_of(const struct stream *stream, unsigned int number)
+{
+	return 8 + word_of(stream->from, stream->to, number, 7) % BYTES_MAX;
+}
+
+static uint64_t seed_of(const struct stream *stream, unsigned int number)
+{
+	return word_of(stream->from, stream->to, number, 8);
+}
+
+static void stream_send(struct __test_metadata *_metadata, struct world *world,
+			struct stream *stream,
+			struct tofu_p2p_request **request, char *buf)
+{
+	size_t bytes = bytes_of(stream, stream->sent);
+
+	data_fill(buf, bytes, seed_of(stream, stream->sent));
+	ASSERT_EQ(tofu_p2p_isend(world->p2p[stream->from], buf, bytes,
+				 stream->to, 1, request),
+		  0);
+	stream->sent++;
+}
+
+/* What comes next is of any stream to @to, and the next of that. */
+static void streams_receive(struct __test_metadata *_metadata,
+			    struct world *world, struct stream stream[],
+			    unsigned int to, uint32_t source)
+{
+	struct tofu_p2p_request *request;
+	struct tofu_p2p_status status;
+	char buf[8 + BYTES_MAX];
+	struct stream *from;
+
+	ASSERT_EQ(tofu_p2p_irecv(world->p2p[to], buf, sizeof(buf), source, 1,
+				 &request),
+		  0);
+	ASSERT_EQ(world_wait(world, to, &request, &status), 0);
+	from = &stream[status.source];
+	ASSERT_EQ(status.bytes, bytes_of(from, from->got));
+	ASSERT_TRUE(data_is(buf, status.bytes, seed_of(from, from->got)));
+	from->got++;
+}
+
+static void turns(struct __test_metadata *_metadata, struct world *world,
+		  unsigned int count)
+{
+	while (count--)
+		ASSERT_EQ(world_turn(world), UTOFU_SUCCESS);
+}
+
+/* ---- Limits ---- */
+
+static size_t all_of(const struct tofu_p2p_memory *memory)
+{
+	return memory->shared + memory->own + memory->peers +
+	       memory->unexpected + memory->pool;
+}
+
+static int where_never(void *arg, uint32_t rank, uint8_t coords[6],
+		       utofu_tni_id_t *tni, utofu_cmp_id_t *component)
+{
+	(void)arg;
+	(void)rank;
+	(void)coords;
+	(void)tni;
+	(void)component;
+	return UTOFU_ERR_NOT_FOUND;
+}
+
+/* The least memory that there can be */
+static struct tofu_p2p_params least_of(struct tofu_p2p_params params)
+{
+	struct tofu_p2p_memory memory;
+	size_t low = 0, high = PLENTY;
+
+	params.processes = 2;
+	params.where = where_never;
+	while (low + 1 < high) {
+		params.memory = (low + high) / 2;
+		if (tofu_p2p_need(&params, 0, &memory))
+			low = params.memory;
+		else
+			high = params.memory;
+	}
+	params.memory = high;
+	return params;
+}
+
+static struct tofu_p2p_params least_params(enum tofu_p2p_mode mode)
+{
+	struct tofu_p2p_params params = p2p_params();
+
+	params.mode = mode;
+	return least_of(params);
+}
+
+FIXTURE(within)
+{
+	struct world world;
+};
+
+FIXTURE_VARIANT(within)
+{
+	enum tofu_p2p_mode mode;
+	size_t more;
+};
+
+FIXTURE_VARIANT_ADD(within, least_automatic){
+	.mode = TOFU_P2P_AUTO,
+};
+
+FIXTURE_VARIANT_ADD(within, least_shared){
+	.mode = TOFU_P2P_SHARED,
+};
+
+FIXTURE_VARIANT_ADD(within, little_fast){
+	.mode = TOFU_P2P_FAST,
+	.more = 200000,
+};
+
+FIXTURE_VARIANT_ADD(within, little_saving){
+	.mode = TOFU_P2P_SAVING,
+	.more = 50000,
+};
+
+FIXTURE_VARIANT_ADD(within, little_automatic){
+	.mode = TOFU_P2P_AUTO,
+	.more = 100000,
+};
+
+#define ENDPOINTS 8
+
+FIXTURE_SETUP(within)
+{
+	struct tofu_p2p_params params = least_params(variant->mode);
+
+	params.memory += variant->more;
+	ASSERT_EQ(world_make(&self->world, ENDPOINTS, &params), 0);
+	params.memory = least_params(variant->mode).memory - 1;
+	ASSERT_EQ(tofu_p2p_need(&params, 0, &(struct tofu_p2p_memory){ 0 }),
+		  UTOFU_ERR_INVALID_SIZE);
+}
+
+FIXTURE_TEARDOWN(within)
+{
+	for (unsigned int rank = 0; rank < self->world.count; rank++) {
+		struct tofu_p2p_memory memory;
+
+		tofu_p2p_memory(self->world.p2p[rank], &memory);
+		EXPECT_LE(all_of(&memory), memory.peak);
+		EXPECT_LE(memory.peak,
+			  self->world.p2p[rank]->config.params.memory);
+		EXPECT_EQ(memory.unexpected, 0);
+	}
+	world_free(&self->world);
+}
+
+#define FLOOD 40
+
+static char flood[ENDPOINTS][FLOOD][8 + BYTES_MAX];
+
+/* All send to one, who asks for nothing: they wait, and all comes in order. */
+TEST_F_TIMEOUT(within, floods_wait, 120)
+{
+	struct tofu_p2p_request *send[ENDPOINTS][FLOOD] = { 0 };
+	struct stream stream[ENDPOINTS];
+	unsigned int waiting = 0;
+
+	for (unsigned int from = 1; from < ENDPOINTS; from++) {
+		stream[from] = (struct stream){ .from = from };
+		for (unsigned int i = 0; i < FLOOD; i++)
+			stream_send(_metadata, &self->world, &stream[from],
+				    &send[from][i], flood[from][i]);
+	}
+	turns(_metadata, &self->world, 1000);
+	for (unsigned int from = 1; from < ENDPOINTS; from++)
+		waiting += tofu_p2p_test(self->world.p2p[from],
+					 &send[from][FLOOD - 1], NULL) ==
+			   UTOFU_ERR_NOT_COMPLETED;
+	EXPECT_GT(waiting, 0);
+	for (unsigned int i = 0; i < FLOOD * (ENDPOINTS - 1); i++)
+		streams_receive(_metadata, &self->world, stream, 0,
+				TOFU_P2P_ANY_SOURCE);
+	for (unsigned int from = 1; from < ENDPOINTS; from++)
+		for (unsigned int i = 0; i < FLOOD; i++)
+			EXPECT_EQ(world_wait(&self->world, from, &send[from][i],
+					     NULL),
+				  0);
+}
+
+/*
+ * Two flood each other, and ask for nothing but the long messages that came
+ * first: these need only replies, which go through. Then comes all the rest.
+ */
+TEST_F_TIMEOUT(within, replies_pass_floods, 120)
+{
+	enum { LONG = 200000 };
+	struct tofu_p2p_request *put[2], *send[2][FLOOD], *recv;
+	struct stream stream[2] = { { .to = 1 }, { .from = 1 } };
+	char *from = malloc(LONG), *to = malloc(LONG);
+
+	data_fill(from, LONG, 3);
+	for (unsigned int i = 0; i < 2; i++) {
+		ASSERT_EQ(tofu_p2p_isend(self->world.p2p[i], from, LONG, !i, 2,
+					 &put[i]),
+			  0);
+		for (unsigned int j = 0; j < FLOOD; j++)
+			stream_send(_metadata, &self->world, &stream[i],
+				    &send[i][j], flood[i][j]);
+	}
+	turns(_metadata, &self->world, 1000);
+	for (unsigned int i = 0; i < 2; i++) {
+		memset(to, 0, LONG);
+		ASSERT_EQ(tofu_p2p_irecv(self->world.p2p[i], to, LONG, !i, 2,
+					 &recv),
+			  0);
+		EXPECT_EQ(world_wait(&self->world, i, &recv, NULL), 0);
+		EXPECT_TRUE(data_is(to, LONG, 3));
+		EXPECT_EQ(world_wait(&self->world, !i, &put[!i], NULL), 0);
+	}
+	for (unsigned int i = 0; i < 2 * FLOOD; i++)
+		streams_receive(_metadata, &self->world, stream, i % 2, !(i % 2));
+	for (unsigned int i = 0; i < 2 * FLOOD; i++)
+		EXPECT_EQ(world_wait(&self->world, i % 2, &send[i % 2][i / 2],
+				     NULL),
+			  0);
+	free(from);
+	free(to);
+}
+
+/* ---- What is computed is what is ---- */
+
+FIXTURE(need)
+{
+	struct world world;
+};
+
+FIXTURE_VARIANT(need)
+{
+	enum tofu_p2p_mode mode;
+};
+
+FIXTURE_VARIANT_ADD(need, automatic){
+	.mode = TOFU_P2P_AUTO,
+};
+
+FIXTURE_VARIANT_ADD(need, fast){
+	.mode = TOFU_P2P_FAST,
+};
+
+FIXTURE_VARIANT_ADD(need, saving){
+	.mode = TOFU_P2P_SAVING,
+};
+
+FIXTURE_VARIANT_ADD(need, shared){
+	.mode = TOFU_P2P_SHARED,
+};
+
+FIXTURE_SETUP(need)
+{
+}
+
+FIXTURE_TEARDOWN(need)
+{
+	world_free(&self->world);
+}
+
+/* One after the other to all others, so that requests are few. */
+static void all_to_all(struct __test_metadata *_metadata, struct world *world)
+{
+	for (unsigned int i = 0; i < world->count * world->count; i++) {
+		struct tofu_p2p_request *send, *recv;
+		unsigned int from = i / world->count, to = i % world->count;
+		char byte = 1;
+
+		if (from == to)
+			continue;
+		ASSERT_EQ(tofu_p2p_irecv(world->p2p[to], &byte, 1, from, 0,
+					 &recv),
+			  0);
+		ASSERT_EQ(tofu_p2p_isend(world->p2p[from], &byte, 1, to, 0,
+					 &send),
+			  0);
+		ASSERT_EQ(world_wait(world, from, &send, NULL), 0);
+		ASSERT_EQ(world_wait(world, to, &recv, NULL), 0);
+	}
+	turns(_metadata, world, 100);
+}
+
+/* Also where not all peers get a ring, or not all get a large one. */
+TEST_F_TIMEOUT(need, is_what_is_taken, 120)
+{
+	static const size_t more[] = { 150000, 400000, 900000, 4 << 20 };
+
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+		struct tofu_p2p_params params = least_params(variant->mode);
+		struct tofu_p2p_memory computed, memory;
+
+		params.memory += more[i];
+		ASSERT_EQ(tofu_p2p_need(&params, ENDPOINTS - 1, &computed), 0);
+		ASSERT_EQ(world_make(&self->world, ENDPOINTS, &params), 0);
+		all_to_all(_metadata, &self->world);
+		for (unsigned int rank = 0; rank < ENDPOINTS; rank++) {
+			tofu_p2p_memory(self->world.p2p[rank], &memory);
+			EXPECT_EQ(memory.shared, computed.shared);
+			EXPECT_EQ(memory.own, computed.own);
+			EXPECT_EQ(memory.peers, computed.peers);
+			EXPECT_EQ(memory.pool, computed.pool);
+		}
+		world_free(&self->world);
+		self->world.count = 0;
+	}
+}
+
+TEST_F(need, grows_as_the_mode_says)
+{
+	struct tofu_p2p_params params = least_params(variant->mode);
+	struct tofu_p2p_memory few, many;
+
+	params.memory = SIZE_MAX;
+	ASSERT_EQ(tofu_p2p_need(&params, 1000, &few), 0);
+	ASSERT_EQ(tofu_p2p_need(&params, 1000000, &many), 0);
+	if (variant->mode == TOFU_P2P_SHARED) {
+		EXPECT_EQ(all_of(&many), all_of(&few));
+	} else {
+		EXPECT_EQ(many.own, few.own * 1000);
+	}
+	params.memory = 100 << 20;
+	ASSERT_EQ(tofu_p2p_need(&params, 10000000, &many), 0);
+	EXPECT_LE(many.peak, params.memory);
+	EXPECT_GE(many.own, variant->mode == TOFU_P2P_SHARED ? 0 : 40 << 20);
+}
+
+/* ---- Rings come and go ---- */
+
+#define TALKERS 11
+
+FIXTURE(rings){};
+
+FIXTURE_SETUP(rings)
+{
+}
+
+FIXTURE_TEARDOWN(rings)
+{
+}
+
+static struct p2p_ring *ring_of(const struct world *world, unsigned int rank)
+{
+	const struct p2p_peer *peer = p2p_peer_find(world->p2p[0], rank);
+
+	return peer ? peer->ring : NULL;
+}
+
+/* One message of each of some streams to 0, and of some of them another. */
+static void talk(struct __test_metadata *_metadata, struct world *world,
+		 struct stream stream[], unsigned int first, unsigned int last)
+{
+	struct tofu_p2p_request *send[TALKERS + 1][2];
+	unsigned int count = 0;
+
+	for (unsigned int from = first; from <= last; from++)
+		for (unsigned int i = 0; i < 2; i++) {
+			stream_send(_metadata, world, &stream[from],
+				    &send[from][i], flood[from % 8][i + 2 * (from / 8)]);
+			count++;
+		}
+	while (count--)
+		streams_receive(_metadata, world, stream, 0,
+				TOFU_P2P_ANY_SOURCE);
+	for (unsigned int from = first; from <= last; from++)
+		for (unsigned int i = 0; i < 2; i++)
+			ASSERT_EQ(world_wait(world, from, &send[from][i], NULL),
+				  0);
+}
+
+/*
+ * Room for two large rings and for some small ones. When all but the last three
+ * peers fall silent, these get rings of them; and when others talk again, nothing
+ * is lost or overtaken.
+ */
+TEST_F_TIMEOUT(rings, go_with_the_peers, 180)
+{
+	struct tofu_p2p_params params = p2p_params();
+	struct stream stream[TALKERS + 1];
+	unsigned int large = 0, small = 0;
+	struct world world;
+
+	params.mode = TOFU_P2P_AUTO;
+	params.large = 16384;
+	params.small = 8192;
+	params = least_of(params);
+	params.memory += 4 * (2 * (16384 + 256) + 100);
+	ASSERT_EQ(world_make(&world, TALKERS + 1, &params), 0);
+	for (unsigned int i = 0; i <= TALKERS; i++)
+		stream[i] = (struct stream){ .from = i };
+	/* One after the other, so that it is known who gets which. */
+	for (unsigned int i = 1; i <= TALKERS; i++)
+		for (unsigned int j = 0; j < 5; j++)
+			talk(_metadata, &world, stream, i, i);
+	for (unsigned int i = 1; i <= TALKERS; i++) {
+		const struct p2p_ring *ring = ring_of(&world, i);
+
+		large += ring && ring->class == P2P_LARGE;
+		small += ring && ring->class == P2P_SMALL;
+		EXPECT_EQ(!!ring, i <= 5);
+	}
+	EXPECT_EQ(large, 2);
+	EXPECT_EQ(small, 3);
+	for (unsigned int i = 0; i < 800; i++)
+		talk(_metadata, &world, stream, TALKERS - 2, TALKERS);
+	for (unsigned int i = TALKERS - 2; i <= TALKERS; i++)
+		EXPECT_NE(ring_of(&world, i), NULL);
+	for (unsigned int i = 0; i < 5; i++)
+		talk(_metadata, &world, stream, 1, TALKERS);
+	world_free(&world);
+}
+
+TEST_HARNESS_MAIN
