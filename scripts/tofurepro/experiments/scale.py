@@ -59,12 +59,12 @@ def _halo(parts, schedulers, grid, *more):
 
 def _empty():
     return ("tofu-halo", "--json", "--procs", PROCS, "--pattern", "neighbor", "--neighbors", 2,
-            "--bytes", 8, "--algorithm", "native", "--barrier", "--warmup", 1, "--iterations", 3)
+            "--bytes", 8, "--algorithm", "native", "--barrier", "--warmup", 1, "--iterations", 7)
 
 
 def _run(machine):
     everything = _halo("each", ",".join(STYLES), "all", "--machine", machine,
-                       "--warmup", 1, "--iterations", 3, "--no-verify")
+                       "--warmup", 1, "--iterations", 7, "--no-verify")
     return Run(f"scale-{machine}", machine, SHAPE, (everything, _empty()), seconds=7200)
 
 
@@ -73,7 +73,7 @@ def _engine():
     return Run("scale-engine", "fx10", "2", (
         ("tofu-halo", "--json", "--procs", 2, "--pattern", "neighbor", "--neighbors", 1,
          "--tnis", 1, "--bytes", ",".join(map(str, ENGINE_BYTES)), "--algorithm", "native",
-         "--machine", "fx10", "--warmup", 1, "--iterations", 3, "--no-verify"),))
+         "--machine", "fx10", "--warmup", 1, "--iterations", 7, "--no-verify"),))
 
 
 def _engine_table(answer):
