@@ -214,8 +214,7 @@ static bool send_put(struct srb_send *send)
 static bool has_turn(const struct tofu_srb_flow *flow,
 		     const struct srb_send *send)
 {
-	return flow->single ||
-	       srb_epoch(flow->first->place) == srb_epoch(send->place);
+	return srb_epoch(flow->first->place) == srb_epoch(send->place);
 }
 
 /* Return: whether the next one may be looked at. */
