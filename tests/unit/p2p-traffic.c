@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -304,6 +305,20 @@ static void player_run(struct player *player)
 	}
 }
 
+/* What was received may still have to be answered: go on until all are through. */
+static void player_meet(struct player *player, struct tofu_nodes *nodes)
+{
+	time_t since = time(NULL);
+
+	__atomic_fetch_add(&nodes->word[0], 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&nodes->word[0], __ATOMIC_SEQ_CST) <
+	       nodes->count) {
+		CHECK(!tofu_p2p_progress(player->p2p));
+		sched_yield();
+		CHECK(time(NULL) - since <= WAIT_SECONDS);
+	}
+}
+
 static void player_end(struct player *player)
 {
 	struct tofu_p2p_memory memory;
@@ -330,7 +345,7 @@ static void play(struct tofu_nodes *nodes, unsigned int rank)
 	CHECK(!tofu_p2p_create(&params, &player->p2p));
 	tofu_nodes_meet(nodes);
 	player_run(player);
-	tofu_nodes_meet(nodes);
+	player_meet(player, nodes);
 	player_end(player);
 	tofu_p2p_free(player->p2p);
 	free(player);
@@ -402,6 +417,45 @@ TEST_F_TIMEOUT(traffic, with_naps, 120)
 	playing.get = 10000;
 	naps = true;
 	EXPECT_EQ(tofu_nodes_run(PROCESSES, play, -1), 0);
+}
+
+/* ---- Those who are gone ---- */
+
+/* Node 1 goes while 0 waits: to receive from it, or for it to receive. */
+static void part(struct tofu_nodes *nodes, unsigned int rank)
+{
+	struct tofu_p2p_params params = node_params(&playing, nodes, rank);
+	struct tofu_p2p_request *send, *recv, *any;
+	static char from[5000], to[8], other[8];
+	struct tofu_p2p *p2p;
+	int code;
+
+	CHECK(!tofu_p2p_create(&params, &p2p));
+	tofu_nodes_meet(nodes);
+	if (rank == 1)
+		kill(getpid(), SIGKILL);
+	if (rank == 0) {
+		CHECK(!tofu_p2p_irecv(p2p, to, 8, 1, 0, &recv));
+		CHECK(!tofu_p2p_irecv(p2p, other, 8, TOFU_P2P_ANY_SOURCE, 0,
+				      &any));
+		CHECK(!tofu_p2p_isend(p2p, from, sizeof(from), 1, 0, &send));
+		code = tofu_p2p_wait(p2p, &recv, NULL);
+		CHECK(code == UTOFU_ERR_MRQ_PEER);
+		code = tofu_p2p_wait(p2p, &send, NULL);
+		CHECK(code == UTOFU_ERR_MRQ_PEER);
+		CHECK(!tofu_p2p_wait(p2p, &any, NULL));
+	} else {
+		CHECK(!tofu_p2p_send(p2p, from, 8, 0, 0));
+	}
+	__atomic_fetch_add(&nodes->word[0], 1, __ATOMIC_SEQ_CST);
+	CHECK(!tofu_wait_word(&nodes->word[0], 2));
+	tofu_p2p_free(p2p);
+}
+
+TEST_F_TIMEOUT(traffic, who_is_gone_is_not_waited_for, 60)
+{
+	playing.eager = 1000;
+	EXPECT_EQ(tofu_nodes_run(3, part, 1), 0);
 }
 
 TEST_HARNESS_MAIN

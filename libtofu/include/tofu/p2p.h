@@ -120,7 +120,9 @@ int tofu_p2p_create(const struct tofu_p2p_params *params,
  * @p2p: endpoint; NULL is nothing
  *
  * Requests that are not completed are freed with it. Nobody may send to it any
- * more: a barrier before is the caller's.
+ * more, or wait for an answer from it: a barrier before is the caller's, in which
+ * all call tofu_p2p_progress(). A message that has been received may still have to
+ * be answered, and its sender waits for that.
  */
 void tofu_p2p_free(struct tofu_p2p *p2p);
 

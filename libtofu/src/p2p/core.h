@@ -354,6 +354,7 @@ struct p2p_config {
  * @starting, @posting, @moving: requests in these states; @movers: those in
  *               the last two
  * @awaited:     receives that wait for a notice, by slot
+ * @tests:       without success since the last one with it
  * @error:       what has broken it
  */
 struct tofu_p2p {
@@ -381,6 +382,7 @@ struct tofu_p2p {
 	struct p2p_requests moving;
 	unsigned int movers;
 	struct tofu_p2p_request *awaited[P2P_SLOTS];
+	unsigned int tests;
 	int error;
 };
 
@@ -603,6 +605,9 @@ void p2p_reply_later(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 
 /* p2p_reply_push - the replies for a peer. Return: false where there is no room */
 bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer);
+
+/* p2p_reply_hello - see whether the one that a request waits for is there */
+void p2p_reply_hello(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
 /* p2p_reply_flown - the reply of a request has arrived, or has not */
 void p2p_reply_flown(struct tofu_p2p *p2p, uint64_t handle, int code);

@@ -8,6 +8,12 @@
 /* Polls without success before others get the processor. */
 #define PATIENCE 1000
 
+/*
+ * Tests without success before it is looked whether the other one is there. They
+ * are counted, not timed, so that in virtual time it is always the same one.
+ */
+#define HELLO_TESTS (1U << 16)
+
 /* Regions begin at such a boundary, and so do chunks. */
 #define ALIGN 256
 
@@ -267,6 +273,7 @@ int tofu_p2p_irecv(struct tofu_p2p *p2p, void *buf, size_t room,
 		return UTOFU_ERR_OUT_OF_MEMORY;
 	made->buf = buf;
 	made->room = room;
+	made->message.source = source;
 	*request = made;
 	p2p_receive_begin(p2p, made, source, tag);
 	return UTOFU_SUCCESS;
@@ -287,7 +294,17 @@ static int request_take(struct tofu_p2p *p2p, struct tofu_p2p_request **request,
 		};
 	p2p_request_free(p2p, ended);
 	*request = NULL;
+	p2p->tests = 0;
 	return code;
+}
+
+static int request_wait(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+{
+	if (++p2p->tests >= HELLO_TESTS) {
+		p2p->tests = 0;
+		p2p_reply_hello(p2p, request);
+	}
+	return UTOFU_ERR_NOT_COMPLETED;
 }
 
 int tofu_p2p_test(struct tofu_p2p *p2p, struct tofu_p2p_request **request,
@@ -304,7 +321,7 @@ int tofu_p2p_test(struct tofu_p2p *p2p, struct tofu_p2p_request **request,
 	code = tofu_p2p_progress(p2p);
 	if ((*request)->state == P2P_ENDED)
 		return request_take(p2p, request, status);
-	return code ? code : UTOFU_ERR_NOT_COMPLETED;
+	return code ? code : request_wait(p2p, *request);
 }
 
 int tofu_p2p_wait(struct tofu_p2p *p2p, struct tofu_p2p_request **request,

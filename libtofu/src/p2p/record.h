@@ -27,6 +27,7 @@
  * @P2P_NONE:  reply: there is none now
  * @P2P_NEVER: reply: there will be none
  * @P2P_BACK:  reply: the own ring is taken back
+ * @P2P_HELLO: reply: nothing; that it arrives says that somebody is there
  */
 enum p2p_kind {
 	P2P_EAGER = 1,
@@ -40,6 +41,7 @@ enum p2p_kind {
 	P2P_NONE,
 	P2P_NEVER,
 	P2P_BACK,
+	P2P_HELLO,
 };
 
 /* In a request: the sender would like to have an own ring. */

@@ -95,13 +95,51 @@ bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer)
 	return true;
 }
 
-/* A receive whose sender cannot be told that it may put will not get anything. */
+/* ---- Those who are gone ---- */
+
+/* Whether it waits for nothing but what another process does, and for whom. */
+static bool waits_for(const struct tofu_p2p_request *request, uint32_t *rank)
+{
+	*rank = request->message.source;
+	switch (request->state) {
+	case P2P_SENT:
+		*rank = request->dest;
+		return request->message.kind != P2P_EAGER;
+	case P2P_POSTED:
+		return *rank != TOFU_P2P_ANY_SOURCE;
+	default:
+		return request->state == P2P_AWAITED;
+	}
+}
+
+void p2p_reply_hello(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+{
+	struct p2p_reply reply = reply_of(p2p, P2P_HELLO);
+	struct p2p_peer *peer;
+	uint32_t rank;
+
+	if (!waits_for(request, &rank) || rank == p2p->config.params.rank ||
+	    p2p_peer_get(p2p, rank, &peer))
+		return;
+	/* When there is no room, others are being told: the next time, then. */
+	p2p_port_reply(p2p, peer, &reply, p2p_request_handle(request));
+}
+
+/* Who cannot be told anything will not do anything. */
 void p2p_reply_flown(struct tofu_p2p *p2p, uint64_t handle, int code)
 {
 	struct tofu_p2p_request *request = p2p_request_find(p2p, handle);
+	uint32_t rank;
 
-	if (code && request && request->state == P2P_AWAITED)
+	if (!code || !request || !waits_for(request, &rank))
+		return;
+	if (request->state == P2P_AWAITED) {
 		p2p_rendezvous_received(p2p, request, code);
+		return;
+	}
+	if (request->state == P2P_POSTED)
+		p2p_receive_cancel(p2p, request);
+	p2p_request_end(p2p, request, code);
 }
 
 /* ---- Those that come ---- */
