@@ -5,12 +5,14 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "kselftest_harness.h"
 #include "p2p-util.h"
 
 #define EAGER 1000
 #define GET 100000
+#define LIMIT 20 /* seconds */
 
 FIXTURE(by)
 {
@@ -141,6 +143,37 @@ TEST_F(by, longer_than_the_buffer)
 }
 
 /* To oneself; also what waits where it is, because it is long. */
+/* A receiver that has ended, and flushed, does nothing more: its sender ends. */
+static void flush_and_leave(struct __test_metadata *_metadata,
+			    struct world *world, size_t bytes)
+{
+	struct tofu_p2p_request *send, *recv;
+	char *from = calloc(1, bytes), *to = malloc(bytes);
+	time_t since = time(NULL);
+
+	ASSERT_EQ(tofu_p2p_irecv(world->p2p[1], to, bytes, 0, 5, &recv),
+		  UTOFU_SUCCESS);
+	ASSERT_EQ(tofu_p2p_isend(world->p2p[0], from, bytes, 1, 5, &send),
+		  UTOFU_SUCCESS);
+	ASSERT_EQ(world_wait(world, 1, &recv, NULL), UTOFU_SUCCESS);
+	while (tofu_p2p_flush(world->p2p[1]) && time(NULL) - since < LIMIT)
+		tofu_p2p_progress(world->p2p[0]);
+	while (send && time(NULL) - since < LIMIT)
+		tofu_p2p_test(world->p2p[0], &send, NULL);
+	EXPECT_EQ(send, NULL);
+	EXPECT_EQ(memcmp(from, to, bytes), 0);
+	free(from);
+	free(to);
+}
+
+TEST_F(by, who_has_flushed_may_leave)
+{
+	EXPECT_EQ(tofu_p2p_flush(NULL), UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_p2p_flush(P2P(2)), UTOFU_SUCCESS);
+	for (size_t i = 1; i < SIZES; i++)
+		flush_and_leave(_metadata, &self->world, sizes[i]);
+}
+
 TEST_F(by, to_oneself)
 {
 	struct tofu_p2p_request *send, *recv;

@@ -265,6 +265,18 @@ int tofu_p2p_cancel(struct tofu_p2p *p2p, struct tofu_p2p_request **request);
  */
 int tofu_p2p_progress(struct tofu_p2p *p2p);
 
+/**
+ * tofu_p2p_flush - make progress, and see whether somebody waits for this process
+ * @p2p: endpoint
+ *
+ * A receive can have ended before its sender has been told. Who has ended all
+ * requests, and will not call for a while, calls this until it succeeds.
+ *
+ * Return: UTOFU_SUCCESS: all that was to be sent, answers too, is in the rings of
+ * the others; UTOFU_ERR_NOT_COMPLETED; or as tofu_p2p_progress().
+ */
+int tofu_p2p_flush(struct tofu_p2p *p2p);
+
 /* ---- Memory ---- */
 
 /**

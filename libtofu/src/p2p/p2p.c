@@ -205,6 +205,18 @@ int tofu_p2p_progress(struct tofu_p2p *p2p)
 	return p2p->error;
 }
 
+int tofu_p2p_flush(struct tofu_p2p *p2p)
+{
+	int code = tofu_p2p_progress(p2p);
+
+	if (code)
+		return code;
+	return TAILQ_EMPTY(&p2p->peers.active) && TAILQ_EMPTY(&p2p->peerless) &&
+			       !p2p->out.flying && !p2p->back.flying ?
+		       UTOFU_SUCCESS :
+		       UTOFU_ERR_NOT_COMPLETED;
+}
+
 /* ---- Messages ---- */
 
 static int send_check(const struct tofu_p2p *p2p, const void *buf, size_t bytes,
