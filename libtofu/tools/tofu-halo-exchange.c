@@ -1,60 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * The exchanges of a row: made by the library for what the row says, run and
- * timed here, with every byte that comes in looked at.
+ * The exchanges of the rows: made in the way that a row says, run and timed here,
+ * with every byte that comes in looked at.
  *
  * One area of memory holds the send buffers and two sets of receive buffers; the
  * rows use it in turn. The barrier before each exchange is not for correctness:
  * it makes the time that of an exchange, not of the neighbours' verification.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include <tofu/mark.h>
-#include <tofu/neighbor.h>
-#include <tofu/rsched.h>
 
 #include "common/error.h"
 #include "common/stats.h"
 #include "common/wait.h"
-#include "neighbor/schedule.h"
-#include "tofu-halo.h"
+#include "tofu-halo-run.h"
 
-#define SETS 2
-#define SAY_MAX 8 /* messages about wrong bytes, each node */
 #define CHECK_NS 1000000000ULL
-
-_Static_assert(TOFU_EXCHANGE_CARD_WORDS <= TOFU_BOOT_SLOT_WORDS &&
-		       HALO_MESSAGES_MAX <= TOFU_BOOT_SLOTS,
-	       "the board has room for all cards");
-
-/**
- * struct halo - a node's part of the exchanges
- * @area:     send buffers, then the receive sets
- * @span:     bytes of each of these
- * @workload: of the row, where it is of SCALE-LES3
- * @pattern, @exchange: of the row
- * @said:     messages about wrong bytes so far
- */
-struct halo {
-	const struct tofu_machine *machine;
-	const struct halo_options *options;
-	const struct tofu_rsched_model *model;
-	struct tofu_boot *boot;
-	struct halo_gates gates;
-	uint8_t *area;
-	size_t span;
-
-	const struct halo_row *row;
-	struct sched_workload workload;
-	struct halo_pattern pattern;
-	struct tofu_exchange *exchange;
-	unsigned int said;
-};
 
 /* ---- What goes where ---- */
 
@@ -64,6 +28,9 @@ static void pattern_make(struct halo *halo, const struct halo_row *row)
 	uint32_t node = halo->machine->node;
 
 	halo->row = row;
+	halo->way = row->orig ? &halo_orig : &halo_planned;
+	halo->turn.row = row->number;
+	halo->turn.size = row->size;
 	if (row->neighbors) {
 		halo_pattern_neighbor(grid, node, row->neighbors, row->size,
 				      &halo->pattern);
@@ -77,163 +44,12 @@ static void pattern_make(struct halo *halo, const struct halo_row *row)
 		halo_pattern_overlay(&halo->pattern);
 }
 
-static uint8_t *set_at(const struct halo *halo, unsigned int set)
-{
-	return halo->area + halo->span * (1 + set);
-}
-
-static void messages_make(const struct halo *halo,
-			  struct tofu_message messages[])
-{
-	for (unsigned int i = 0; i < halo->pattern.count; i++) {
-		const struct halo_message *m = &halo->pattern.message[i];
-
-		messages[i] = (struct tofu_message){
-			.send = halo->area + m->offset,
-			.send_bytes = m->bytes,
-			.recv = {
-				set_at(halo, 0) + m->offset,
-				set_at(halo, 1) + m->offset,
-			},
-			.recv_bytes = m->bytes,
-			.back = m->back,
-		};
-	}
-}
-
-/* ---- Making an exchange ---- */
-
-static int say_code(const struct halo *halo, const char *what, int code,
-		    char **why)
+int halo_say_code(const struct halo *halo, const char *what, int code,
+		  char **why)
 {
 	tofu_error_say(why, "node %u: %s: %s", halo->machine->node, what,
 		       tofu_error_text(code));
 	return -EIO;
-}
-
-static utofu_vbg_id_t barrier_of(const struct halo *halo)
-{
-	return halo->gates.count ? halo->gates.id[0] : UTOFU_VBG_ID_NULL;
-}
-
-static int neighbor_create(struct halo *halo,
-			   enum tofu_neighbor_algorithm algorithm,
-			   const struct tofu_message *messages)
-{
-	const struct tofu_neighbor_params params = {
-		.engines = halo->row->tnis,
-		.algorithm = algorithm,
-		.form = halo->options->form,
-		.machine = halo->options->machine,
-		.barrier = barrier_of(halo),
-	};
-
-	return tofu_neighbor_create(&params, messages, halo->pattern.count,
-				    &halo->exchange);
-}
-
-static int neighbor_make(struct halo *halo, const struct tofu_message *messages,
-			 struct halo_result *result)
-{
-	const struct halo_row *row = halo->row;
-	unsigned int puts = row->neighbors;
-	int code = neighbor_create(halo, row->algorithm, messages);
-
-	if (!code)
-		code = tofu_neighbor_algorithm(halo->exchange, &result->runs);
-	if (code)
-		return code;
-	if (result->runs == TOFU_NEIGHBOR_SEGMENTED)
-		puts *= tofu_neighbor_plan_segmented(row->neighbors, row->tnis)
-				.segments;
-	result->puts = puts;
-	result->engines = puts < row->tnis ? puts : row->tnis;
-	result->planned = tofu_neighbor_model_ns(halo->options->machine,
-						 result->runs, row->neighbors,
-						 row->tnis, row->size);
-	return UTOFU_SUCCESS;
-}
-
-/*
- * Messages as they are take the engines in turn, all that there are: as round
- * robin over so many, which is what the plan is for.
- */
-static int scale_make(struct halo *halo, const struct tofu_message *messages,
-		      struct halo_result *result)
-{
-	struct tofu_rsched_model model = *halo->model;
-	const struct sched_scheduler native = {
-		.scheduler = TOFU_RSCHED_ROUND_ROBIN,
-		.width = halo->row->tnis,
-	};
-	const struct sched_scheduler *scheduler = halo->row->scheduler;
-	struct tofu_rsched_plan *plan;
-	int code;
-
-	if (halo->row->tnis < model.engines || !scheduler)
-		model.engines = halo->row->tnis;
-	plan = sched_plan(&model, scheduler ? scheduler : &native,
-			  &halo->workload);
-	if (scheduler)
-		code = tofu_rsched_create(plan, messages, barrier_of(halo),
-					  &halo->exchange);
-	else
-		code = neighbor_create(halo, TOFU_NEIGHBOR_NATIVE, messages);
-	result->puts = halo->pattern.count;
-	result->engines = plan->engines;
-	result->planned = plan->makespan_ns;
-	tofu_rsched_free(plan);
-	return code;
-}
-
-/* A card goes to whoever sends what it tells of. */
-static int cards_tell(struct halo *halo, char **why)
-{
-	int err = 0;
-
-	for (unsigned int i = 0; i < halo->pattern.count && !err; i++) {
-		const struct halo_message *m = &halo->pattern.message[i];
-		struct tofu_exchange_card card;
-		int code = tofu_exchange_card(halo->exchange, i, &card);
-
-		if (code)
-			return say_code(halo, "cannot make a card", code, why);
-		err = tofu_boot_tell(halo->boot, m->from, m->back, card.word,
-				     why);
-	}
-	return err ? err : tofu_boot_barrier(halo->boot, why);
-}
-
-static int cards_take(struct halo *halo, char **why)
-{
-	for (unsigned int i = 0; i < halo->pattern.count; i++) {
-		struct tofu_exchange_card card;
-		int code;
-
-		memcpy(card.word, tofu_boot_told(halo->boot, i),
-		       sizeof(card.word));
-		code = tofu_exchange_connect(halo->exchange, i, &card);
-		if (code)
-			return say_code(halo, "cannot connect the exchange",
-					code, why);
-	}
-	return 0;
-}
-
-static int exchange_make(struct halo *halo, struct halo_result *result,
-			 char **why)
-{
-	struct tofu_message messages[HALO_MESSAGES_MAX];
-	int code, err;
-
-	messages_make(halo, messages);
-	code = halo->row->neighbors ? neighbor_make(halo, messages, result) :
-				      scale_make(halo, messages, result);
-	if (code)
-		return say_code(halo, "cannot make the exchange", code, why);
-	result->bytes = halo->pattern.bytes;
-	err = cards_tell(halo, why);
-	return err ? err : cards_take(halo, why);
 }
 
 /* ---- Running it ---- */
@@ -256,7 +72,7 @@ static int exchange_failed(struct halo *halo, int code, char **why)
 {
 	/* If that is because a process has died, its node is the message. */
 	partners_check(halo, why);
-	return say_code(halo, "the exchange failed", code, why);
+	return halo_say_code(halo, "the exchange failed", code, why);
 }
 
 /* After each second of waiting, and when it is too long. */
@@ -286,7 +102,7 @@ static int exchange_wait(struct halo *halo, char **why)
 	uint64_t looked = 0;
 	int code, err;
 
-	while ((code = tofu_exchange_test(halo->exchange)) ==
+	while ((code = halo->way->test(halo)) ==
 	       UTOFU_ERR_NOT_COMPLETED) {
 		err = wait_look(halo, &wait, &looked, why);
 		if (err)
@@ -302,7 +118,7 @@ static int exchange_run(struct halo *halo, uint64_t *ns, char **why)
 	int code, err;
 
 	tofu_mark(TOFU_MARK_NAME("post"));
-	code = tofu_exchange_start(halo->exchange);
+	code = halo->way->start(halo);
 	if (code)
 		return exchange_failed(halo, code, why);
 	tofu_mark(TOFU_MARK_NAME("wait"));
@@ -314,124 +130,43 @@ static int exchange_run(struct halo *halo, uint64_t *ns, char **why)
 
 /* ---- Data ---- */
 
-static bool is_corrupt(const struct halo *halo, uint64_t iteration)
+static bool is_corrupt(const struct halo *halo)
 {
 	const struct halo_options *options = halo->options;
 
 	return options->corrupt == halo->machine->node &&
-	       iteration + 1 == options->warmup + options->iterations;
+	       halo->turn.iteration + 1 == options->warmup + options->iterations;
 }
 
-static void fill(struct halo *halo, uint64_t iteration)
+static void fill(struct halo *halo)
 {
-	const struct halo_message *message = halo->pattern.message;
+	const struct halo_message *first = &halo->pattern.message[0];
 
-	for (unsigned int i = 0; i < halo->pattern.count; i++) {
-		uint64_t seed = halo_seed(halo->row->number,
-					  halo->machine->node, i, iteration);
-
-		halo_fill(halo->area + message[i].offset, message[i].bytes,
-			  seed);
-	}
-	if (is_corrupt(halo, iteration))
-		halo->area[message[0].offset + message[0].bytes / 2] ^= 1;
+	halo_data_fill(&halo->pattern, &halo->turn, halo->area);
+	if (is_corrupt(halo))
+		halo->area[first->offset + first->bytes / 2] ^= 1;
 }
 
-static void say_wrong(struct halo *halo, const struct halo_message *m,
-		      uint64_t iteration, const struct halo_wrong *wrong,
-		      const char *where)
+static int verify(struct halo *halo, uint64_t *wrong, char **why)
 {
-	const struct halo_message *sent = &halo->pattern.message[m->back];
+	int err = halo->way->check(halo, why);
 
-	if (halo->said++ >= SAY_MAX)
-		return;
-	fprintf(stderr,
-		"tofu-halo: node %u: row %" PRIu64 ", exchange %" PRIu64
-		", from node %u going %s, message %u%s: byte %zu of %zu is 0x%02x, should be 0x%02x (%zu wrong)\n",
-		halo->machine->node, halo->row->size, iteration, m->from,
-		sent->direction, sent->part, where, wrong->first, m->bytes,
-		wrong->seen, wrong->expected, wrong->count);
-}
-
-/* All payload of a set; returns how many bytes are wrong. */
-static uint64_t verify_payload(struct halo *halo, const uint8_t *set,
-			       uint64_t iteration)
-{
-	uint64_t count = 0;
-
-	for (unsigned int i = 0; i < halo->pattern.count; i++) {
-		const struct halo_message *m = &halo->pattern.message[i];
-		uint64_t seed = halo_seed(halo->row->number, m->from, m->back,
-					  iteration);
-		struct halo_wrong wrong =
-			halo_verify(set + m->offset, m->bytes, seed);
-
-		if (wrong.count)
-			say_wrong(halo, m, iteration, &wrong, "");
-		count += wrong.count;
-	}
-	return count;
-}
-
-/* The bytes between the buffers, after each up to the next one. */
-static uint64_t verify_guards(struct halo *halo, const uint8_t *set,
-			      uint64_t iteration)
-{
-	const struct halo_pattern *pattern = &halo->pattern;
-	struct halo_wrong wrong = halo_guard_verify(set, 0, HALO_GUARD);
-	uint64_t count = wrong.count;
-
-	if (wrong.count)
-		say_wrong(halo, &pattern->message[0], iteration, &wrong,
-			  ", guard before the buffer");
-	for (unsigned int i = 0; i < pattern->count; i++) {
-		const struct halo_message *m = &pattern->message[i];
-		size_t end = m->offset + m->bytes;
-		size_t next = i + 1 < pattern->count ?
-				      pattern->message[i + 1].offset :
-				      pattern->span;
-
-		wrong = halo_guard_verify(set, end, next - end);
-		if (wrong.count) {
-			wrong.first -= m->offset;
-			say_wrong(halo, m, iteration, &wrong,
-				  ", guard behind the buffer");
-		}
-		count += wrong.count;
-	}
-	return count;
-}
-
-/* Where the library says that it is, which is where it ought to be. */
-static int verify(struct halo *halo, uint64_t iteration, uint64_t *wrong,
-		  char **why)
-{
-	const uint8_t *set = set_at(halo, iteration % SETS);
-	void *first;
-	int code = tofu_exchange_received(halo->exchange, 0, &first);
-
-	if (code)
-		return exchange_failed(halo, code, why);
-	if (first != set + halo->pattern.message[0].offset) {
-		tofu_error_say(why, "node %u: the exchange tells of a buffer that is not its turn",
-			       halo->machine->node);
-		return -EIO;
-	}
-	*wrong += verify_payload(halo, set, iteration);
-	*wrong += verify_guards(halo, set, iteration);
-	return 0;
+	if (!err)
+		*wrong += halo_data_verify(&halo->pattern, &halo->turn,
+					   halo_receive_set(halo));
+	return err;
 }
 
 /* ---- A row ---- */
 
-static int exchange_once(struct halo *halo, uint64_t iteration, uint64_t *ns,
-			 uint64_t *wrong, char **why)
+static int exchange_once(struct halo *halo, uint64_t *ns, uint64_t *wrong,
+			 char **why)
 {
 	int err = 0;
 
 	if (halo->options->verify) {
 		tofu_mark(TOFU_MARK_NAME("pack"));
-		fill(halo, iteration);
+		fill(halo);
 	}
 	tofu_mark(TOFU_MARK_NAME("sync"));
 	if (halo->options->sync == HALO_SYNC_BEFORE)
@@ -441,7 +176,7 @@ static int exchange_once(struct halo *halo, uint64_t iteration, uint64_t *ns,
 	if (err || !halo->options->verify)
 		return err;
 	tofu_mark(TOFU_MARK_NAME("check"));
-	err = verify(halo, iteration, wrong, why);
+	err = verify(halo, wrong, why);
 	tofu_mark(TOFU_MARK_END);
 	return err;
 }
@@ -454,8 +189,10 @@ static int exchanges_run(struct halo *halo, uint64_t *time,
 
 	for (uint64_t i = 0; i < all; i++) {
 		uint64_t ns;
-		int err = exchange_once(halo, i, &ns, &result->wrong, why);
+		int err;
 
+		halo->turn.iteration = i;
+		err = exchange_once(halo, &ns, &result->wrong, why);
 		if (err)
 			return err;
 		if (i < options->warmup)
@@ -504,15 +241,15 @@ int halo_run(struct halo *halo, const struct halo_row *row, char **why,
 		return -ENOMEM;
 	*result = (struct halo_result){ 0 };
 	pattern_make(halo, row);
-	for (unsigned int set = 0; set < SETS && halo->options->verify; set++)
-		halo_guard_fill(set_at(halo, set), 0, halo->pattern.span);
-	err = exchange_make(halo, result, why);
+	for (unsigned int set = 0; set < HALO_SETS && halo->options->verify; set++)
+		halo_guard_fill(halo_set_at(halo, set), 0, halo->pattern.span);
+	result->bytes = halo->pattern.bytes;
+	err = halo->way->make(halo, result, why);
 	if (!err)
 		err = exchanges_run(halo, time, result, why);
 	if (!err)
 		err = result_gather(halo, result, why);
-	tofu_exchange_free(halo->exchange);
-	halo->exchange = NULL;
+	halo->way->free(halo);
 	free(time);
 	return err;
 }
@@ -529,7 +266,7 @@ static int area_make(struct halo *halo, const struct halo_row *row,
 		if (halo->pattern.span > halo->span)
 			halo->span = halo->pattern.span;
 	}
-	size = halo->span * (1 + SETS);
+	size = halo->span * (1 + HALO_SETS);
 	halo->area = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (halo->area != MAP_FAILED)
@@ -538,6 +275,14 @@ static int area_make(struct halo *halo, const struct halo_row *row,
 	tofu_error_say(why, "node %u: no memory for %zu bytes",
 		       halo->machine->node, size);
 	return -ENOMEM;
+}
+
+static bool rows_have_orig(const struct halo_row *row, size_t rows)
+{
+	for (size_t i = 0; i < rows; i++)
+		if (row[i].orig)
+			return true;
+	return false;
 }
 
 int halo_open(const struct tofu_machine *machine, struct tofu_boot *boot,
@@ -554,9 +299,12 @@ int halo_open(const struct tofu_machine *machine, struct tofu_boot *boot,
 	halo->options = options;
 	halo->model = model;
 	halo->boot = boot;
+	halo->turn.node = machine->node;
 	err = area_make(halo, row, rows, why);
 	if (!err && options->sync == HALO_SYNC_GATES)
 		err = halo_gates_make(machine, boot, &halo->gates, why);
+	if (!err && rows_have_orig(row, rows))
+		err = halo_orig_open(halo, why);
 	if (err) {
 		halo_close(halo);
 		return err;
@@ -569,8 +317,9 @@ void halo_close(struct halo *halo)
 {
 	if (!halo)
 		return;
+	halo_orig_close(halo);
 	halo_gates_free(&halo->gates);
 	if (halo->area)
-		munmap(halo->area, halo->span * (1 + SETS));
+		munmap(halo->area, halo->span * (1 + HALO_SETS));
 	free(halo);
 }

@@ -37,12 +37,16 @@ static const char usage[] =
 	"      --scheduler LIST|each\n"
 	"                         scale-les3: round-robin:1, :2, :4, bl:1, :2, :4,\n"
 	"                         overhead-aware (default); native: message i by TNI i\n"
-	"                         modulo the TNIs\n"
+	"                         modulo the TNIs; orig: the same from point to point,\n"
+	"                         sent and received\n"
 	"      --algorithm LIST   neighbor: native (default), segmented: in segments that\n"
-	"                         keep all TNIs busy; auto: what is faster by the model\n"
+	"                         keep all TNIs busy; auto: what is faster by the model;\n"
+	"                         orig: sent and received\n"
 	"      --form one-sided|two-sided\n"
 	"                         neighbor: everything is queued at once (default), or\n"
 	"                         step by step\n"
+	"      --p2p-mode auto|fast|saving|shared\n"
+	"                         orig: rings that messages are received in (default auto)\n"
 	"      --tnis LIST        use N TNIs at most (default: all)\n"
 	"      --machine NAME     whose model plans: k, fx10, fx100 or fugaku (default: the\n"
 	"                         one whose virtual time it is; else fx10 for scale-les3\n"
@@ -76,6 +80,7 @@ enum {
 	OPT_SCHEDULER,
 	OPT_ALGORITHM,
 	OPT_FORM,
+	OPT_P2P_MODE,
 	OPT_TNIS,
 	OPT_MACHINE,
 	OPT_BARRIER,
@@ -101,6 +106,7 @@ static const struct option long_options[] = {
 	{ "scheduler", required_argument, NULL, OPT_SCHEDULER },
 	{ "algorithm", required_argument, NULL, OPT_ALGORITHM },
 	{ "form", required_argument, NULL, OPT_FORM },
+	{ "p2p-mode", required_argument, NULL, OPT_P2P_MODE },
 	{ "tnis", required_argument, NULL, OPT_TNIS },
 	{ "machine", required_argument, NULL, OPT_MACHINE },
 	{ "barrier", no_argument, NULL, OPT_BARRIER },
@@ -120,16 +126,35 @@ static const struct option long_options[] = {
 
 static const char *const patterns[] = { "scale-les3", "neighbor", NULL };
 static const char *const forms[] = { "one-sided", "two-sided", NULL };
-static const char *const algorithms[] = { "auto", "native", "segmented", NULL };
+static const char *const modes[] = { "auto", "fast", "saving", "shared", NULL };
+static const char *const algorithms[] = {
+	[TOFU_NEIGHBOR_AUTO] = "auto",
+	[TOFU_NEIGHBOR_NATIVE] = "native",
+	[TOFU_NEIGHBOR_SEGMENTED] = "segmented",
+	[HALO_ALGORITHM_ORIG] = "orig",
+	NULL,
+};
 
 const char *halo_algorithm_name(unsigned int algorithm)
 {
 	return algorithms[algorithm];
 }
 
-const char *halo_scheduler_name(const struct sched_scheduler *scheduler)
+const char *halo_scheduler_name(unsigned int scheduler)
 {
-	return scheduler ? scheduler->name : halo_algorithm_name(TOFU_NEIGHBOR_NATIVE);
+	switch (scheduler) {
+	case HALO_SCHEDULER_NATIVE:
+		return algorithms[TOFU_NEIGHBOR_NATIVE];
+	case HALO_SCHEDULER_ORIG:
+		return algorithms[HALO_ALGORITHM_ORIG];
+	default:
+		return sched_schedulers[scheduler].name;
+	}
+}
+
+const char *halo_mode_name(unsigned int mode)
+{
+	return modes[mode];
 }
 
 /* Number of a word in a list that ends with NULL; exits where it is not there. */
@@ -183,11 +208,10 @@ static void parts_parse(const char *text, struct halo_choices *choices)
 
 static void schedulers_parse(const char *text, struct halo_choices *choices)
 {
-	const char *words[SCHED_SCHEDULERS + 2] = { NULL };
+	const char *words[HALO_SCHEDULER_ORIG + 2] = { NULL };
 
-	for (size_t i = 0; i < SCHED_SCHEDULERS; i++)
-		words[i] = sched_schedulers[i].name;
-	words[SCHED_SCHEDULERS] = halo_scheduler_name(NULL);
+	for (unsigned int i = 0; i <= HALO_SCHEDULER_ORIG; i++)
+		words[i] = halo_scheduler_name(i);
 	choices_parse("--scheduler", text, words, SCHED_SCHEDULERS, choices);
 }
 
@@ -282,6 +306,10 @@ static bool rows_option_take(struct halo_options *options, int option)
 		options->form = (enum tofu_neighbor_form)word_find(
 			"--form", optarg, forms);
 		return true;
+	case OPT_P2P_MODE:
+		options->p2p_mode = (enum tofu_p2p_mode)word_find(
+			"--p2p-mode", optarg, modes);
+		return true;
 	case OPT_TNIS:
 		tofu_arg_sizes("--tnis", optarg, 1, TOFU_EXCHANGE_ENGINES_MAX,
 			       &options->tnis);
@@ -332,9 +360,23 @@ static void option_take(struct halo_options *options, int option)
 	}
 }
 
-/* Options that only make sense with one of the patterns */
-static void pattern_check(const struct halo_options *options,
-			  const bool given[OPTIONS])
+static bool orig_is_wanted(const struct halo_options *options)
+{
+	const struct halo_choices *choices = options->neighbor ?
+						     &options->algorithms :
+						     &options->schedulers;
+	unsigned int orig = options->neighbor ? HALO_ALGORITHM_ORIG :
+						HALO_SCHEDULER_ORIG;
+
+	for (size_t i = 0; i < choices->count; i++)
+		if (choices->choice[i] == orig)
+			return true;
+	return false;
+}
+
+/* Options that only make sense with others */
+static void given_check(const struct halo_options *options,
+			const bool given[OPTIONS])
 {
 	static const int scale[] = { OPT_PART, OPT_GRID, OPT_SCHEDULER };
 	static const int neighbor[] = { OPT_NEIGHBORS, OPT_BYTES,
@@ -349,6 +391,9 @@ static void pattern_check(const struct halo_options *options,
 			errx(EXIT_USAGE, "--%s goes with --pattern %s",
 			     long_options[other[i] - 1].name,
 			     patterns[!options->neighbor]);
+	if (given[OPT_P2P_MODE] && !orig_is_wanted(options))
+		errx(EXIT_USAGE, "--p2p-mode goes with --%s orig",
+		     options->neighbor ? "algorithm" : "scheduler");
 	if (!options->neighbor && options->grid.dims &&
 	    options->grid.dims != 2)
 		errx(EXIT_USAGE, "--procs: scale-les3 has a grid such as 4x3");
@@ -415,7 +460,7 @@ struct halo_options halo_options_parse(int argc, char **argv)
 	}
 	if (optind < argc)
 		errx(EXIT_USAGE, "'%s' is not an option", argv[optind]);
-	pattern_check(&options, given);
+	given_check(&options, given);
 	odd_check(&options);
 	sizes_finish(&options, grid, bytes);
 	return options;
@@ -510,6 +555,8 @@ static void scale_add(const struct halo_options *options, unsigned int tnis,
 				.scheduler = choice < SCHED_SCHEDULERS ?
 						     &sched_schedulers[choice] :
 						     NULL,
+				.orig = choice == HALO_SCHEDULER_ORIG,
+				.name = halo_scheduler_name(choice),
 			};
 
 			sizes_add(options, row, rows, count);
@@ -523,12 +570,14 @@ static void neighbors_add(const struct halo_options *options,
 {
 	for (size_t t = 0; t < options->tnis.count; t++) {
 		for (size_t a = 0; a < options->algorithms.count; a++) {
+			unsigned int choice = options->algorithms.choice[a];
 			struct halo_row row = {
 				.tnis = (unsigned int)options->tnis.size[t],
 				.neighbors = neighbors,
-				.algorithm = (enum tofu_neighbor_algorithm)
-						     options->algorithms
-							     .choice[a],
+				.algorithm =
+					(enum tofu_neighbor_algorithm)choice,
+				.orig = choice == HALO_ALGORITHM_ORIG,
+				.name = halo_algorithm_name(choice),
 			};
 
 			sizes_add(options, row, rows, count);

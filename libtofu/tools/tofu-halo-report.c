@@ -39,6 +39,13 @@ static bool is_only(const struct halo_choices *choices, unsigned int choice)
 	return choices->count == 1 && choices->choice[0] == choice;
 }
 
+static bool is_planned(const struct halo_options *options)
+{
+	return options->neighbor ?
+		       !is_only(&options->algorithms, HALO_ALGORITHM_ORIG) :
+		       !is_only(&options->schedulers, HALO_SCHEDULER_ORIG);
+}
+
 /* In the order in which row_print() prints cells */
 static void columns_make(struct halo_report *report)
 {
@@ -49,7 +56,8 @@ static void columns_make(struct halo_report *report)
 		column_add(report, o->neighbors.count > 1, "neighbours", 0);
 		column_add(report, o->algorithms.count > 1, "algorithm", -9);
 		column_add(report,
-			   !is_only(&o->algorithms, TOFU_NEIGHBOR_NATIVE),
+			   !is_only(&o->algorithms, TOFU_NEIGHBOR_NATIVE) &&
+				   is_planned(o),
 			   "runs", -9);
 		column_add(report, true, "bytes", 8);
 	} else {
@@ -62,7 +70,7 @@ static void columns_make(struct halo_report *report)
 	column_add(report, true, "exchanges", 0);
 	column_add(report, true, "verified", 12);
 	column_add(report, true, "wrong", 0);
-	column_add(report, tofu_virtual(), "planned/µs", 10);
+	column_add(report, tofu_virtual() && is_planned(o), "planned/µs", 10);
 	column_add(report, true, "time/µs", 10);
 	column_add(report, true, "MB/s/node", 10);
 }
@@ -76,13 +84,11 @@ static void row_print(struct halo_report *report, const struct halo_row *row,
 	tofu_table_cell(table, "%u", row->tnis);
 	if (row->neighbors) {
 		tofu_table_cell(table, "%u", row->neighbors);
-		tofu_table_cell(table, "%s",
-				halo_algorithm_name(row->algorithm));
-		tofu_table_cell(table, "%s", halo_algorithm_name(result->runs));
+		tofu_table_cell(table, "%s", row->name);
+		tofu_table_cell(table, "%s", result->runs);
 	} else {
 		tofu_table_cell(table, "%s", row->part->name);
-		tofu_table_cell(table, "%s",
-				halo_scheduler_name(row->scheduler));
+		tofu_table_cell(table, "%s", row->name);
 	}
 	tofu_table_cell(table, "%" PRIu64, row->size);
 	tofu_table_cell(table, "%u", result->engines);
@@ -93,7 +99,10 @@ static void row_print(struct halo_report *report, const struct halo_row *row,
 	else
 		tofu_table_cell(table, "no");
 	tofu_table_cell(table, "%" PRIu64, result->wrong);
-	tofu_table_cell(table, "%.1f", (double)result->planned / 1e3);
+	if (result->planned)
+		tofu_table_cell(table, "%.1f", (double)result->planned / 1e3);
+	else
+		tofu_table_cell(table, "-");
 	tofu_table_cell(table, "%.1f", us);
 	tofu_table_cell(table, "%.1f", (double)result->bytes / us);
 }
@@ -118,8 +127,6 @@ static void procs_print(const struct tofu_grid *grid)
 
 static void way_print(const struct halo_options *options)
 {
-	unsigned int choice = options->schedulers.choice[0];
-
 	if (options->tnis.count == 1)
 		printf(", %" PRIu64 " TNIs", options->tnis.size[0]);
 	if (!options->neighbor) {
@@ -129,9 +136,7 @@ static void way_print(const struct halo_options *options)
 		if (options->schedulers.count == 1)
 			printf(", %s",
 			       halo_scheduler_name(
-				       choice < SCHED_SCHEDULERS ?
-					       &sched_schedulers[choice] :
-					       NULL));
+				       options->schedulers.choice[0]));
 		return;
 	}
 	if (options->neighbors.count == 1)
@@ -214,18 +219,20 @@ static void json_what(struct halo_report *report, const struct halo_row *row,
 		tofu_json_number(json, "bytes", row->size);
 		tofu_json_number(json, "neighbors", row->neighbors);
 		tofu_json_string(json, "algorithm",
-				 halo_algorithm_name(row->algorithm));
-		tofu_json_string(json, "runs",
-				 halo_algorithm_name(result->runs));
-		tofu_json_string(json, "form",
-				 report->options->form ? "two-sided" :
-							 "one-sided");
+				 row->name);
+		tofu_json_string(json, "runs", result->runs);
+		if (!row->orig)
+			tofu_json_string(json, "form",
+					 report->options->form ? "two-sided" :
+								 "one-sided");
 	} else {
 		tofu_json_number(json, "k", row->size);
 		tofu_json_string(json, "part", row->part->name);
-		tofu_json_string(json, "scheduler",
-				 halo_scheduler_name(row->scheduler));
+		tofu_json_string(json, "scheduler", row->name);
 	}
+	if (row->orig)
+		tofu_json_string(json, "p2p_mode",
+				 halo_mode_name(report->options->p2p_mode));
 }
 
 static void json_row(struct halo_report *report, const struct halo_row *row,
@@ -243,7 +250,9 @@ static void json_row(struct halo_report *report, const struct halo_row *row,
 	tofu_json_number(json, "exchanges", report->options->iterations);
 	tofu_json_number(json, "bytes_verified", result->verified);
 	tofu_json_number(json, "bytes_wrong", result->wrong);
-	tofu_json_real(json, "planned_us", (double)result->planned / 1e3);
+	if (result->planned)
+		tofu_json_real(json, "planned_us",
+			       (double)result->planned / 1e3);
 	tofu_json_real(json, "time_us", us);
 	tofu_json_real(json, "mb_per_s_per_node", (double)result->bytes / us);
 	tofu_json_close(json, '}');

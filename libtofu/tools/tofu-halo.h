@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <tofu/neighbor.h>
+#include <tofu/p2p.h>
 
 #include "common/args.h"
 #include "common/boot.h"
@@ -117,6 +118,36 @@ void halo_guard_fill(uint8_t *area, size_t offset, size_t bytes);
 struct halo_wrong halo_guard_verify(const uint8_t *area, size_t offset,
 				    size_t bytes);
 
+/**
+ * struct halo_turn - an exchange, as a node knows it
+ * @row:       its number, @size: and what people call it
+ * @node:      this one
+ * @iteration: counted from the first exchange of the row
+ * @said:      messages about wrong bytes so far
+ */
+struct halo_turn {
+	uint64_t row;
+	uint64_t size;
+	uint32_t node;
+	uint64_t iteration;
+	unsigned int said;
+};
+
+/* halo_data_fill - write all that this node sends */
+void halo_data_fill(const struct halo_pattern *pattern,
+		    const struct halo_turn *turn, uint8_t *area);
+
+/**
+ * halo_data_verify - compare all that has come, and the bytes between
+ * @set: receive buffers
+ *
+ * Says on the error output which bytes are wrong, but not for ever.
+ *
+ * Return: how many bytes are wrong.
+ */
+uint64_t halo_data_verify(const struct halo_pattern *pattern,
+			  struct halo_turn *turn, const uint8_t *set);
+
 /* ---- Options (tofu-halo-options.c) ---- */
 
 /**
@@ -128,6 +159,8 @@ struct halo_wrong halo_guard_verify(const uint8_t *area, size_t offset,
  * @scheduler: NULL: messages as they are
  * @neighbors: 0: SCALE-LES3
  * @algorithm: of the neighbour exchange
+ * @orig:      messages from point to point instead of @scheduler or @algorithm
+ * @name:      of the scheduler or algorithm, as people type it
  */
 struct halo_row {
 	uint64_t number;
@@ -137,6 +170,8 @@ struct halo_row {
 	const struct sched_scheduler *scheduler;
 	unsigned int neighbors;
 	enum tofu_neighbor_algorithm algorithm;
+	bool orig;
+	const char *name;
 };
 
 /**
@@ -159,6 +194,11 @@ struct halo_choices {
 	unsigned int choice[HALO_CHOICES_MAX];
 };
 
+/* Choices beside those that the library has numbers for */
+#define HALO_ALGORITHM_ORIG (TOFU_NEIGHBOR_SEGMENTED + 1)
+#define HALO_SCHEDULER_NATIVE SCHED_SCHEDULERS
+#define HALO_SCHEDULER_ORIG (SCHED_SCHEDULERS + 1)
+
 /**
  * struct halo_options - what the user wants
  * @neighbor:   pattern neighbor, else scale-les3
@@ -166,9 +206,10 @@ struct halo_choices {
  * @tnis:       numbers of engines; 0: all
  * @neighbors:  numbers of them
  * @parts:      indices of sched_sets
- * @schedulers: of sched_schedulers; SCHED_SCHEDULERS is none of them
- * @algorithms: enum tofu_neighbor_algorithm
+ * @schedulers: of sched_schedulers, HALO_SCHEDULER_NATIVE, HALO_SCHEDULER_ORIG
+ * @algorithms: enum tofu_neighbor_algorithm, HALO_ALGORITHM_ORIG
  * @form:       of the neighbour exchange
+ * @p2p_mode:   of messages from point to point
  * @grid:       of the processes; 0 dimensions where it is not given
  * @machine:    whose model plans, or NULL
  * @verify:     look at every byte that comes in
@@ -186,6 +227,7 @@ struct halo_options {
 	struct halo_choices schedulers;
 	struct halo_choices algorithms;
 	enum tofu_neighbor_form form;
+	enum tofu_p2p_mode p2p_mode;
 	struct tofu_grid grid;
 	const char *machine;
 	enum halo_sync sync;
@@ -219,11 +261,14 @@ void halo_options_finish(struct halo_options *options,
  */
 struct halo_row *halo_rows(const struct halo_options *options, size_t *count);
 
-/* halo_algorithm_name - of an enum tofu_neighbor_algorithm */
+/* halo_algorithm_name - of a choice */
 const char *halo_algorithm_name(unsigned int algorithm);
 
-/* halo_scheduler_name - as people type it; NULL is native */
-const char *halo_scheduler_name(const struct sched_scheduler *scheduler);
+/* halo_scheduler_name - of a choice */
+const char *halo_scheduler_name(unsigned int scheduler);
+
+/* halo_mode_name - of an enum tofu_p2p_mode */
+const char *halo_mode_name(unsigned int mode);
 
 /* ---- Barriers of gates (tofu-halo-gates.c) ---- */
 
@@ -253,10 +298,10 @@ void halo_gates_free(struct halo_gates *gates);
 /**
  * struct halo_result - of one row, on this node
  * @bytes:    payload that a node sends in an exchange
- * @puts:     of a node in an exchange
+ * @puts:     of a node in an exchange; of messages from point to point these
  * @engines:  that have puts
- * @runs:     the algorithm that a neighbour exchange has run
- * @planned:  nanoseconds by the model
+ * @runs:     name of the algorithm that a neighbour exchange has run
+ * @planned:  nanoseconds by the model; 0: nothing is planned
  * @wrong:    bytes that were not what they should be
  * @verified: bytes that were looked at in the counted exchanges
  * @median:   nanoseconds of an exchange
@@ -265,7 +310,7 @@ struct halo_result {
 	uint64_t bytes;
 	unsigned int puts;
 	unsigned int engines;
-	enum tofu_neighbor_algorithm runs;
+	const char *runs;
 	uint64_t planned;
 	uint64_t wrong;
 	uint64_t verified;
