@@ -190,6 +190,7 @@ TESTS = {
     "atomics": guest_test("atomics"),
     "barrier": guest_test("barrier"),
     "exchange": guest_test("exchange"),
+    "p2p": guest_test("p2p"),
     "srb-storm": srb_storm,
     "srb-survive": srb_survive,
     "info": info,
