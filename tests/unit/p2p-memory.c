@@ -83,42 +83,12 @@ static size_t all_of(const struct tofu_p2p_memory *memory)
 	       memory->unexpected + memory->pool;
 }
 
-static int where_never(void *arg, uint32_t rank, uint8_t coords[6],
-		       utofu_tni_id_t *tni, utofu_cmp_id_t *component)
-{
-	(void)arg;
-	(void)rank;
-	(void)coords;
-	(void)tni;
-	(void)component;
-	return UTOFU_ERR_NOT_FOUND;
-}
-
-/* The least memory that there can be */
-static struct tofu_p2p_params least_of(struct tofu_p2p_params params)
-{
-	struct tofu_p2p_memory memory;
-	size_t low = 0, high = PLENTY;
-
-	params.processes = 2;
-	params.where = where_never;
-	while (low + 1 < high) {
-		params.memory = (low + high) / 2;
-		if (tofu_p2p_need(&params, 0, &memory))
-			low = params.memory;
-		else
-			high = params.memory;
-	}
-	params.memory = high;
-	return params;
-}
-
 static struct tofu_p2p_params least_params(enum tofu_p2p_mode mode)
 {
 	struct tofu_p2p_params params = p2p_params();
 
 	params.mode = mode;
-	return least_of(params);
+	return p2p_least(params);
 }
 
 FIXTURE(within)
@@ -253,6 +223,37 @@ TEST_F_TIMEOUT(within, replies_pass_floods, 120)
 			  0);
 	free(from);
 	free(to);
+}
+
+/* Receives until there is no memory; and still all that is sent to them comes. */
+TEST_F_TIMEOUT(within, requests_end_at_the_limit, 120)
+{
+	enum { MANY = 1 << 20 };
+	static struct tofu_p2p_request *recv[MANY];
+	struct tofu_p2p_request *send[FLOOD];
+	struct tofu_p2p_memory memory;
+	struct stream stream[2] = { { .from = 0 }, { .from = 1 } };
+	unsigned int count = 0;
+	int code;
+
+	for (unsigned int i = 0; i < FLOOD; i++)
+		stream_send(_metadata, &self->world, &stream[1], &send[i],
+			    flood[1][i]);
+	turns(_metadata, &self->world, 1000);
+	while (!(code = tofu_p2p_irecv(self->world.p2p[0], NULL, 0, 2, count,
+				       &recv[count])))
+		ASSERT_LT(++count, MANY);
+	EXPECT_EQ(code, UTOFU_ERR_OUT_OF_MEMORY);
+	/* Those that are always there, whatever has come */
+	EXPECT_GE(count, 64);
+	tofu_p2p_memory(self->world.p2p[0], &memory);
+	EXPECT_LE(memory.peak, self->world.p2p[0]->config.params.memory);
+	while (count--)
+		ASSERT_EQ(tofu_p2p_cancel(self->world.p2p[0], &recv[count]), 0);
+	for (unsigned int i = 0; i < FLOOD; i++)
+		streams_receive(_metadata, &self->world, stream, 0, 1);
+	for (unsigned int i = 0; i < FLOOD; i++)
+		EXPECT_EQ(world_wait(&self->world, 1, &send[i], NULL), 0);
 }
 
 /* ---- What is computed is what is ---- */
@@ -416,7 +417,7 @@ TEST_F_TIMEOUT(rings, go_with_the_peers, 180)
 	params.mode = TOFU_P2P_AUTO;
 	params.large = 16384;
 	params.small = 8192;
-	params = least_of(params);
+	params = p2p_least(params);
 	params.memory += 4 * (2 * (16384 + 256) + 100);
 	ASSERT_EQ(world_make(&world, TALKERS + 1, &params), 0);
 	for (unsigned int i = 0; i <= TALKERS; i++)

@@ -20,6 +20,35 @@ struct tofu_p2p_params p2p_params(void)
 	};
 }
 
+static int where_never(void *arg, uint32_t rank, uint8_t coords[6],
+		       utofu_tni_id_t *tni, utofu_cmp_id_t *component)
+{
+	(void)arg;
+	(void)rank;
+	(void)coords;
+	(void)tni;
+	(void)component;
+	return UTOFU_ERR_NOT_FOUND;
+}
+
+struct tofu_p2p_params p2p_least(struct tofu_p2p_params params)
+{
+	struct tofu_p2p_memory memory;
+	size_t low = 0, high = PLENTY;
+
+	params.processes = 2;
+	params.where = where_never;
+	while (low + 1 < high) {
+		params.memory = (low + high) / 2;
+		if (tofu_p2p_need(&params, 0, &memory))
+			low = params.memory;
+		else
+			high = params.memory;
+	}
+	params.memory = high;
+	return params;
+}
+
 /* ---- In one process ---- */
 
 static int where_here(void *arg, uint32_t rank, uint8_t coords[6],

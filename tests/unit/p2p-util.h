@@ -30,6 +30,9 @@ struct world {
 /* p2p_params - defaults: shared, a small ring, plenty of memory */
 struct tofu_p2p_params p2p_params(void);
 
+/* p2p_least - the same with the least memory that there can be */
+struct tofu_p2p_params p2p_least(struct tofu_p2p_params params);
+
 /*
  * world_make - @count endpoints with these parameters, but for rank, TNI and
  * component

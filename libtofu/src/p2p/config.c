@@ -21,6 +21,9 @@
 /* Requests of all others that make a peer that sends none a silent one */
 #define SILENCE 1024
 
+/* Messages after which it is worth to ask again */
+#define ASK_AGAIN 256
+
 /* What an owner of a shared ring keeps beside it */
 #define SRB_BYTES (SRB_COUNTERS_BYTES + 256)
 
@@ -81,6 +84,7 @@ static int sizes_make(struct p2p_config *config)
 	if (config->eager > fits)
 		config->eager = fits;
 	config->silence = SILENCE;
+	config->ask_again = ASK_AGAIN;
 	return UTOFU_SUCCESS;
 }
 

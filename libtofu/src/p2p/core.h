@@ -326,6 +326,8 @@ struct p2p_port {
  * @floor:      bytes that a class has to itself, whatever the others take: those
  *              and what it needs to go on
  * @silence:    requests without one of a peer until it counts as silent
+ * @ask_again:  messages through the shared ring after which an own one is asked
+ *              for again
  */
 struct p2p_config {
 	struct tofu_p2p_params params;
@@ -338,6 +340,7 @@ struct p2p_config {
 	size_t fixed[P2P_CLASSES];
 	size_t floor[P2P_CLASSES];
 	uint64_t silence;
+	uint64_t ask_again;
 };
 
 /**

@@ -7,9 +7,6 @@
 
 #include <string.h>
 
-/* Messages through the shared ring after which an own one is asked for again */
-#define ASK_AGAIN 256
-
 static struct p2p_head head_of(const struct tofu_p2p *p2p, enum p2p_kind kind,
 			       uint64_t tag)
 {
@@ -60,7 +57,7 @@ void p2p_send_left(struct tofu_p2p *p2p, struct p2p_peer *peer)
 {
 	peer->path = P2P_BY_SHARED;
 	peer->taken = false;
-	peer->ask_at = peer->sent + ASK_AGAIN;
+	peer->ask_at = peer->sent + p2p->config.ask_again;
 	p2p_peer_wake(p2p, peer);
 	p2p_peer_unpin(p2p, peer);
 }
@@ -71,7 +68,7 @@ void p2p_send_answered(struct tofu_p2p *p2p, struct p2p_peer *peer, bool never)
 		return;
 	peer->path = P2P_BY_SHARED;
 	peer->never = never;
-	peer->ask_at = peer->sent + ASK_AGAIN;
+	peer->ask_at = peer->sent + p2p->config.ask_again;
 	p2p_peer_unpin(p2p, peer);
 }
 
