@@ -444,4 +444,47 @@ TEST_F_TIMEOUT(rings, go_with_the_peers, 180)
 	world_free(&world);
 }
 
+/*
+ * A ring is taken back while it is full: that it is left can be written only when
+ * there is room, and what is sent meanwhile comes after all that is in it.
+ */
+TEST_F_TIMEOUT(rings, are_taken_back_while_full, 60)
+{
+	struct tofu_p2p_params params = p2p_params();
+	struct stream stream[2] = { { .from = 0 }, { .from = 1 } };
+	struct tofu_p2p_request *send[FLOOD];
+	struct p2p_ring *ring;
+	struct world world;
+
+	params.mode = TOFU_P2P_SAVING;
+	params = p2p_least(params);
+	params.memory += 20000;
+	ASSERT_EQ(world_make(&world, 2, &params), 0);
+	for (unsigned int i = 0; i < 5; i++)
+		talk(_metadata, &world, stream, 1, 1);
+	ring = ring_of(&world, 1);
+	ASSERT_NE(ring, NULL);
+	ASSERT_TRUE(ring->open);
+	for (unsigned int i = 0; i < FLOOD / 2; i++)
+		stream_send(_metadata, &world, &stream[1], &send[i],
+			    flood[1][i]);
+	turns(_metadata, &world, 300);
+	ASSERT_EQ(ring_of(&world, 1), ring);
+	ring->taken = true;
+	world.p2p[0]->taken++;
+	ring->peer->take_back = true;
+	p2p_peer_wake(world.p2p[0], ring->peer);
+	turns(_metadata, &world, 300);
+	for (unsigned int i = FLOOD / 2; i < FLOOD; i++)
+		stream_send(_metadata, &world, &stream[1], &send[i],
+			    flood[1][i]);
+	turns(_metadata, &world, 300);
+	for (unsigned int i = 0; i < FLOOD; i++)
+		streams_receive(_metadata, &world, stream, 0, 1);
+	for (unsigned int i = 0; i < FLOOD; i++)
+		EXPECT_EQ(world_wait(&world, 1, &send[i], NULL), 0);
+	EXPECT_EQ(world.p2p[0]->taken, 0);
+	world_free(&world);
+}
+
 TEST_HARNESS_MAIN

@@ -9,6 +9,7 @@
 
 #include "kselftest_harness.h"
 #include "p2p-util.h"
+#include "p2p/core.h"
 
 #define EAGER 1000
 #define GET 100000
@@ -454,6 +455,100 @@ TEST_F(by, buffers_that_are_not_there)
 	}
 	pass(_metadata, &self->world, 5000, true);
 	free(from);
+}
+
+/* ---- What others write ---- */
+
+#define RECORD_MAX 200
+
+/* A record of anything, or nearly right, with ranks and handles that there are. */
+static void record_make(uint64_t *random, char record[RECORD_MAX])
+{
+	struct p2p_announce announce;
+
+	*random = word_of(3, 1, 4, *random);
+	data_fill(record, RECORD_MAX, *random);
+	memcpy(&announce, record, sizeof(announce));
+	announce.head.kind %= 14;
+	announce.head.source %= 4;
+	announce.head.tag %= 3;
+	if (*random % 3)
+		announce.handle = 1ULL << 32 | *random % 3;
+	memcpy(record, &announce, sizeof(announce));
+}
+
+static void hostile_request(struct world *world, uint64_t *random)
+{
+	static const size_t lengths[] = {
+		0, 8, 16, 17, sizeof(struct p2p_announce), RECORD_MAX,
+	};
+	struct p2p_peer *peer;
+	char record[RECORD_MAX];
+	struct iovec part = { record, 0 };
+
+	record_make(random, record);
+	part.iov_len = lengths[*random / 3 % 6];
+	if (!p2p_peer_get(world->p2p[1], 0, &peer))
+		p2p_port_send(world->p2p[1], peer, &part, 1, 0, false);
+}
+
+static void hostile_reply(struct world *world, uint64_t *random)
+{
+	struct p2p_peer *peer;
+	struct p2p_reply reply;
+	char record[RECORD_MAX];
+
+	record_make(random, record);
+	memcpy(&reply, record, sizeof(reply));
+	reply.slot %= P2P_SLOTS + 2;
+	if (!p2p_peer_get(world->p2p[1], 0, &peer))
+		p2p_port_reply(world->p2p[1], peer, &reply, 0);
+}
+
+/*
+ * One writes anything into the rings of another, who has requests that some of it
+ * may seem to be meant for. A third one's messages come all the same.
+ */
+TEST_F_TIMEOUT(by, whatever_is_written, 120)
+{
+	struct tofu_p2p_request *send[2], *recv[2];
+	static char from[2][GET + 1], to[2][5000];
+	struct tofu_p2p_memory memory;
+	uint64_t random = 1;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		ASSERT_EQ(tofu_p2p_isend(P2P(0), from[i], i ? GET + 1 : 5000, 1,
+					 7, &send[i]),
+			  0);
+		ASSERT_EQ(tofu_p2p_irecv(P2P(0), to[i], sizeof(to[i]), 1, i,
+					 &recv[i]),
+			  0);
+	}
+	for (unsigned int i = 0; i < 3000; i++) {
+		if (random % 2)
+			hostile_request(&self->world, &random);
+		else
+			hostile_reply(&self->world, &random);
+		ASSERT_EQ(world_turn(&self->world), UTOFU_SUCCESS);
+	}
+	tofu_p2p_memory(P2P(0), &memory);
+	EXPECT_LE(memory.peak, PLENTY);
+	for (size_t i = 0; i < 200; i++)
+		ASSERT_EQ(world_turn(&self->world), UTOFU_SUCCESS);
+	for (size_t i = 0; i < SIZES; i++) {
+		size_t bytes = sizes[i];
+		char *out = malloc(bytes + 1), *in = malloc(bytes + 1);
+		struct tofu_p2p_request *one, *other;
+
+		data_fill(out, bytes, i);
+		ASSERT_EQ(tofu_p2p_irecv(P2P(0), in, bytes, 2, 99, &one), 0);
+		ASSERT_EQ(tofu_p2p_isend(P2P(2), out, bytes, 0, 99, &other), 0);
+		EXPECT_EQ(WAIT(0, &one, NULL), 0);
+		EXPECT_EQ(WAIT(2, &other, NULL), 0);
+		EXPECT_TRUE(data_is(in, bytes, i));
+		free(out);
+		free(in);
+	}
 }
 
 TEST_HARNESS_MAIN
