@@ -102,24 +102,6 @@ static void check(int code, const char *what)
 		errx(EXIT_FAILURE, "%s: %s", what, tofu_error_text(code));
 }
 
-/* Brings all cards to all nodes, some words at a time, and keeps the one. */
-static void card_exchange(struct test *test, unsigned int message)
-{
-	unsigned int back = test->message[message].back;
-	struct tofu_exchange_card own, card;
-	const uint64_t *all;
-
-	/* What goes one way meets what comes the other: all have @back's card */
-	check(tofu_exchange_card(test->exchange, back, &own), "card");
-	for (size_t i = 0; i < TOFU_EXCHANGE_CARD_WORDS; i += TOFU_BOOT_WORDS) {
-		all = guest_gather(&test->guest, own.word + i, TOFU_BOOT_WORDS);
-		memcpy(card.word + i,
-		       all + (size_t)peer_of(test, message) * TOFU_BOOT_WORDS,
-		       TOFU_BOOT_WORDS * sizeof(*all));
-	}
-	check(tofu_exchange_connect(test->exchange, message, &card), "connect");
-}
-
 static void exchange_make(struct test *test)
 {
 	const struct tofu_neighbor_params params = {
@@ -143,7 +125,8 @@ static void exchange_make(struct test *test)
 				   &test->exchange),
 	      "create");
 	for (unsigned int i = 0; i < MESSAGES; i++)
-		card_exchange(test, i);
+		guest_connect(&test->guest, test->exchange, i,
+			      test->message[i].back, peer_of(test, i));
 }
 
 static void nap(struct test *test)

@@ -127,6 +127,24 @@ const uint64_t *guest_gather(struct guest *guest, const uint64_t *mine,
 	return all;
 }
 
+/* All nodes get all cards, some words at a time; each keeps the one it wants. */
+void guest_connect(struct guest *guest, struct tofu_exchange *exchange,
+		   unsigned int message, unsigned int back, uint32_t peer)
+{
+	struct tofu_exchange_card own, card;
+	const uint64_t *all;
+
+	/* What goes one way meets what comes the other: all have @back's card */
+	check(tofu_exchange_card(exchange, back, &own), "tofu_exchange_card");
+	for (size_t i = 0; i < TOFU_EXCHANGE_CARD_WORDS; i += TOFU_BOOT_WORDS) {
+		all = guest_gather(guest, own.word + i, TOFU_BOOT_WORDS);
+		memcpy(card.word + i, all + (size_t)peer * TOFU_BOOT_WORDS,
+		       TOFU_BOOT_WORDS * sizeof(*all));
+	}
+	check(tofu_exchange_connect(exchange, message, &card),
+	      "tofu_exchange_connect");
+}
+
 void *guest_area(struct guest *guest, size_t bytes, unsigned int stag,
 		 utofu_stadd_t *stadd)
 {

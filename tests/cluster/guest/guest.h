@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <utofu.h>
+#include <tofu/exchange.h>
 
 #include "common/boot.h"
 
@@ -59,6 +59,16 @@ void guest_note(const struct guest *guest, const char *format, ...)
 void guest_barrier(struct guest *guest);
 const uint64_t *guest_gather(struct guest *guest, const uint64_t *mine,
 			     size_t words);
+
+/**
+ * guest_connect - connect a message of an exchange
+ * @back: what comes in return for it
+ * @peer: node that it goes to
+ *
+ * All nodes call it at the same time, for the same message; exits where it fails.
+ */
+void guest_connect(struct guest *guest, struct tofu_exchange *exchange,
+		   unsigned int message, unsigned int back, uint32_t peer);
 
 /**
  * guest_area - zeroed memory, registered with guest->vcq under a STAG
