@@ -31,7 +31,7 @@
  * With so many nodes for each processor nearly all of them wait, and what they
  * yield goes to one another: they sleep, after a few.
  */
-#define CROWD 4
+#define CROWD 2
 #define CROWD_TURNS 4
 
 /* Who waits for so much time of the others sleeps after that many yields. */
