@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 
 #include "exchange-util.h"
+#include "exchange/core.h"
 #include "kselftest_harness.h"
 
 #define BYTES 100
@@ -289,6 +290,24 @@ TEST_F(self, more_than_belongs_to_an_exchange)
 	EXPECT_EQ(tofu_exchange_start(self->exchange), 0);
 	EXPECT_EQ(tofu_exchange_wait(self->exchange), UTOFU_ERR_MRQ_OTHER);
 	EXPECT_EQ(utofu_free_vcq(vcq), 0);
+}
+
+/* Its neighbour is there and has sent all, and yet it has not got its part. */
+TEST_F(self, a_part_that_fails_while_its_neighbour_is_asked)
+{
+	const utofu_stadd_t got_first = self->card.word[6];
+
+	self->card.word[7] = got_first + (1ULL << 30);
+	ASSERT_EQ(tofu_exchange_connect(self->exchange, 0, &self->card), 0);
+	EXPECT_EQ(tofu_exchange_start(self->exchange), 0);
+	EXPECT_EQ(tofu_exchange_wait(self->exchange), 0);
+	EXPECT_EQ(tofu_exchange_start(self->exchange), 0);
+	EXPECT_EQ(utofu_put_piggyback8(self->exchange->engine[0].vcq,
+				       self->card.word[5], 0, got_first, 8,
+				       EXCHANGE_EDATA(1, 0), RMT, NULL),
+		  0);
+	EXPECT_EQ(exchange_probe(self->exchange), 0);
+	EXPECT_EQ(tofu_exchange_wait(self->exchange), UTOFU_ERR_MRQ_RMT_STADD);
 }
 
 /* ---- A neighbour that dies ---- */

@@ -26,7 +26,13 @@
 /* edata of a put: which set, and which step. */
 #define EXCHANGE_EDATA(set, step) ((uint64_t)(set) << 7 | (step))
 #define EXCHANGE_EDATA_SET(edata) ((unsigned int)((edata) >> 7 & 1))
-#define EXCHANGE_EDATA_STEP(edata) ((unsigned int)((edata)&0x7f))
+#define EXCHANGE_EDATA_STEP(edata) ((unsigned int)((edata)&0x3f))
+
+/* edata of a probe, which no part has */
+#define EXCHANGE_EDATA_PROBE 0x40
+
+_Static_assert(TOFU_EXCHANGE_STEPS_MAX <= EXCHANGE_EDATA_PROBE,
+	       "steps and probes are told apart");
 
 /* Words of a card */
 enum exchange_card_word {

@@ -11,7 +11,7 @@
 #include <tofu/exchange.h>
 
 /* Steps of a stepwise exchange: what the edata of a notice can count. */
-#define TOFU_EXCHANGE_STEPS_MAX 128
+#define TOFU_EXCHANGE_STEPS_MAX 64
 
 /**
  * struct tofu_part - a put of an exchange

@@ -28,7 +28,8 @@ int exchange_probe_prepare(struct tofu_exchange *exchange)
 			engine->vcq, exchange_peer(exchange, i, PROBE_ENGINE),
 			engine->place[i].send,
 			exchange_peer_buffer(exchange, i, PROBE_ENGINE, 0), 0,
-			0, UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE,
+			EXCHANGE_EDATA_PROBE,
+			UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE,
 			command + i * exchange->probe_room,
 			&exchange->probe_bytes);
 		if (code)
@@ -109,19 +110,11 @@ int exchange_probe(struct tofu_exchange *exchange)
 	return exchange->probing ? UTOFU_SUCCESS : ask_next(exchange, 0);
 }
 
-/* Of a put that failed there is no doubt. */
-static bool is_answer(const struct tofu_exchange *exchange,
-		      const struct utofu_mrq_notice *notice)
-{
-	return exchange->probing &&
-	       notice->vcq_id ==
-		       exchange_peer(exchange, exchange->probed, PROBE_ENGINE);
-}
-
 int exchange_probe_answered(struct tofu_exchange *exchange,
 			    const struct utofu_mrq_notice *notice, int code)
 {
-	if (!is_answer(exchange, notice))
+	/* Of a part that failed there is no doubt. */
+	if (!exchange->probing || notice->edata != EXCHANGE_EDATA_PROBE)
 		return code;
 	exchange->probing = false;
 	exchange->probe_error = code;
