@@ -19,8 +19,6 @@
 enum tag {
 	TAG_MESSAGE,
 	TAG_ANSWER,
-	TAG_THROUGH,
-	TAG_GO,
 };
 
 /* Regions begin at such a boundary. */
@@ -128,28 +126,21 @@ static int receive_empty(struct measure *measure, struct tofu_p2p *p2p,
 	return request_wait(measure, p2p, &request, NULL);
 }
 
-/*
- * Go on until the other side has all that it waits for: who only waits at a
- * barrier answers nobody.
- */
-static int settle(struct measure *measure, struct tofu_p2p *p2p,
-		  uint64_t senders)
+/* Who waits at a barrier answers nobody. */
+static int settle(struct measure *measure, struct tofu_p2p *p2p)
 {
-	int err = 0;
+	struct tofu_wait wait = tofu_wait_keen(measure->options->timeout);
+	int code;
 
-	if (measure_sends(measure, senders)) {
-		err = send_empty(measure, p2p, MEASURE_ROOT, TAG_THROUGH);
-		return err ? err :
-			     receive_empty(measure, p2p, MEASURE_ROOT, TAG_GO);
-	}
-	if (!measure_is_root(measure))
-		return 0;
-	for (uint64_t i = 0; i < senders && !err; i++)
-		err = receive_empty(measure, p2p, TOFU_P2P_ANY_SOURCE,
-				    TAG_THROUGH);
-	for (uint32_t i = 1; i <= senders && !err; i++)
-		err = send_empty(measure, p2p, i, TAG_GO);
-	return err;
+	while ((code = tofu_p2p_flush(p2p)) == UTOFU_ERR_NOT_COMPLETED)
+		if (!tofu_wait_more(&wait)) {
+			tofu_error_say(&measure->why,
+				       "node %u: an answer has not ended in %u s",
+				       measure->machine.node,
+				       measure->options->timeout);
+			return -ETIMEDOUT;
+		}
+	return code ? measure_fail(measure, "an answer has failed", code) : 0;
 }
 
 /* ---- First contact ---- */
@@ -184,7 +175,7 @@ int measure_meet(struct measure *measure, struct tofu_p2p *p2p, uint32_t peer)
 	if (!err &&
 	    (measure_is_root(measure) || measure->machine.node == peer))
 		err = meet_one(measure, p2p, peer);
-	return err;
+	return err ? err : settle(measure, p2p);
 }
 
 /* ---- Messages that are under way ---- */
@@ -373,7 +364,7 @@ static int ping_once(struct measure *measure, struct tofu_p2p *p2p,
 		err = ping(measure, p2p, &batch[0], &batch[1], iteration, ns);
 	else
 		err = measure_barrier(measure);
-	return err ? err : settle(measure, p2p, senders);
+	return err ? err : settle(measure, p2p);
 }
 
 static int pings_run(struct measure *measure, struct tofu_p2p *p2p,
@@ -466,21 +457,19 @@ static int flood(struct measure *measure, struct tofu_p2p *p2p,
 	return err ? err : batch_wait_all(measure, p2p, out);
 }
 
-/* From the first message to the last */
+/* Until the last message is there */
 static int drink(struct measure *measure, struct tofu_p2p *p2p,
 		 struct batch *in, uint64_t senders, uint64_t *ns)
 {
-	uint64_t began = 0;
+	uint64_t began;
 	int err = batch_post(measure, p2p, in, TOFU_P2P_ANY_SOURCE,
 			     TAG_MESSAGE);
 
 	if (!err)
 		err = measure_barrier(measure);
-	for (size_t i = 0; i < in->count && !err; i++) {
-		err = batch_wait(measure, p2p, in, i);
-		if (!i)
-			began = tofu_now();
-	}
+	began = tofu_now();
+	if (!err)
+		err = batch_wait_all(measure, p2p, in);
 	*ns = tofu_now() - began;
 	if (!err)
 		batch_check(measure, in, senders, 0);
@@ -505,8 +494,20 @@ static int rate_run(struct measure *measure, struct tofu_p2p *p2p,
 	else
 		err = measure_barrier(measure);
 	if (!err)
-		err = settle(measure, p2p, senders);
+		err = settle(measure, p2p);
 	batch_free(&batch);
+	return err;
+}
+
+/* Messages a second that node 0 gets */
+static int rate_of(struct measure *measure, struct tofu_p2p *p2p,
+		   uint64_t senders, size_t bytes, uint64_t *rate)
+{
+	uint64_t messages = senders * measure->options->messages;
+	uint64_t ns = 0;
+	int err = rate_run(measure, p2p, senders, bytes, &ns);
+
+	*rate = ns ? messages * 1000000000 / ns : 0;
 	return err;
 }
 
@@ -518,17 +519,15 @@ static int rate_run(struct measure *measure, struct tofu_p2p *p2p,
 static int latency_row(struct measure *measure, struct tofu_p2p *p2p,
 		       enum tofu_p2p_mode mode, uint64_t senders, size_t bytes)
 {
-	uint64_t messages = senders * measure->options->messages - 1;
 	struct tofu_stats stats;
-	uint64_t ns = 0, rate;
+	uint64_t rate;
 	int err = measure_ping(measure, p2p, senders, bytes,
 			       measure->options->iterations, &stats);
 
 	if (!err)
-		err = rate_run(measure, p2p, senders, bytes, &ns);
+		err = rate_of(measure, p2p, senders, bytes, &rate);
 	if (err)
 		return err;
-	rate = ns ? messages * 1000000000 / ns : 0;
 	measure_row(measure,
 		    (struct measure_cell[]){
 			    { "mode", "mode", measure_mode_name(mode), 0, 0 },
@@ -615,8 +614,31 @@ static struct tofu_p2p_params params_for(const struct measure *measure,
 	return params;
 }
 
-static int transfer_time(struct measure *measure,
-			 enum tofu_p2p_transfer transfer, uint64_t *ns)
+/**
+ * struct way - what a message costs by one transfer
+ * @round_trip_ns: with its answer
+ * @rate: messages a second
+ */
+struct way {
+	uint64_t round_trip_ns;
+	uint64_t rate;
+};
+
+static int transfer_size(struct measure *measure, struct tofu_p2p *p2p,
+			 size_t bytes, struct way *way)
+{
+	struct tofu_stats stats;
+	int err = measure_ping(measure, p2p, 1, bytes,
+			       measure->options->iterations, &stats);
+
+	if (err)
+		return err;
+	way->round_trip_ns = stats.median;
+	return rate_of(measure, p2p, 1, bytes, &way->rate);
+}
+
+static int transfer_run(struct measure *measure,
+			enum tofu_p2p_transfer transfer, struct way *way)
 {
 	const struct tofu_sizes *sizes = &measure->options->bytes;
 	const struct tofu_p2p_params params = params_for(measure, transfer);
@@ -625,13 +647,8 @@ static int transfer_time(struct measure *measure,
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < sizes->count && !err; i++) {
-		struct tofu_stats stats;
-
-		err = measure_ping(measure, p2p, 1, sizes->size[i],
-				   measure->options->iterations, &stats);
-		ns[i] = err ? 0 : stats.median;
-	}
+	for (size_t i = 0; i < sizes->count && !err; i++)
+		err = transfer_size(measure, p2p, sizes->size[i], &way[i]);
 	if (!err)
 		return measure_close(measure, p2p);
 	tofu_p2p_free(p2p);
@@ -639,37 +656,47 @@ static int transfer_time(struct measure *measure,
 }
 
 static void threshold_row(struct measure *measure, uint64_t bytes,
-			  const uint64_t ns[])
+			  const struct way *eager, const struct way *get,
+			  const struct way *put)
 {
-	static const char *const names[] = { "eager", "get", "put" };
-	unsigned int best = 0;
+	const struct way *best = eager;
 
-	for (unsigned int i = 1; i < 3; i++)
-		if (ns[i] < ns[best])
-			best = i;
+	if (get->round_trip_ns < best->round_trip_ns)
+		best = get;
+	if (put->round_trip_ns < best->round_trip_ns)
+		best = put;
 	measure_row(measure,
 		    (struct measure_cell[]){
 			    { "bytes", "bytes", NULL, bytes, 0 },
-			    { "eager/µs", "eager_us", NULL, ns[0], HALF_US },
-			    { "get/µs", "get_us", NULL, ns[1], HALF_US },
-			    { "put/µs", "put_us", NULL, ns[2], HALF_US },
-			    { "fastest", "fastest", names[best], 0, 0 },
+			    { "eager/µs", "eager_us", NULL,
+			      eager->round_trip_ns, HALF_US },
+			    { "get/µs", "get_us", NULL, get->round_trip_ns,
+			      HALF_US },
+			    { "put/µs", "put_us", NULL, put->round_trip_ns,
+			      HALF_US },
+			    { "fastest", "fastest",
+			      best == eager ? "eager" :
+			      best == get   ? "get" :
+					      "put",
+			      0, 0 },
+			    { "eager/s", "eager_per_s", NULL, eager->rate, 0 },
+			    { "get/s", "get_per_s", NULL, get->rate, 0 },
+			    { "put/s", "put_per_s", NULL, put->rate, 0 },
 		    },
-		    5);
+		    8);
 }
 
 int measure_threshold(struct measure *measure)
 {
 	const struct tofu_sizes *sizes = &measure->options->bytes;
-	uint64_t ns[3][TOFU_SIZES_MAX];
+	struct way way[3][TOFU_SIZES_MAX];
 	int err = 0;
 
 	for (int i = 0; i < 3 && !err; i++)
-		err = transfer_time(measure, (enum tofu_p2p_transfer)i, ns[i]);
-	for (size_t i = 0; i < sizes->count && !err; i++) {
-		const uint64_t row[] = { ns[0][i], ns[1][i], ns[2][i] };
-
-		threshold_row(measure, sizes->size[i], row);
-	}
+		err = transfer_run(measure, (enum tofu_p2p_transfer)i, way[i]);
+	for (size_t i = 0; i < sizes->count && !err; i++)
+		threshold_row(measure, sizes->size[i],
+			      &way[TOFU_P2P_EAGER][i], &way[TOFU_P2P_GET][i],
+			      &way[TOFU_P2P_PUT][i]);
 	return err;
 }

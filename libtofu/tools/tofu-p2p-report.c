@@ -7,6 +7,7 @@
 #include "common/json.h"
 #include "common/table.h"
 #include "common/virtual.h"
+#include "p2p/preset.h"
 #include "tofu-p2p.h"
 
 #define COLUMNS_MAX 16
@@ -28,6 +29,16 @@ static const char *machine_of(const struct measure_options *options)
 	return options->machine ? options->machine : "k";
 }
 
+static void thresholds_json(struct tofu_json *json, const char *machine)
+{
+	const struct p2p_preset *preset = p2p_preset_find(machine);
+
+	tofu_json_open(json, "thresholds", '{');
+	tofu_json_number(json, "eager", preset->eager);
+	tofu_json_number(json, "get", preset->get);
+	tofu_json_close(json, '}');
+}
+
 static void json_begin(struct measure_report *report, uint32_t nodes,
 		       const char *shape)
 {
@@ -42,6 +53,7 @@ static void json_begin(struct measure_report *report, uint32_t nodes,
 		tofu_json_string(json, "shape", shape);
 	tofu_json_number(json, "nodes", nodes);
 	tofu_json_string(json, "machine", machine_of(options));
+	thresholds_json(json, machine_of(options));
 	tofu_json_bool(json, "virtual_time", tofu_virtual());
 	tofu_json_number(json, "memory", options->memory);
 	tofu_json_open(json, "rows", '[');

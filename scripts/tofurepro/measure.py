@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Measurements: a cluster in virtual time, up for one boot."""
+"""Measurements: a cluster in virtual time, up for one boot; or processes of this host."""
 
 import dataclasses
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 
 from .errors import ReproError
+from .model import OUT
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 CLUSTER = TOP / "scripts/tofu-cluster"
+BIN = OUT / "bin"
 SEPARATOR = "tofu-repro-next"
 BOOT_SECONDS = 600
 
@@ -50,6 +53,30 @@ class Run:
             yield " ".join(("scripts/tofu-cluster", "run", *map(str, call)))
 
 
+@dataclasses.dataclass(frozen=True)
+class Processes:
+    """Programs that run in processes of this host, which are nodes: for what is no time."""
+    name: str
+    count: int
+    calls: tuple
+    machine: str = "processes"
+
+    @property
+    def shape(self):
+        return str(self.count)
+
+    def nodes(self):
+        return self.count
+
+    def words(self, call):
+        return (BIN / "tofu-run", "-n", self.count, "--shape", self.count, BIN / call[0],
+                *call[1:])
+
+    def commands(self):
+        for call in self.calls:
+            yield " ".join(str(word).replace(f"{BIN}/", "build/bin/") for word in self.words(call))
+
+
 def _tool(name, command, *words, seconds):
     full = [str(CLUSTER), command, "--name", name, *map(str, words)]
     done = subprocess.run(full, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -65,8 +92,19 @@ def _answers(path, run):
     return [json.loads(part) for part in parts]
 
 
+def _process_answer(run, call):
+    command = [str(word) for word in run.words(call)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=BOOT_SECONDS,
+                          check=False)
+    if done.returncode:
+        raise ReproError(f"{' '.join(command)}\n{done.stderr.strip()}")
+    return json.loads(re.sub(r"^\[\d+\] ", "", done.stdout, flags=re.M))
+
+
 def measure(run):
     """What the run's calls have printed, in their order."""
+    if isinstance(run, Processes):
+        return [_process_answer(run, call) for call in run.calls]
     name = f"repro-{os.getpid()}-{run.name}"
     with tempfile.TemporaryDirectory() as folder:
         try:

@@ -49,12 +49,30 @@ def gain(machine, neighbors, engines, size):
         neighbor_ns(machine, SEGMENTED, neighbors, engines, size)
 
 
-def published(machine):
-    """Published times of SCALE-LES3: (set, k, scheduler, µs), as tofu-sched knows them."""
-    command = [str(OUT / "bin/tofu-sched"), "--compare", "--json", "--machine", machine]
+def _answer(tool, *words):
+    """What a tool computes here."""
+    command = [str(OUT / "bin" / tool), "--json", *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise ReproError(f"{' '.join(command)}: {error}") from None
-    return [(row["set"], row["k"], scheduler, us) for row in json.loads(done.stdout)["rows"]
+    return json.loads(done.stdout)
+
+
+def published(machine):
+    """Published times of SCALE-LES3: (set, k, scheduler, µs), as tofu-sched knows them."""
+    return [(row["set"], row["k"], scheduler, us)
+            for row in _answer("tofu-sched", "--compare", "--machine", machine)["rows"]
             for scheduler, us in row["published_us"].items()]
+
+
+def p2p_need(peers, *words):
+    """tofu_p2p_need(), as tofu-p2p shows it: a dictionary for each mode and number of peers."""
+    return _answer("tofu-p2p", "--test", "need", "--peers", ",".join(map(str, peers)),
+                   *words)["rows"]
+
+
+def p2p_thresholds(machine):
+    """Bytes up to which messages are eager, and got, on a machine."""
+    return _answer("tofu-p2p", "--test", "need", "--peers", "1", "--machine",
+                   machine)["thresholds"]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Where one way of a message begins to be faster than another, and what libtofu makes of it."""
+
+from .. import model, plots
+from ..experiment import Experiment, Plot, Plots, Text
+from ..measure import Run
+from ..tables import Sheet, Table
+from .p2p import checked
+
+MACHINES = ("k", "fx10", "fx100", "fugaku")
+BYTES = tuple(n << 10 for n in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512))
+WAYS = ("eager", "get", "put")
+LATENCY = "latency of a message by way, µs"
+RATE = "messages a second by way"
+FROM = "the largest message for which a way is the faster one, and the thresholds in use"
+STYLES = {"eager": {"color": plots.BLUE, "marker": "o"},
+          "get": {"color": plots.GREEN, "marker": "s"},
+          "put": {"color": plots.RED, "marker": "^"}}
+
+
+def _run(machine):
+    sizes = ",".join(map(str, BYTES))
+    return Run(f"p2p-threshold-{machine}", machine, "2", (
+        ("tofu-p2p", "--json", "--test", "threshold", "--bytes", sizes, "--iterations", 2,
+         "--warmup", 3, "--messages", 16),))
+
+
+def _table(answer, title, key, form):
+    return Table(title, ["bytes", *WAYS],
+                 [[str(row["bytes"]), *(format(row[f"{way}_{key}"], form) for way in WAYS)]
+                  for row in answer["rows"]])
+
+
+def _last(table, one, other):
+    """The largest size up to which one way is as fast as the other, and the next one."""
+    sizes = table.column("bytes")
+    faster = [a <= b for a, b in zip(table.numbers(one), table.numbers(other))]
+    if all(faster):
+        return sizes[-1], ""
+    at = faster.index(False)
+    return sizes[at - 1] if at else "0", sizes[at]
+
+
+class Threshold(Experiment):
+    """Eager, got and put messages against size."""
+    name = "p2p-threshold"
+    title = "Thresholds of messages"
+    runs = tuple(map(_run, MACHINES))
+    sources = tuple(run.name for run in runs)
+    computes = ("p2p-threshold-summary",)
+
+    def sheet(self, run, answers):
+        checked(answers)
+        return Sheet(run.name, [f"one sender on {run.machine}: {run.nodes()} nodes; virtual time"],
+                     [_table(answers[0], LATENCY, "us", ".3f"),
+                      _table(answers[0], RATE, "per_s", "d")])
+
+    def computed(self, sheets):
+        table = Table(FROM, ["machine", "eager up to", "not at", "in use", "got up to", "not at ",
+                             "in use "], [])
+        for machine in MACHINES:
+            sheet = sheets.get(f"p2p-threshold-{machine}")
+            if sheet:
+                times = sheet.table(LATENCY)
+                uses = model.p2p_thresholds(machine)
+                table.rows.append([machine, *_last(times, "eager", "put"), str(uses["eager"]),
+                                   *_last(times, "get", "put"), str(uses["get"])])
+        if table.rows:
+            yield Sheet(self.computes[0], ["from the tables of p2p-threshold"], [table])
+
+    def complaints(self, sheets):
+        rows = sheets[self.computes[0]].table(FROM).rows if self.computes[0] in sheets else []
+        for machine, *both in rows:
+            for low, high, use in (both[:3], both[3:]):
+                if not int(low) <= int(use) < int(high or use + "0"):
+                    yield f"thresholds of {machine}: {use} is not what was measured"
+
+    def section(self, sheets):
+        yield Text(
+            "The same message eager, through a ring of its own that has room for it; got by the "
+            "receiver; and put by the sender when the receiver is ready. Both of these need the "
+            "buffers registered, a system call at each end, and an announcement; eager messages "
+            "are copied at both ends. Two nodes; all messages of a run by one way.")
+        for machine in MACHINES:
+            if f"p2p-threshold-{machine}" in sheets:
+                yield self._plots(machine, sheets[f"p2p-threshold-{machine}"])
+        yield Plots("What follows", [], sheets[self.computes[0]].tables)
+
+    def _plots(self, machine, sheet):
+        return Plots(f"By way, {machine}", [
+            Plot(f"p2p-threshold-{machine}-{what}",
+                 f"Line plot for {machine}: {y} of eager, got and put messages against bytes. Of "
+                 f"{sheet.table(title).rows[-1][0]} bytes: " +
+                 ", ".join(f"{way} {cell}" for way, cell in
+                           zip(WAYS, sheet.table(title).rows[-1][1:])) + ".",
+                 lambda title=title, y=y: _draw(machine, sheet.table(title), y))
+            for what, title, y in (("latency", LATENCY, "latency, µs"),
+                                   ("rate", RATE, "messages a second"))], sheet.tables)
+
+
+def _draw(machine, table, y):
+    figure, ax = plots.axes(f"{machine}: eager, got, put", "bytes of a message", y)
+    sizes = [int(size) for size in table.column("bytes")]
+    for way, style in STYLES.items():
+        ax.plot(sizes, table.numbers(way), label=way, **style)
+    plots.size_axis(ax, [2 ** n for n in range(10, 20)])
+    ax.set_yscale("log")
+    plots.legend_below(figure, ax)
+    return figure
