@@ -62,7 +62,7 @@ def _item(item, folder):
         return f"<h3>{escape(item.caption)}</h3>\n{tables}"
     images = "".join(_plot(plot, folder) for plot in item.plots)
     return f'<h3>{escape(item.caption)}</h3>\n<div class="plots">\n{images}</div>\n' + \
-        _folded("the same as tables", tables)
+        (_folded("the same as tables", tables) if tables else "")
 
 
 def _commands(experiment):
