@@ -501,6 +501,8 @@ static void hostile_reply(struct world *world, uint64_t *random)
 	record_make(random, record);
 	memcpy(&reply, record, sizeof(reply));
 	reply.slot %= P2P_SLOTS + 2;
+	if (random[0] % 3)
+		reply.handle = 1ULL << 32 | random[0] / 3 % 4;
 	if (!p2p_peer_get(world->p2p[1], 0, &peer))
 		p2p_port_reply(world->p2p[1], peer, &reply, 0);
 }
