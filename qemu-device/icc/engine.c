@@ -477,26 +477,30 @@ static void received(struct icc *icc, struct icc_engine *e, uint64_t start,
 
 /*
  * One packet, if its servers are free, and a plan for the next. A packet that
- * waits takes nothing yet: the host interface is for those that need not.
+ * waits takes nothing yet: the host interface is for those that need not. Of
+ * those that wait for that, the first is who was planned first: no engine gets
+ * two turns meanwhile.
  */
-void icc_engine_receive(struct icc *icc, unsigned int tni)
+void icc_engine_receive(struct icc *icc, const struct icc_entry *entry)
 {
-	struct icc_engine *e = &icc->time->engine[tni];
+	struct icc_engine *e = &icc->time->engine[entry->tni];
 	struct icc_held *held = e->arrivals.first;
 	const uint64_t start = max64(held->here * PS, receive_free(icc, e));
 
-	e->receive_at = UINT64_MAX;
 	if (to_ns(start) > icc_now(icc)) {
-		receive_kick(icc, tni, to_ns(start));
+		e->receive_at = to_ns(start);
+		icc_time_delay(icc, *entry, e->receive_at);
 		return;
 	}
+	e->receive_at = UINT64_MAX;
 	received(icc, e, start, held->pkt.payload);
 	pop(&e->arrivals);
 	icc_time_arrival(icc, held,
 			 to_ns(start) +
 				 receive_latency(icc->machine, &held->pkt));
 	if (e->arrivals.first)
-		receive_kick(icc, tni, max64(to_ns(receive_free(icc, e)), icc_now(icc)));
+		receive_kick(icc, entry->tni,
+			     max64(to_ns(receive_free(icc, e)), icc_now(icc)));
 }
 
 void icc_engine_arrive(struct icc *icc, struct icc_held *held)

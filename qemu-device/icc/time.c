@@ -55,7 +55,7 @@ static int grow(struct icc_time *t)
 	return 0;
 }
 
-void icc_time_plan(struct icc *icc, struct icc_entry entry)
+static void insert(struct icc *icc, struct icc_entry entry)
 {
 	struct icc_time *t = icc->time;
 
@@ -65,9 +65,20 @@ void icc_time_plan(struct icc *icc, struct icc_entry entry)
 			icc_time_release(icc, entry.held);
 		return;
 	}
-	entry.order = t->order++;
 	t->heap[t->count] = entry;
 	sift_up(t->heap, t->count++);
+}
+
+void icc_time_plan(struct icc *icc, struct icc_entry entry)
+{
+	entry.order = icc->time->order++;
+	insert(icc, entry);
+}
+
+void icc_time_delay(struct icc *icc, struct icc_entry entry, uint64_t time)
+{
+	entry.time = time;
+	insert(icc, entry);
 }
 
 static struct icc_entry take(struct icc_time *t)
@@ -259,7 +270,7 @@ static void run(struct icc *icc, const struct icc_entry *entry)
 		break;
 	case ICC_DUE_RECEIVE:
 		if (icc->time->engine[entry->tni].receive_at == entry->time)
-			icc_engine_receive(icc, entry->tni);
+			icc_engine_receive(icc, entry);
 		break;
 	case ICC_DUE_ARRIVAL:
 		arrival(icc, entry->held);

@@ -134,6 +134,9 @@ static inline uint64_t icc_now(const struct icc *icc)
 /* icc_time_plan - put into the calendar; time and what it is about are set */
 void icc_time_plan(struct icc *icc, struct icc_entry entry);
 
+/* icc_time_delay - put back what was due, before all that was planned after it */
+void icc_time_delay(struct icc *icc, struct icc_entry entry, uint64_t time);
+
 /* icc_time_run - do what is due now; true when there was anything */
 bool icc_time_run(struct icc *icc);
 
@@ -188,7 +191,7 @@ void icc_engine_answer(struct icc *icc, struct icc_held *held);
 void icc_engine_arrive(struct icc *icc, struct icc_held *held);
 
 /* icc_engine_receive - look at what there is to be taken */
-void icc_engine_receive(struct icc *icc, unsigned int tni);
+void icc_engine_receive(struct icc *icc, const struct icc_entry *entry);
 
 /* icc_engine_stop - no command of the CQ is begun any more */
 void icc_engine_stop(struct icc *icc, struct icc_cq *cq);

@@ -343,6 +343,37 @@ TEST(who_waits_for_an_engine_is_in_no_others_way)
 	EXPECT_LE(beside, alone + 2 * packet);
 }
 
+/* Five engines want what the interface has for four; each ends as the others. */
+TEST(engines_take_the_interface_in_turn)
+{
+	struct icc_machine crowd = toy;
+	struct cq *to[5];
+	struct transfer t[5];
+	struct net *net;
+	uint64_t first = UINT64_MAX, last = 0;
+
+	crowd.tnis = 5;
+	crowd.link_mbs = 100 * toy.link_mbs;
+	crowd.credits = 64;
+	net = clock_create("2x2x2", &crowd);
+	for (unsigned int i = 0; i < 5; i++) {
+		to[i] = cq_create(net, 0, i, 0);
+		t[i] = put_to_zero(net, 1 + i, to[i]);
+		clock_post(&t[i]);
+	}
+	clock_run(net);
+	for (unsigned int i = 0; i < 5; i++) {
+		const uint64_t end = notice_time(net, 1 + i);
+
+		first = end < first ? end : first;
+		last = end > last ? end : last;
+		put_destroy(&t[i]);
+		cq_destroy(to[i]);
+	}
+	EXPECT_LE(last, first + 2 * icc_machine_ps(crowd.mtu, crowd.tni_mbs) / 1000);
+	clock_destroy(net);
+}
+
 TEST_F(timed, no_more_packets_than_credits_wait_for_a_link)
 {
 	struct icc_machine fast = toy;
