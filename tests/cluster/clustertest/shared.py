@@ -64,11 +64,16 @@ def halo(tap, cluster):
     _halo(tap, cluster, "SCALE-LES3, neighbours run ahead", "--free-running", "--grid", "60",
           "--iterations", "50")
     report, _ = _halo(tap, cluster, "SCALE-LES3, each part, each scheduler, barriers of gates",
-                      "--barrier", "--part", "each", "--scheduler", "each,native",
+                      "--barrier", "--part", "each", "--scheduler", "each,native,orig",
                       "--grid", "60", "--iterations", "3", "--warmup", "0")
     rows = report["rows"] if report else []
-    tap.point(len(rows) == 5 * 8 and len({(row["part"], row["scheduler"]) for row in rows}) == 40,
+    tap.point(len(rows) == 5 * 9 and len({(row["part"], row["scheduler"]) for row in rows}) == 45,
               "a row for each", str(rows))
+    report, _ = _halo(tap, cluster, "from point to point, short messages and long ones",
+                      "--pattern", "neighbor", "--neighbors", "6", "--algorithm", "orig",
+                      "--bytes", "8,16K,100001,2M", "--iterations", "4")
+    tap.point(report is not None and [row["runs"] for row in report["rows"]] == 4 * ["orig"],
+              "four sizes from point to point", str(report))
     for form in "one-sided", "two-sided":
         report, _ = _halo(tap, cluster, f"6 and 7 neighbours, {form}", "--pattern", "neighbor",
                           "--neighbors", "6,7", "--algorithm", "segmented,auto", "--form", form,
@@ -153,6 +158,21 @@ def kill(tap, cluster):
                   counts.everything())
 
 
+def exchange_kill(tap, cluster):
+    """a process, then a node, dies between two neighbour exchanges"""
+    for algorithm in "native", "segmented":
+        result = cluster.run(GUEST / "exchange-survive", VICTIM, algorithm, "die")
+        tap.forward(f"process killed, {algorithm}", result.out(), result.status,
+                    result.everything())
+    process = cluster.start_run(GUEST / "exchange-survive", VICTIM, "segmented", "wait")
+    seen, streaming = stream_until(process, cluster.nodes)
+    tap.point(streaming, "all nodes have sent, and one not again", seen)
+    cluster.tool("kill", VICTIM)
+    result = finish(process, STREAM_SECONDS * 3 + 30, seen)
+    tap.forward("node killed", result.out(), 0, result.everything())
+    cluster.tool("start", VICTIM, timeout=180)
+
+
 SRB_VICTIM = 3
 SRB_STEPS = ("reserve", "read", "head", "half", "tail", "stream")
 SRB_KILLED = ("reserve", "half", "stream")
@@ -198,6 +218,7 @@ TESTS = {
     "perf": perf,
     "examples": examples,
     "kselftest": kselftest,
+    "exchange-kill": exchange_kill,
     "srb-kill": srb_kill,
     "kill": kill,
 }
