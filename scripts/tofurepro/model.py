@@ -14,6 +14,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 OUT = pathlib.Path(os.environ.get("O") or TOP / "build")
 NATIVE, SEGMENTED = 1, 2
 NEVER = 2 ** 64 - 1
+ANY_SIZE = 2 ** 64 - 1
 
 
 @functools.cache

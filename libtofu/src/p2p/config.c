@@ -61,6 +61,15 @@ static int params_check(const struct tofu_p2p_params *params)
 	return UTOFU_SUCCESS;
 }
 
+/* The pool shall not take more than an eighth of the memory for them. */
+static size_t eager_default(const struct tofu_p2p_params *params,
+			    const struct p2p_preset *preset)
+{
+	size_t most = params->memory / 8 / POOL_RECORDS;
+
+	return preset->eager < most ? preset->eager : most;
+}
+
 static int sizes_make(struct p2p_config *config)
 {
 	const struct tofu_p2p_params *params = &config->params;
@@ -76,8 +85,9 @@ static int sizes_make(struct p2p_config *config)
 	if (!ring_fits(config->ring) || !ring_fits(config->large) ||
 	    !ring_fits(config->small))
 		return UTOFU_ERR_INVALID_SIZE;
-	config->eager = params->eager == TOFU_P2P_DEFAULT ? preset->eager :
-							    params->eager;
+	config->eager = params->eager == TOFU_P2P_DEFAULT ?
+				eager_default(params, preset) :
+				params->eager;
 	config->get = params->get == TOFU_P2P_DEFAULT ? preset->get :
 							params->get;
 	fits = p2p_eager_max(largest_ring(config));

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Where one way of a message begins to be faster than another, and what libtofu makes of it."""
 
+import operator
+
 from .. import model, plots
 from ..experiment import Experiment, Plot, Plots, Text
 from ..measure import Run
@@ -12,7 +14,7 @@ BYTES = tuple(n << 10 for n in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128, 256, 51
 WAYS = ("eager", "get", "put")
 LATENCY = "latency of a message by way, µs"
 RATE = "messages a second by way"
-FROM = "the largest message for which a way is the faster one, and the thresholds in use"
+FROM = "the largest message that is no worse eager than put, got than put; and thresholds in use"
 STYLES = {"eager": {"color": plots.BLUE, "marker": "o"},
           "get": {"color": plots.GREEN, "marker": "s"},
           "put": {"color": plots.RED, "marker": "^"}}
@@ -31,14 +33,29 @@ def _table(answer, title, key, form):
                   for row in answer["rows"]])
 
 
-def _last(table, one, other):
-    """The largest size up to which one way is as fast as the other, and the next one."""
+def _last(table, one, other, better):
+    """The largest size up to which one way is as good as the other, and the next one."""
     sizes = table.column("bytes")
-    faster = [a <= b for a, b in zip(table.numbers(one), table.numbers(other))]
-    if all(faster):
+    good = [better(a, b) for a, b in zip(table.numbers(one), table.numbers(other))]
+    if all(good):
         return sizes[-1], ""
-    at = faster.index(False)
+    at = good.index(False)
     return sizes[at - 1] if at else "0", sizes[at]
+
+
+def _row(machine, sheet):
+    """Eager messages by latency; got and put ones by rate, in which they differ."""
+    uses = model.p2p_thresholds(machine)
+    return [machine, *_last(sheet.table(LATENCY), "eager", "put", operator.le),
+            str(uses["eager"]), *_last(sheet.table(RATE), "get", "put", operator.ge),
+            "any" if uses["get"] == model.ANY_SIZE else str(uses["get"])]
+
+
+def _fits(low, high, use):
+    """Whether a threshold in use is not less than what was good, and not what was not."""
+    if use == "any":
+        return not high
+    return int(low) <= int(use) and (not high or int(use) < int(high))
 
 
 class Threshold(Experiment):
@@ -56,15 +73,12 @@ class Threshold(Experiment):
                       _table(answers[0], RATE, "per_s", "d")])
 
     def computed(self, sheets):
-        table = Table(FROM, ["machine", "eager up to", "not at", "in use", "got up to", "not at ",
-                             "in use "], [])
+        table = Table(FROM, ["machine", "eager, latency", "not at", "in use", "got, rate",
+                             "no more at", "used"], [])
         for machine in MACHINES:
             sheet = sheets.get(f"p2p-threshold-{machine}")
             if sheet:
-                times = sheet.table(LATENCY)
-                uses = model.p2p_thresholds(machine)
-                table.rows.append([machine, *_last(times, "eager", "put"), str(uses["eager"]),
-                                   *_last(times, "get", "put"), str(uses["get"])])
+                table.rows.append(_row(machine, sheet))
         if table.rows:
             yield Sheet(self.computes[0], ["from the tables of p2p-threshold"], [table])
 
@@ -72,7 +86,7 @@ class Threshold(Experiment):
         rows = sheets[self.computes[0]].table(FROM).rows if self.computes[0] in sheets else []
         for machine, *both in rows:
             for low, high, use in (both[:3], both[3:]):
-                if not int(low) <= int(use) < int(high or use + "0"):
+                if not _fits(low, high.strip("-"), use):
                     yield f"thresholds of {machine}: {use} is not what was measured"
 
     def section(self, sheets):
@@ -80,7 +94,10 @@ class Threshold(Experiment):
             "The same message eager, through a ring of its own that has room for it; got by the "
             "receiver; and put by the sender when the receiver is ready. Both of these need the "
             "buffers registered, a system call at each end, and an announcement; eager messages "
-            "are copied at both ends. Two nodes; all messages of a run by one way.")
+            "are copied at both ends. Two nodes; all messages of a run by one way. A message is "
+            "eager up to where a rendezvous takes no longer. Got and put messages take about "
+            "as long as each other; what decides is how many there are a second, with eight under "
+            "way.")
         for machine in MACHINES:
             if f"p2p-threshold-{machine}" in sheets:
                 yield self._plots(machine, sheets[f"p2p-threshold-{machine}"])
