@@ -59,10 +59,9 @@ static int addition_post(struct counter *counter)
 }
 
 /* @time: of each, from its post to its notice, where there is one at a time */
-static int additions(struct counter *counter, uint64_t window, uint64_t *time,
-		     struct tofu_stats *stats, uint64_t *began, uint64_t *ended)
+static int additions(struct counter *counter, uint64_t count, uint64_t window,
+		     uint64_t *time, uint64_t *began, uint64_t *ended)
 {
-	uint64_t count = counter->measure->options->messages;
 	int err = 0;
 
 	*began = tofu_now();
@@ -77,8 +76,6 @@ static int additions(struct counter *counter, uint64_t window, uint64_t *time,
 		err = addition_post(counter);
 	}
 	*ended = tofu_now();
-	if (!err && window == 1)
-		*stats = tofu_stats_of(time, count);
 	return err;
 }
 
@@ -120,36 +117,64 @@ static void row_print(struct counter *counter, uint64_t senders,
 		    5);
 }
 
-static void sum_check(struct counter *counter, uint64_t senders)
+/* Of a sender in a row, those that are not counted among them */
+static uint64_t additions_of(const struct measure *measure)
+{
+	return measure->options->warmup + measure->options->messages;
+}
+
+/* When all have ended */
+static void sum_check(const struct counter *counter)
 {
 	struct measure *measure = counter->measure;
 
-	counter->sum += senders * measure->options->messages * STEP;
 	if (measure_is_root(measure) &&
 	    __atomic_load_n(counter->word, __ATOMIC_RELAXED) != counter->sum)
 		measure->wrong++;
 }
 
+/* First some that are not counted: what is touched for the first time is slow. */
+static int sender_run(struct counter *counter, bool sends, uint64_t window,
+		      uint64_t *time, uint64_t mine[WORDS])
+{
+	const struct measure_options *options = counter->measure->options;
+	struct tofu_stats stats;
+	int err = 0;
+
+	if (sends)
+		err = additions(counter, options->warmup, 1, time, &mine[BEGAN],
+				&mine[ENDED]);
+	if (!err)
+		err = measure_barrier(counter->measure);
+	if (err || !sends)
+		return err;
+	err = additions(counter, options->messages, window, time, &mine[BEGAN],
+			&mine[ENDED]);
+	if (!err && window == 1) {
+		stats = tofu_stats_of(time, options->messages);
+		mine[MEDIAN] = stats.median;
+		mine[SLOWEST] = stats.max;
+	}
+	return err;
+}
+
 static int row_run(struct counter *counter, uint64_t senders, uint64_t window)
 {
 	struct measure *measure = counter->measure;
-	uint64_t *time = calloc(measure->options->messages, sizeof(*time));
-	struct tofu_stats stats = { 0 };
+	uint64_t *time = calloc(additions_of(measure), sizeof(*time));
 	uint64_t mine[WORDS] = { 0 };
 	const uint64_t *all;
-	int err = time ? measure_barrier(measure) : -ENOMEM;
+	int err = -ENOMEM;
 
-	if (!err && measure_sends(measure, senders))
-		err = additions(counter, window, time, &stats, &mine[BEGAN],
-				&mine[ENDED]);
+	if (time)
+		err = sender_run(counter, measure_sends(measure, senders),
+				 window, time, mine);
 	free(time);
-	mine[MEDIAN] = stats.median;
-	mine[SLOWEST] = stats.max;
 	if (!err)
 		err = measure_gather(measure, mine, WORDS, &all);
 	if (err)
 		return err;
-	sum_check(counter, senders);
+	counter->sum += senders * additions_of(measure) * STEP;
 	row_print(counter, senders, window, all);
 	return 0;
 }
@@ -204,6 +229,8 @@ int measure_counter(struct measure *measure)
 	}
 	if (!err)
 		err = measure_barrier(measure);
+	if (!err)
+		sum_check(&counter);
 	utofu_free_vcq(counter.vcq);
 	free(counter.word);
 	return err;
