@@ -20,7 +20,8 @@ GAIN_NEIGHBORS, GAIN_ENGINES, GAIN_BYTES = (3, 5, 6), (2, 3, 4), 1 << 20
 SWEEP = "6 neighbours on 4 engines; time of an exchange in µs"
 GAIN = "native and in segments; 1 MiB; time of an exchange in µs"
 SWEEP_COLUMNS = ["bytes", "native, model", "native", "segmented, model", "segmented",
-                 "segmented, two-sided"]
+                 "segmented, two-sided", "orig"]
+TITLES = {"orig": "as sent and received"}
 GAIN_COLUMNS = ["neighbours", "engines", "native", "segmented", "runs"]
 
 
@@ -34,7 +35,7 @@ def _halo(neighbors, tnis, algorithm, sizes, form="one-sided"):
 
 def _run(machine):
     return Run(f"neighbor-{machine}", machine, SHAPE, (
-        _halo((NEIGHBORS,), (ENGINES,), "native,segmented", SIZES),
+        _halo((NEIGHBORS,), (ENGINES,), "native,segmented,orig", SIZES),
         _halo((NEIGHBORS,), (ENGINES,), "segmented", SIZES, "two-sided"),
         _halo(GAIN_NEIGHBORS, GAIN_ENGINES, "native,segmented", (GAIN_BYTES,)),
     ), memory=MEMORY, seconds=7200)
@@ -52,7 +53,7 @@ def _sweep(one_sided, two_sided):
         native, segmented = times["native", size], times["segmented", size]
         table.rows.append([str(size), _us(native["planned_us"]), _us(native["time_us"]),
                            _us(segmented["planned_us"]), _us(segmented["time_us"]),
-                           _us(two[size]["time_us"])])
+                           _us(two[size]["time_us"]), _us(times["orig", size]["time_us"])])
     return table
 
 
@@ -94,8 +95,9 @@ def _draw_rates(machine, table):
             ("native", {"color": plots.BLUE, "marker": "o"}),
             ("segmented, model", {"color": plots.RED, "linestyle": "--"}),
             ("segmented", {"color": plots.RED, "marker": "s"}),
-            ("segmented, two-sided", {"color": plots.ORANGE, "marker": "^", "linewidth": 1})):
-        ax.plot(sizes, _rate(sizes, table.numbers(name)), label=name, **style)
+            ("segmented, two-sided", {"color": plots.ORANGE, "marker": "^", "linewidth": 1}),
+            ("orig", {"color": plots.GREY, "marker": "x", "linestyle": "--", "linewidth": 1})):
+        ax.plot(sizes, _rate(sizes, table.numbers(name)), label=TITLES.get(name, name), **style)
     plots.size_axis(ax, SIZES)
     ax.set_ylim(bottom=0)
     plots.legend_below(figure, ax)
@@ -172,7 +174,8 @@ class Neighbor(Experiment):
             "as 3x3x3 processes) are the fewest of which each has six neighbours with a link to "
             "each: in a ring of two nodes both neighbours are one. No barrier in the time, which "
             "is that of the slowest node, and nothing is verified (the tests do). Dashed: the "
-            "model T of tofu_neighbor_model_ns(), which knows nothing of what a processor does.")
+            "model T of tofu_neighbor_model_ns(), which knows nothing of what a processor does. "
+            "'As sent and received': the same by messages from point to point, without a plan.")
         yield Text(
             "The crossover is where both take the same time. The measured one is interpolated "
             "between the two sizes around it, on a straight line over the logarithm of the size.")
@@ -189,8 +192,9 @@ class Neighbor(Experiment):
         return Plots(f"Six neighbours on four engines, {machine}", [
             Plot(f"neighbor-{machine}-rate",
                  f"Line plot: GB/s that a node of {machine} sends, by bytes of a message from "
-                 "1 KiB to 16 MiB, native and in segments, measured and by the model. All rise and "
-                 "level out; segments end higher.", lambda: _draw_rates(machine, table)),
+                 "1 KiB to 16 MiB, native and in segments, measured and by the model, and from "
+                 "point to point. All rise and level out; segments end higher.",
+                 lambda: _draw_rates(machine, table)),
             Plot(f"neighbor-{machine}-gain",
                  f"Line plot: how many times as fast segments are on {machine}. Below 1 for short "
                  f"messages, {best:.2f} at 16 MiB, measured; model and measurement beside each "
