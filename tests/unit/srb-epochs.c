@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -208,6 +209,48 @@ TEST_F_TIMEOUT(epochs, epochs_wrap, 120)
 	scene.place = srb_epoch_begin(65530) + 8 * 77;
 	holes = HOLE_WORDS;
 	EXPECT_EQ(tofu_nodes_run(scene.senders + 2, holes_play, -1), 0);
+}
+
+/* ---- Patience ---- */
+
+/*
+ * The owner's patience begins anew with each place that is missing. It is so short
+ * that a second look at the same place ends the epoch.
+ */
+TEST_F_TIMEOUT(epochs, patience_is_of_a_place, 60)
+{
+	utofu_vcq_hdl_t owner, sender;
+	struct tofu_srb_counts counts;
+	struct tofu_srb_record record;
+	struct breaker breaker;
+	time_t since = time(NULL);
+	struct tofu_srb *srb;
+	utofu_vcq_id_t id;
+	uint64_t place;
+
+	unsetenv("TOFU_FABRIC");
+	scene.patience_ns = 1;
+	ASSERT_EQ(utofu_create_vcq(0, 0, &owner), UTOFU_SUCCESS);
+	ASSERT_EQ(utofu_create_vcq(0, 0, &sender), UTOFU_SUCCESS);
+	ASSERT_EQ(utofu_query_vcq_id(owner, &id), UTOFU_SUCCESS);
+	srb = scene_ring(&scene, owner);
+	breaker = breaker_make(sender, id);
+	place = breaker_reserve(&breaker, TOFU_SRB_OVERHEAD);
+	breaker_reserve(&breaker, TOFU_SRB_OVERHEAD);
+	EXPECT_EQ(tofu_srb_receive(srb, &record), UTOFU_ERR_NOT_FOUND);
+	EXPECT_EQ(breaker_put(&breaker, place, 0, SRB_PADDING), UTOFU_SUCCESS);
+	EXPECT_EQ(breaker_put(&breaker, place, SRB_WORD, srb_tail(place)),
+		  UTOFU_SUCCESS);
+	EXPECT_EQ(tofu_srb_receive(srb, &record), UTOFU_ERR_NOT_FOUND);
+	tofu_srb_counts(srb, &counts);
+	EXPECT_EQ(counts.padding, 1);
+	EXPECT_EQ(counts.epochs, 0);
+	while (!counts.epochs) {
+		EXPECT_EQ(tofu_srb_receive(srb, &record), UTOFU_ERR_NOT_FOUND);
+		tofu_srb_counts(srb, &counts);
+		ASSERT_LE(time(NULL) - since, WAIT_SECONDS);
+	}
+	tofu_srb_free(srb);
 }
 
 /* ---- What a new epoch begins with ---- */

@@ -20,7 +20,8 @@
  * @counters: as senders see them: only written here, but for the swap of the
  *            producer
  * @memory:   STADD of the ring in this epoch
- * @since:    when the record at the consumer was first missed, ns; 0: it is not
+ * @missed:   place of a record that is missing
+ * @since:    when that was first missed, ns; 0: none is
  * @ended:    the epoch has: what is left of it is delivered now
  * @end:      place up to which it goes
  * @error:    what went wrong
@@ -33,6 +34,7 @@ struct tofu_srb {
 	utofu_stadd_t memory;
 	utofu_stadd_t counters_stadd;
 	uint64_t patience_ns;
+	uint64_t missed;
 	uint64_t since;
 	bool ended;
 	uint64_t end;
@@ -239,8 +241,11 @@ static bool owner_waits(struct tofu_srb *srb)
 		return true;
 	}
 	now = now_ns();
-	if (!srb->since)
+	/* Padding may have come, and the next record is missing. */
+	if (!srb->since || srb->missed != srb->ring.place) {
+		srb->missed = srb->ring.place;
 		srb->since = now;
+	}
 	return now - srb->since <= srb->patience_ns;
 }
 
