@@ -13,7 +13,7 @@
 
 #include "utofu-util.h"
 
-#define WORLD_MAX 16
+#define WORLD_MAX 24
 
 /**
  * struct world - endpoints in one process

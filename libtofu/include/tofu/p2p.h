@@ -103,7 +103,8 @@ struct tofu_p2p_params {
  * @p2p:    set to it
  *
  * The others can send to it from here on. All processes have to have theirs
- * before the first one sends.
+ * before the first one sends, or waits for a message: who finds none where one
+ * should be takes that process for gone.
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER
  * (processes, rank), UTOFU_ERR_INVALID_ARG (mode, machine),

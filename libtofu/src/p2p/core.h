@@ -195,6 +195,7 @@ enum p2p_path {
  * struct p2p_peer - what is known of a process
  * @pins:     reasons to keep it
  * @flying:   records of requests to it that are under way, @flying_bytes of them
+ * @returning: records of replies to it that are
  * @sent:     messages through the shared ring; @ask_at: when to ask the next time
  * @never:    it gives no own rings
  * @spare:    one of the entries that must not be kept for long: without own rings
@@ -214,6 +215,7 @@ struct p2p_peer {
 	uint32_t pins;
 	uint32_t flying;
 	size_t flying_bytes;
+	uint32_t returning;
 	uint64_t sent;
 	uint64_t ask_at;
 	enum p2p_path path;
@@ -242,7 +244,7 @@ TAILQ_HEAD(p2p_peer_list, p2p_peer);
  * @idle: those that nothing pins, @idles, the longest idle first
  * @active: those for which something is to be sent
  * @spares: P2P_SPARES entries for when there is no memory for others; @spare:
- *         those that are free
+ *         those that are free; @spares_used: those that something pins
  */
 struct p2p_peers {
 	struct p2p_peer **slot;
@@ -253,13 +255,18 @@ struct p2p_peers {
 	struct p2p_peer_list active;
 	struct p2p_peer *spares;
 	struct p2p_peer_list spare;
+	unsigned int spares_used;
 };
 
 /* Entries that are kept without need: what is known of a ring saves a read. */
 #define P2P_IDLE_MAX 256
 
-/* Entries that are always there. */
+/*
+ * Entries that are always there. Sends keep theirs for as long as others like, so
+ * some are left for answers, which others may wait for.
+ */
 #define P2P_SPARES 16
+#define P2P_SPARES_OF_SENDS 12
 
 /* ---- Own rings ---- */
 
@@ -352,6 +359,7 @@ struct p2p_config {
  * @rings:       own rings of others, the one heard of last first
  * @taken:       of them, those that are being taken back
  * @clock:       requests that have come
+ * @shared_first: whether the shared ring is looked at before the own ones next time
  * @peerless:    sends that wait for an entry, and everything behind them
  * @orphans:     receives that do
  * @starting, @posting, @moving: requests in these states; @movers: those in
@@ -377,6 +385,7 @@ struct tofu_p2p {
 	struct p2p_rings rings;
 	unsigned int taken;
 	uint64_t clock;
+	bool shared_first;
 	struct p2p_match match;
 	struct p2p_requests peerless;
 	struct p2p_requests orphans;
@@ -454,6 +463,12 @@ struct p2p_peer *p2p_peer_find(const struct tofu_p2p *p2p, uint32_t rank);
 
 void p2p_peer_pin(struct tofu_p2p *p2p, struct p2p_peer *peer);
 void p2p_peer_unpin(struct tofu_p2p *p2p, struct p2p_peer *peer);
+
+/*
+ * p2p_peer_lends - whether a send may keep its entry: it is no spare one, or there
+ * are enough of them
+ */
+bool p2p_peer_lends(const struct tofu_p2p *p2p, const struct p2p_peer *peer);
 
 /* p2p_peer_wake - there is something to be sent */
 void p2p_peer_wake(struct tofu_p2p *p2p, struct p2p_peer *peer);
@@ -568,6 +583,9 @@ void p2p_ring_answer(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
 
 /* p2p_ring_heard - a record has come in it */
 void p2p_ring_heard(struct tofu_p2p *p2p, struct p2p_ring *ring);
+
+/* p2p_ring_gone - the peer takes no replies any more: it is gone */
+void p2p_ring_gone(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
 /* p2p_ring_free - nobody can write to it any more */
 void p2p_ring_free(struct tofu_p2p *p2p, struct p2p_ring *ring);

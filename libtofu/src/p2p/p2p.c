@@ -10,9 +10,10 @@
 
 /*
  * Tests without success before it is looked whether the other one is there. They
- * are counted, not timed, so that in virtual time it is always the same one.
+ * are counted, not timed, so that in virtual time it is always the same one. A
+ * prime number: where some requests are tested in turn, each of them is met with.
  */
-#define HELLO_TESTS (1U << 16)
+#define HELLO_TESTS 65537U
 
 /* Regions begin at such a boundary, and so do chunks. */
 #define ALIGN 256

@@ -227,6 +227,7 @@ void p2p_peer_pin(struct tofu_p2p *p2p, struct p2p_peer *peer)
 		return;
 	TAILQ_REMOVE(&p2p->peers.idle, peer, idle);
 	p2p->peers.idles--;
+	p2p->peers.spares_used += peer->spare;
 }
 
 void p2p_peer_unpin(struct tofu_p2p *p2p, struct p2p_peer *peer)
@@ -235,6 +236,13 @@ void p2p_peer_unpin(struct tofu_p2p *p2p, struct p2p_peer *peer)
 		return;
 	TAILQ_INSERT_TAIL(&p2p->peers.idle, peer, idle);
 	p2p->peers.idles++;
+	p2p->peers.spares_used -= peer->spare;
+}
+
+bool p2p_peer_lends(const struct tofu_p2p *p2p, const struct p2p_peer *peer)
+{
+	return !peer->spare || p2p->peers.spares_used + !peer->pins <=
+				       P2P_SPARES_OF_SENDS;
 }
 
 void p2p_peer_wake(struct tofu_p2p *p2p, struct p2p_peer *peer)

@@ -24,6 +24,13 @@ bool p2p_port_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
 	       peer->flying_bytes + bytes <= p2p->config.pool / 4;
 }
 
+/* The same of replies, which peers do not take that do not go on. */
+static bool reply_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer)
+{
+	return !peer->returning || (peer->returning < PEER_RECORDS &&
+				    p2p->back.flying < CROWDED);
+}
+
 static struct p2p_flight *flight_take(struct tofu_p2p *p2p,
 				      struct p2p_port *port,
 				      struct p2p_peer *peer, uint64_t handle)
@@ -94,12 +101,14 @@ int p2p_port_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 	struct p2p_flight *flight;
 	int code;
 
-	if (!port->free)
+	if (!port->free || !reply_fits(p2p, peer))
 		return UTOFU_ERR_BUSY;
 	flight = flight_take(p2p, port, peer, handle);
 	code = tofu_srb_send(port->port, &peer->replies, &part, 1, flight);
 	if (code)
 		flight_give(p2p, port, flight);
+	else
+		peer->returning++;
 	return code;
 }
 
@@ -120,8 +129,11 @@ static void request_flown(struct tofu_p2p *p2p, struct p2p_flight *flight,
 static void reply_flown(struct tofu_p2p *p2p, struct p2p_flight *flight,
 			int code)
 {
+	flight->peer->returning--;
 	if (flight->handle)
 		p2p_reply_flown(p2p, flight->handle, code);
+	if (code)
+		p2p_ring_gone(p2p, flight->peer);
 	flight_give(p2p, &p2p->back, flight);
 }
 

@@ -439,15 +439,30 @@ static int shared_read(struct tofu_p2p *p2p)
 	return UTOFU_SUCCESS;
 }
 
-int p2p_receive_all(struct tofu_p2p *p2p)
+/*
+ * Who is first finds the memory that there is for messages. So it is who has not
+ * been heard of for the longest time; who is heard of goes to the front, and up to
+ * where that was before is looked.
+ */
+static void own_read(struct tofu_p2p *p2p)
 {
-	struct p2p_ring *ring, *next;
+	struct p2p_ring *last = TAILQ_FIRST(&p2p->rings), *ring, *next;
 
-	/* Those that are heard of go to the front, behind which none is looked for. */
-	for (ring = TAILQ_FIRST(&p2p->rings); ring; ring = next) {
-		next = TAILQ_NEXT(ring, link);
+	for (ring = TAILQ_LAST(&p2p->rings, p2p_rings); ring; ring = next) {
+		next = ring == last ? NULL : TAILQ_PREV(ring, p2p_rings, link);
 		if (ring->open)
 			ring_read(p2p, ring);
 	}
-	return shared_read(p2p);
+}
+
+int p2p_receive_all(struct tofu_p2p *p2p)
+{
+	bool shared_first = p2p->shared_first;
+	int code = shared_first ? shared_read(p2p) : UTOFU_SUCCESS;
+
+	p2p->shared_first = !shared_first;
+	if (code)
+		return code;
+	own_read(p2p);
+	return shared_first ? UTOFU_SUCCESS : shared_read(p2p);
 }

@@ -82,6 +82,13 @@ void p2p_ring_free(struct tofu_p2p *p2p, struct p2p_ring *ring)
 	p2p_peer_unpin(p2p, peer);
 }
 
+void p2p_ring_gone(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	/* Who has been told nothing of its ring yet is told first. */
+	if (peer->ring && !peer->answer)
+		p2p_ring_free(p2p, peer->ring);
+}
+
 void p2p_rings_free(struct tofu_p2p *p2p)
 {
 	while (!TAILQ_EMPTY(&p2p->rings))

@@ -266,7 +266,8 @@ static bool send_queue(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	struct p2p_peer *peer;
 	int code = p2p_peer_get(p2p, request->dest, &peer);
 
-	if (code == UTOFU_ERR_OUT_OF_MEMORY)
+	if (code == UTOFU_ERR_OUT_OF_MEMORY ||
+	    (!code && !p2p_peer_lends(p2p, peer)))
 		return false;
 	if (code) {
 		p2p_request_end(p2p, request, code);
