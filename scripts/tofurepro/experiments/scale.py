@@ -259,7 +259,7 @@ class Brief(Experiment):
     name = "brief"
     title = "A few rows that the tests repeat"
     runs = (Run("brief", "fx10", SHAPE,
-                (_halo("four", "round-robin:1,bl:4,overhead-aware,native", "60,218",
+                (_halo("four", "round-robin:1,bl:4,overhead-aware", "60,218",
                        "--machine", "fx10", "--warmup", 1, "--iterations", 5),)),)
     sources = ("brief",)
 
