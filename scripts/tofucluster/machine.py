@@ -61,7 +61,7 @@ def _virtual(config, agent_fd):
         "-M", "microvm,pcie=on,acpi=on,pit=on,pic=on,rtc=on,x-option-roms=off",
         "-accel", "tcg", "-icount", "shift=0,sleep=off",
         "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1",
-        "-cpu", "max,-rdrand,-rdseed", "-smp", "1", "-m", f"{config['memory']}M",
+        "-cpu", "max,-rdrand,-rdseed,-erms,-fsrm", "-smp", "1", "-m", f"{config['memory']}M",
         "-device", f"tofu-mailbox,fd={agent_fd}",
     ]
 

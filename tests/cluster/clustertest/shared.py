@@ -20,6 +20,12 @@ def guest_test(name):
     return test
 
 
+def flags(tap, cluster):
+    """a processor keeps its flags where it exchanges several words at once"""
+    result = cluster.run(GUEST / "flags")
+    tap.point(result.status == 0, "flags outlast CMPXCHG8B and CMPXCHG16B", result.everything())
+
+
 def info(tap, cluster):
     """tofu-info names each node's place, and its counters count"""
     result = cluster.run("tofu-info", "--json")
@@ -213,6 +219,7 @@ TESTS = {
     "p2p": guest_test("p2p"),
     "srb-storm": srb_storm,
     "srb-survive": srb_survive,
+    "flags": flags,
     "info": info,
     "halo": halo,
     "perf": perf,
