@@ -67,7 +67,8 @@ struct tofu_peer_ram {
  * @life:     of the process that this is about; 0: not connected
  * @bad_gen:  the last generation that is known to be dead or malformed: not
  *            connected to again
- * @lost:     ended or left; forgotten by the next poll
+ * @lost:     ended or left; forgotten by the next poll. What responses it had
+ *            sent are still taken, but no request
  * @broken:   has written nonsense; likewise
  * @pid, @pidfd, @wake: the process and its wake pipe
  * @tx, @rx:  by class
@@ -191,6 +192,9 @@ bool tofu_peer_usable(const struct tofu_fabric *fabric, uint32_t node);
 
 /* tofu_peer_break - a peer has written nonsense */
 void tofu_peer_break(struct tofu_fabric *fabric, uint32_t node);
+
+/* tofu_peer_lose - a peer has ended or left */
+void tofu_peer_lose(struct tofu_fabric *fabric, uint32_t node);
 
 /* tofu_peer_forget - undo the connection */
 void tofu_peer_forget(struct tofu_fabric *fabric, uint32_t node);

@@ -328,6 +328,9 @@ int tofu_fabric_read(struct tofu_fabric *fabric, uint32_t node, uint64_t addr,
 	while (len) {
 		ssize_t got = read_some(fabric, node, addr, to, len);
 
+		/* Its memory goes before the system says that it has ended. */
+		if (got == -EHOSTDOWN)
+			tofu_peer_lose(fabric, node);
 		if (got < 0)
 			return (int)got;
 		addr += (uint64_t)got;

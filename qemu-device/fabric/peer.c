@@ -135,6 +135,12 @@ void tofu_peer_break(struct tofu_fabric *fabric, uint32_t node)
 	tofu_fabric_wake(fabric);
 }
 
+void tofu_peer_lose(struct tofu_fabric *fabric, uint32_t node)
+{
+	fabric->peers[node].lost = true;
+	fabric->stale = true;
+}
+
 void tofu_peer_forget(struct tofu_fabric *fabric, uint32_t node)
 {
 	struct tofu_peer *peer = &fabric->peers[node];
@@ -184,17 +190,16 @@ void tofu_peer_watch(struct tofu_fabric *fabric, bool ack)
 	int count = epoll_wait(fabric->epoll, events, WATCH_EVENTS, 0);
 
 	for (int i = 0; i < count; i++) {
-		struct tofu_peer *peer;
+		const uint64_t node = events[i].data.u64;
 
 		/* Only whoever slept may take the byte that wakes it. */
-		if (events[i].data.u64 >= fabric->nodes) {
+		if (node >= fabric->nodes) {
 			if (ack)
 				drain_pipe(fabric->pipe[0]);
 			continue;
 		}
-		peer = &fabric->peers[events[i].data.u64];
-		epoll_ctl(fabric->epoll, EPOLL_CTL_DEL, peer->pidfd, NULL);
-		peer->lost = true;
-		fabric->stale = true;
+		epoll_ctl(fabric->epoll, EPOLL_CTL_DEL,
+			  fabric->peers[node].pidfd, NULL);
+		tofu_peer_lose(fabric, (uint32_t)node);
 	}
 }

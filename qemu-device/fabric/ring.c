@@ -443,6 +443,15 @@ static void head_moved(struct tofu_fabric *fabric, uint32_t node,
 		tofu_peer_wake(fabric, node);
 }
 
+/*
+ * Requests end with the first whose memory has gone with its sender: who sees
+ * what a later one writes may rely on all before it.
+ */
+static bool takes_more(const struct tofu_peer *peer, enum tofu_class class_)
+{
+	return !peer->broken && (class_ == TOFU_RESPONSE || !peer->lost);
+}
+
 /* Take records up to @tail, at most @max; true when any was taken. */
 static bool take_ring(const struct look *look, uint32_t node,
 		      enum tofu_class class_, uint64_t tail, unsigned int max)
@@ -453,7 +462,7 @@ static bool take_ring(const struct look *look, uint32_t node,
 	unsigned int count = 0;
 
 	while (result == TAKEN && rx->head != tail && count < max &&
-	       !peer->broken) {
+	       takes_more(peer, class_)) {
 		result = take_record(look, node, class_, tail - rx->head);
 		count += result == TAKEN;
 	}

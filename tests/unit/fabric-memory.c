@@ -392,4 +392,82 @@ TEST_F(pair, a_process_is_read_by_address)
 	free(buf);
 }
 
+/* A node that is met, and then asks for much and dies. */
+static void dying_node(const char *path, int go)
+{
+	struct tofu_fabric *c = attach(path, 2);
+	static char mem[4096];
+	struct tofu_ram ram = { (uintptr_t)mem, sizeof(mem), -1, 0 };
+	char byte;
+
+	if (tofu_fabric_publish(c, &ram, 1) ||
+	    send_one(c, 0, TOFU_REQUEST, (uintptr_t)mem) ||
+	    read(go, &byte, 1) != 1)
+		_exit(1);
+	for (unsigned int i = 0; i < 4; i++)
+		if (send_one(c, 0, TOFU_REQUEST, (uintptr_t)mem) ||
+		    send_one(c, 0, TOFU_RESPONSE, (uintptr_t)mem))
+			_exit(1);
+	_exit(0);
+}
+
+/* A handler that reads what a request refers to. */
+struct reader {
+	struct tofu_fabric *fabric;
+	unsigned int good, failed, responses, down;
+};
+
+static int reader_packet(void *ctx, const struct tofu_packet *pkt,
+			 const void *payload)
+{
+	struct reader *reader = ctx;
+	char byte;
+
+	(void)payload;
+	if (pkt->type >= TOFU_PKT_DONE)
+		reader->responses++;
+	else if (tofu_fabric_read(reader->fabric, pkt->src, pkt->tid, &byte, 1))
+		reader->failed++;
+	else
+		reader->good++;
+	return 0;
+}
+
+static void reader_down(void *ctx, uint32_t node)
+{
+	struct reader *reader = ctx;
+
+	reader->down += node == 2;
+}
+
+/* A put that cannot be read must not be followed by the one that tells of it. */
+TEST_F(pair, no_request_is_taken_behind_one_whose_memory_has_gone)
+{
+	const struct tofu_fabric_handler handler = { reader_packet,
+						     reader_down };
+	struct reader reader = { .fabric = self->a };
+	int64_t end = now_ms() + LIMIT_MS;
+	int go[2];
+	pid_t child;
+
+	ASSERT_EQ(0, pipe(go));
+	child = start_child();
+	if (!child)
+		dying_node(self->path, go[0]);
+	while (!reader.good && now_ms() < end)
+		tofu_fabric_poll(self->a, &handler, &reader);
+	ASSERT_EQ(1, reader.good);
+	ASSERT_EQ(1, write(go[1], "", 1));
+	ASSERT_EQ(0, end_child(child));
+	while (!reader.down && now_ms() < end)
+		tofu_fabric_poll(self->a, &handler, &reader);
+	EXPECT_EQ(1, reader.down);
+	EXPECT_EQ(1, reader.good);
+	EXPECT_EQ(4, reader.responses);
+	/* None where the death was seen before the memory was missed. */
+	EXPECT_LE(reader.failed, 1);
+	close(go[0]);
+	close(go[1]);
+}
+
 TEST_HARNESS_MAIN
