@@ -44,8 +44,13 @@ int tofu_process_start(pid_t pid, uint64_t *start)
 bool tofu_process_alive(int pidfd)
 {
 	struct pollfd pfd = { .fd = pidfd, .events = POLLIN };
+	int ready;
 
-	return poll(&pfd, 1, 0) == 0;
+	/* It does not wait, but a signal of the program can come between. */
+	do {
+		ready = poll(&pfd, 1, 0);
+	} while (ready < 0 && errno == EINTR);
+	return !ready;
 }
 
 int tofu_process_open(pid_t pid, uint64_t start)

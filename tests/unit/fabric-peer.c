@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+#include "fabric/process.h"
+
 #include "kselftest_harness.h"
 
 FIXTURE(machine)
@@ -633,6 +635,47 @@ TEST_F(machine, who_cannot_look_does_not_take_a_node_for_dead)
 	EXPECT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 9));
 	EXPECT_EQ(0, send_one(b, 0, TOFU_REQUEST, 10));
 	tofu_fabric_detach(b);
+}
+
+/* ---- Signals ---- */
+
+#define SIGNALS 5000
+#define SIGNAL_NS 20000
+
+static volatile sig_atomic_t signals;
+
+static void signal_count(int number)
+{
+	(void)number;
+	signals++;
+}
+
+/* A program may have timers and profilers: its peers do not die of them. */
+TEST(who_is_interrupted_does_not_take_a_node_for_dead)
+{
+	struct sigaction action = { .sa_handler = signal_count };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL,
+				  .sigev_signo = SIGUSR1 };
+	const struct itimerspec often = { { 0, SIGNAL_NS }, { 0, SIGNAL_NS } };
+	int64_t end = now_ms() + LIMIT_MS;
+	unsigned int dead = 0;
+	uint64_t start;
+	timer_t timer;
+	int pidfd;
+
+	ASSERT_EQ(0, tofu_process_start(getpid(), &start));
+	pidfd = tofu_process_open(getpid(), start);
+	ASSERT_GE(pidfd, 0);
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	ASSERT_EQ(0, timer_create(CLOCK_MONOTONIC, &event, &timer));
+	ASSERT_EQ(0, timer_settime(timer, 0, &often, NULL));
+	while (signals < SIGNALS && now_ms() < end)
+		for (unsigned int i = 0; i < 100; i++)
+			dead += !tofu_process_alive(pidfd);
+	timer_delete(timer);
+	EXPECT_GT(signals, 0);
+	EXPECT_EQ(0, dead);
+	close(pidfd);
 }
 
 TEST_HARNESS_MAIN
