@@ -116,15 +116,19 @@ class Run:
     """A program on several nodes, until it has ended on all of them.
 
     In virtual time also until the nodes have been ended; `traces` is what they
-    left.  The time limit counts from when the program has been started.
+    left.  The time limit counts from when the program has been started.  When a
+    node has gone, the others have `gone_seconds` to end by themselves: some
+    wait for it, and would for ever.
     """
 
-    def __init__(self, connection, nodes, output, seconds, virtual):
+    def __init__(self, connection, nodes, output, seconds, gone_seconds, virtual):
         self._connection = connection
         self._left = set(nodes)
         self._output = output
         self._seconds = seconds
+        self._gone_seconds = gone_seconds
         self._deadline = None
+        self._gone_deadline = None
         self._ending = False
         self._until_ended = virtual
         self.traces = []
@@ -159,14 +163,29 @@ class Run:
         if message["event"] == "exit":
             self.worst = max(self.worst, exit_code(message["status"]))
             return
-        if not self._ending:
-            say(f"[{node}] the node has gone")
         self.worst = max(self.worst, EXIT_GONE)
+        if self._ending:
+            return
+        say(f"[{node}] the node has gone")
+        if self._gone_deadline is None:
+            self._gone_deadline = time.monotonic() + self._gone_seconds
+
+    def _first_deadline(self):
+        """The one that comes first, or None."""
+        gone = self._gone_deadline if self._left else None
+        return min((d for d in (self._deadline, gone) if d is not None), default=None)
+
+    def waits_for_the_gone(self):
+        """Of a run that is late: the nodes that a node's end has left behind."""
+        if self._gone_deadline is None or self._first_deadline() != self._gone_deadline:
+            return []
+        return sorted(self._left)
 
     def follow(self):
-        """Until all have ended; raises TimeoutError after the deadline."""
+        """Until all have ended; raises TimeoutError after a deadline."""
         while self._left or self._until_ended:
-            wait = None if self._deadline is None else self._deadline - time.monotonic()
+            deadline = self._first_deadline()
+            wait = None if deadline is None else deadline - time.monotonic()
             if wait is not None and wait <= 0:
                 raise TimeoutError
             self._connection.sock.settimeout(wait)
@@ -175,7 +194,7 @@ class Run:
     def end(self):
         """Have what still runs ended, and take its last words."""
         self._ending = True
-        self._deadline = time.monotonic() + END_SECONDS
+        self._deadline, self._gone_deadline = time.monotonic() + END_SECONDS, None
         self._connection.sock.settimeout(END_SECONDS)
         self._connection.send({"op": "end"})
         with contextlib.suppress(TimeoutError):
@@ -205,6 +224,22 @@ def _say_who_waits(name):
         say(f"  {line}")
 
 
+def _cut_short(args, follow, virtual):
+    """End a run that is late; returns its status."""
+    behind = follow.waits_for_the_gone()
+    if behind:
+        status = follow.worst
+        say(f"run: ended on node {', '.join(map(str, behind))}: it still ran "
+            f"{args.gone_timeout:g} s after a node had gone (--gone-timeout)")
+    else:
+        status = EXIT_TIMEOUT
+        say(f"run: not finished after {args.timeout:g} s")
+        if virtual:
+            _say_who_waits(args.name)
+    follow.end()
+    return status
+
+
 def run(args):
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
@@ -216,7 +251,7 @@ def run(args):
     _check_trace(args, status)
     program, data = _program_file(args, status, nodes[0], command[0])
     output = Output(nodes, args.output_dir)
-    follow = Run(connection, nodes, output, args.timeout, virtual)
+    follow = Run(connection, nodes, output, args.timeout, args.gone_timeout, virtual)
     connection.send({"op": "exec", "nodes": nodes, "argv": [program, *command[1:]],
                      "env": environment_of(args.env), "cwd": args.cwd,
                      "file": {"path": program, "mode": 0o755} if data else None,
@@ -229,11 +264,7 @@ def run(args):
             _merge_traces(follow.traces, args.trace)
         return follow.worst
     except TimeoutError:
-        say(f"run: not finished after {args.timeout:g} s")
-        if virtual:
-            _say_who_waits(args.name)
-        follow.end()
-        return EXIT_TIMEOUT
+        return _cut_short(args, follow, virtual)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         follow.end()

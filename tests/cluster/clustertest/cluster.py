@@ -94,9 +94,14 @@ class Cluster:
     def status(self):
         return json.loads(self.tool("status", "--json"))
 
-    def start_run(self, program, *words, nodes=None, timeout=RUN_SECONDS, trace=None, env=()):
-        """The process of `run`, its output in pipes."""
-        options = ["--timeout", timeout, *(["--nodes", nodes] if nodes is not None else []),
+    def start_run(self, program, *words, nodes=None, timeout=RUN_SECONDS, gone=None, trace=None,
+                  env=()):
+        """The process of `run`, its output in pipes.
+
+        When a node has gone the others have the whole time, or `gone` seconds.
+        """
+        options = ["--timeout", timeout, "--gone-timeout", gone or timeout,
+                   *(["--nodes", nodes] if nodes is not None else []),
                    *(["--trace", trace] if trace is not None else [])]
         for name, value in dict(env).items():
             options += ["--env", f"{name}={value}"]

@@ -196,6 +196,38 @@ def virtual_kill(tap):
         tap.point(after.status == 0, "the next run has all nodes again", after.everything())
 
 
+GONE_SECONDS = 3
+SPIN_MS = 1000000
+
+
+def _left_behind(tap, cluster, kind):
+    """One of two nodes dies; what runs on the other takes no note of that."""
+    process = cluster.start_run(GUEST / "spin", SPIN_MS, timeout=RUN_SECONDS, gone=GONE_SECONDS)
+    met = process.stdout.readline()
+    tap.point("TAP" in met, f"{kind}: both nodes are under way", met)
+    os.kill(cluster.status()["nodes"][1]["pid"], signal.SIGKILL)
+    result = finish(process, RUN_SECONDS + 60, met)
+    tap.point(result.status == 125, f"{kind}: the run ends with status 125",
+              f"status {result.status}\n{result.everything()}")
+    said = result.everything()
+    tap.point("the node has gone" in said and "run: ended on node 0: " in said,
+              f"{kind}: it is said why, and where", said)
+
+
+def left_behind(tap):
+    """a node's QEMU is killed: those that do not end by themselves are ended"""
+    with Cluster("behind", 2, "2", memory=256) as cluster:
+        _left_behind(tap, cluster, "functional")
+        after = cluster.run("sh", "-c", "ps | grep -c '[s]pin' || true", nodes="0")
+        tap.point(after.out().strip() == "0", "functional: nothing is left in the guest",
+                  after.everything())
+    with Cluster("vbehind", 2, "2", memory=256, options=VIRTUAL[:2]) as cluster:
+        _left_behind(tap, cluster, "virtual")
+        after = cluster.run("true", timeout=RUN_SECONDS)
+        tap.point(after.status == 0, "virtual: the next run has all nodes again",
+                  after.everything())
+
+
 TESTS = {
     "exact-two": exact_two,
     "exact-four": exact_four,
@@ -203,4 +235,5 @@ TESTS = {
     "exact-barrier": exact_barrier,
     "virtual-gates": virtual_gates,
     "virtual-kill": virtual_kill,
+    "left-behind": left_behind,
 }
