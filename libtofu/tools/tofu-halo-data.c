@@ -4,29 +4,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/mix.h"
 #include "tofu-halo.h"
 
 #define SAY_MAX 8 /* messages about wrong bytes, each node */
 
-#define ODD 0x9e3779b97f4a7c15ULL /* 2^64 divided by the golden ratio */
-
-/* Every bit of the result depends on every bit of @x (SplitMix64). */
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9ULL;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111ebULL;
-	return x ^ x >> 31;
-}
-
 uint64_t halo_seed(uint64_t row, uint32_t sender, unsigned int message,
 		   uint64_t iteration)
 {
-	uint64_t seed = mix(row + ODD);
+	uint64_t seed = tofu_mix(row + TOFU_MIX_ODD);
 
-	seed = mix(seed ^ ((uint64_t)sender << 32 | message));
-	return mix(seed ^ iteration);
+	seed = tofu_mix(seed ^ ((uint64_t)sender << 32 | message));
+	return tofu_mix(seed ^ iteration);
 }
 
 /*
@@ -35,7 +24,7 @@ uint64_t halo_seed(uint64_t row, uint32_t sender, unsigned int message,
  */
 static uint64_t word_at(uint64_t seed, size_t index)
 {
-	uint64_t x = seed + index * ODD;
+	uint64_t x = seed + index * TOFU_MIX_ODD;
 
 	return x ^ x >> 29;
 }

@@ -34,11 +34,15 @@ static void pattern_make(struct halo *halo, const struct halo_row *row)
 	if (row->neighbors) {
 		halo_pattern_neighbor(grid, node, row->neighbors, row->size,
 				      &halo->pattern);
-	} else {
+	} else if (row->part) {
 		sched_workload_scale(&halo->workload, row->part,
 				     (unsigned int)row->size);
 		halo_pattern_scale(grid, node, &halo->workload,
 				   &halo->pattern);
+	} else {
+		sched_workload_random(&halo->workload, (unsigned int)row->size);
+		halo_pattern_random(grid, node, &halo->workload,
+				    &halo->pattern);
 	}
 	if (!halo->options->verify)
 		halo_pattern_overlay(&halo->pattern);

@@ -14,6 +14,7 @@
 enum { EXIT_USAGE = 2 };
 
 #define BYTES_MAX (1U << 30)
+#define RANDOM_SETS 12
 
 static const char usage[] =
 	"usage: tofu-halo [OPTION]...\n"
@@ -21,21 +22,23 @@ static const char usage[] =
 	"verify every byte received.\n"
 	"\n"
 	"Who sends how much to whom, in rows:\n"
-	"      --pattern scale-les3|neighbor\n"
-	"                         the 14 messages of SCALE-LES3 (default), or equal ones\n"
-	"                         to the nearest\n"
+	"      --pattern scale-les3|neighbor|random\n"
+	"                         the 14 messages of SCALE-LES3 (default), equal ones to\n"
+	"                         the nearest, or up to 14 by chance\n"
 	"      --part LIST|each   scale-les3: ew, ns, four, diagonal, all (default all)\n"
 	"      --grid LIST|all    scale-les3: levels of the grid (default: all 11 rows of\n"
 	"                         the published measurements)\n"
 	"      --neighbors LIST   neighbor: how many, 1 to 64 (default 6)\n"
 	"      --bytes LIST       neighbor: bytes of a message, such as 64K or 4K:1M for\n"
 	"                         4K, 8K ... 1M (default 16K:1M)\n"
-	"      --procs AxB[x...]  periodic grid of the processes, 1 to 6 dimensions, 2 for\n"
-	"                         scale-les3 (default: the machine's first axis longer\n"
+	"      --sets LIST        random: numbers of sets; each is the same on all nodes\n"
+	"                         and in all runs (default 1 to 12)\n"
+	"      --procs AxB[x...]  periodic grid of the processes, 1 to 6 dimensions, 2 but\n"
+	"                         for neighbor (default: the machine's first axis longer\n"
 	"                         than 1, times the rest)\n"
 	"How:\n"
 	"      --scheduler LIST|each\n"
-	"                         scale-les3: round-robin:1, :2, :4, bl:1, :2, :4,\n"
+	"                         scale-les3, random: round-robin:1, :2, :4, bl:1, :2, :4,\n"
 	"                         overhead-aware (default); native: message i by TNI i\n"
 	"                         modulo the TNIs; orig: the same from point to point,\n"
 	"                         sent and received\n"
@@ -51,6 +54,8 @@ static const char usage[] =
 	"      --machine NAME     whose model plans: k, fx10, fx100 or fugaku (default: the\n"
 	"                         one whose virtual time it is; else fx10 for scale-les3\n"
 	"                         and k for neighbor)\n"
+	"      --start NS         time to start an engine in plans (default: as in\n"
+	"                         tofu-sched)\n"
 	"      --barrier          barriers of gates at both ends of each exchange, and in\n"
 	"                         its time\n"
 	"      --free-running     no barrier at all; without either a barrier before each\n"
@@ -76,6 +81,7 @@ enum {
 	OPT_GRID,
 	OPT_NEIGHBORS,
 	OPT_BYTES,
+	OPT_SETS,
 	OPT_PROCS,
 	OPT_SCHEDULER,
 	OPT_ALGORITHM,
@@ -83,6 +89,7 @@ enum {
 	OPT_P2P_MODE,
 	OPT_TNIS,
 	OPT_MACHINE,
+	OPT_START,
 	OPT_BARRIER,
 	OPT_FREE,
 	OPT_ITERATIONS,
@@ -102,6 +109,7 @@ static const struct option long_options[] = {
 	{ "grid", required_argument, NULL, OPT_GRID },
 	{ "neighbors", required_argument, NULL, OPT_NEIGHBORS },
 	{ "bytes", required_argument, NULL, OPT_BYTES },
+	{ "sets", required_argument, NULL, OPT_SETS },
 	{ "procs", required_argument, NULL, OPT_PROCS },
 	{ "scheduler", required_argument, NULL, OPT_SCHEDULER },
 	{ "algorithm", required_argument, NULL, OPT_ALGORITHM },
@@ -109,6 +117,7 @@ static const struct option long_options[] = {
 	{ "p2p-mode", required_argument, NULL, OPT_P2P_MODE },
 	{ "tnis", required_argument, NULL, OPT_TNIS },
 	{ "machine", required_argument, NULL, OPT_MACHINE },
+	{ "start", required_argument, NULL, OPT_START },
 	{ "barrier", no_argument, NULL, OPT_BARRIER },
 	{ "free-running", no_argument, NULL, OPT_FREE },
 	{ "iterations", required_argument, NULL, OPT_ITERATIONS },
@@ -124,7 +133,11 @@ static const struct option long_options[] = {
 
 /* ---- Words ---- */
 
-static const char *const patterns[] = { "scale-les3", "neighbor", NULL };
+enum { PATTERN_SCALE,
+       PATTERN_NEIGHBOR,
+       PATTERN_RANDOM };
+static const char *const patterns[] = { "scale-les3", "neighbor", "random",
+					NULL };
 static const char *const forms[] = { "one-sided", "two-sided", NULL };
 static const char *const modes[] = { "auto", "fast", "saving", "shared", NULL };
 static const char *const algorithms[] = {
@@ -134,6 +147,18 @@ static const char *const algorithms[] = {
 	[HALO_ALGORITHM_ORIG] = "orig",
 	NULL,
 };
+
+static unsigned int pattern_of(const struct halo_options *options)
+{
+	if (options->neighbor)
+		return PATTERN_NEIGHBOR;
+	return options->random ? PATTERN_RANDOM : PATTERN_SCALE;
+}
+
+const char *halo_pattern_name(const struct halo_options *options)
+{
+	return patterns[pattern_of(options)];
+}
 
 const char *halo_algorithm_name(unsigned int algorithm)
 {
@@ -278,12 +303,20 @@ static void sync_take(struct halo_options *options, enum halo_sync sync)
 	options->sync = sync;
 }
 
+static void pattern_take(struct halo_options *options)
+{
+	unsigned int pattern = word_find("--pattern", optarg, patterns);
+
+	options->neighbor = pattern == PATTERN_NEIGHBOR;
+	options->random = pattern == PATTERN_RANDOM;
+}
+
 /* Of what, and in which rows */
 static bool rows_option_take(struct halo_options *options, int option)
 {
 	switch (option) {
 	case OPT_PATTERN:
-		options->neighbor = word_find("--pattern", optarg, patterns);
+		pattern_take(options);
 		return true;
 	case OPT_PART:
 		parts_parse(optarg, &options->parts);
@@ -324,6 +357,9 @@ static void option_take(struct halo_options *options, int option)
 	switch (option) {
 	case OPT_MACHINE:
 		options->machine = optarg;
+		break;
+	case OPT_START:
+		options->start_ns = (int64_t)number("--start", 0, 1000000000);
 		break;
 	case OPT_BARRIER:
 		sync_take(options, HALO_SYNC_GATES);
@@ -374,29 +410,48 @@ static bool orig_is_wanted(const struct halo_options *options)
 	return false;
 }
 
+/* Patterns that an option goes with; 0: all do */
+static unsigned int option_patterns(int option)
+{
+	switch (option) {
+	case OPT_PART:
+	case OPT_GRID:
+		return 1U << PATTERN_SCALE;
+	case OPT_SETS:
+		return 1U << PATTERN_RANDOM;
+	case OPT_SCHEDULER:
+	case OPT_START:
+		return 1U << PATTERN_SCALE | 1U << PATTERN_RANDOM;
+	case OPT_NEIGHBORS:
+	case OPT_BYTES:
+	case OPT_ALGORITHM:
+	case OPT_FORM:
+		return 1U << PATTERN_NEIGHBOR;
+	default:
+		return 0;
+	}
+}
+
 /* Options that only make sense with others */
 static void given_check(const struct halo_options *options,
 			const bool given[OPTIONS])
 {
-	static const int scale[] = { OPT_PART, OPT_GRID, OPT_SCHEDULER };
-	static const int neighbor[] = { OPT_NEIGHBORS, OPT_BYTES,
-					OPT_ALGORITHM, OPT_FORM };
-	const int *other = options->neighbor ? scale : neighbor;
-	size_t count = options->neighbor ? sizeof(scale) / sizeof(scale[0]) :
-					   sizeof(neighbor) /
-						   sizeof(neighbor[0]);
+	const unsigned int pattern = pattern_of(options);
 
-	for (size_t i = 0; i < count; i++)
-		if (given[other[i]])
-			errx(EXIT_USAGE, "--%s goes with --pattern %s",
-			     long_options[other[i] - 1].name,
-			     patterns[!options->neighbor]);
+	for (int option = 1; option < OPTIONS; option++) {
+		const unsigned int with = option_patterns(option);
+
+		if (given[option] && with && !(with & 1U << pattern))
+			errx(EXIT_USAGE, "--%s does not go with --pattern %s",
+			     long_options[option - 1].name, patterns[pattern]);
+	}
 	if (given[OPT_P2P_MODE] && !orig_is_wanted(options))
 		errx(EXIT_USAGE, "--p2p-mode goes with --%s orig",
 		     options->neighbor ? "algorithm" : "scheduler");
 	if (!options->neighbor && options->grid.dims &&
 	    options->grid.dims != 2)
-		errx(EXIT_USAGE, "--procs: scale-les3 has a grid such as 4x3");
+		errx(EXIT_USAGE, "--procs: %s has a grid such as 4x3",
+		     patterns[pattern]);
 }
 
 /*
@@ -405,6 +460,9 @@ static void given_check(const struct halo_options *options,
  */
 static void odd_check(const struct halo_options *options)
 {
+	if (options->random && options->sync == HALO_SYNC_FREE)
+		errx(EXIT_USAGE,
+		     "--free-running does not go with --pattern random: nobody answers its messages");
 	for (size_t i = 0; i < options->neighbors.count; i++)
 		if (options->neighbor && options->sync == HALO_SYNC_FREE &&
 		    options->neighbors.size[i] % 2)
@@ -413,13 +471,18 @@ static void odd_check(const struct halo_options *options)
 }
 
 static void sizes_finish(struct halo_options *options, const char *grid,
-			 const char *bytes)
+			 const char *bytes, const char *sets)
 {
 	struct tofu_sizes *sizes = &options->sizes;
 
 	if (options->neighbor) {
 		tofu_arg_sizes("--bytes", bytes ? bytes : "16K:1M", 1,
 			       BYTES_MAX, sizes);
+	} else if (options->random && sets) {
+		tofu_arg_sizes("--sets", sets, 1, SCHED_RANDOM_MAX, sizes);
+	} else if (options->random) {
+		for (sizes->count = 0; sizes->count < RANDOM_SETS; sizes->count++)
+			sizes->size[sizes->count] = sizes->count + 1;
 	} else if (grid && strcmp(grid, "all")) {
 		tofu_arg_sizes("--grid", grid, 1, TOFU_SCALE_K_MAX, sizes);
 	} else {
@@ -439,8 +502,9 @@ struct halo_options halo_options_parse(int argc, char **argv)
 		.warmup = 2,
 		.timeout = 60,
 		.corrupt = -1,
+		.start_ns = -1,
 	};
-	const char *grid = NULL, *bytes = NULL;
+	const char *grid = NULL, *bytes = NULL, *sets = NULL;
 	bool given[OPTIONS] = { false };
 	int option;
 
@@ -455,6 +519,8 @@ struct halo_options halo_options_parse(int argc, char **argv)
 			grid = optarg;
 		else if (option == OPT_BYTES)
 			bytes = optarg;
+		else if (option == OPT_SETS)
+			sets = optarg;
 		else if (!rows_option_take(&options, option))
 			option_take(&options, option);
 	}
@@ -462,7 +528,7 @@ struct halo_options halo_options_parse(int argc, char **argv)
 		errx(EXIT_USAGE, "'%s' is not an option", argv[optind]);
 	given_check(&options, given);
 	odd_check(&options);
-	sizes_finish(&options, grid, bytes);
+	sizes_finish(&options, grid, bytes, sets);
 	return options;
 }
 
@@ -517,6 +583,8 @@ void halo_options_finish(struct halo_options *options,
 		errx(EXIT_USAGE, "--corrupt: the machine has nodes 0 to %u",
 		     machine->nodes - 1);
 	model_find(options, model);
+	if (options->start_ns >= 0)
+		model->start_ns = (uint32_t)options->start_ns;
 	if (model->engines > engines)
 		model->engines = engines;
 	for (size_t i = 0; i < options->tnis.count; i++) {
@@ -543,25 +611,38 @@ static void sizes_add(const struct halo_options *options, struct halo_row row,
 	}
 }
 
-static void scale_add(const struct halo_options *options, unsigned int tnis,
+/* @part: of SCALE-LES3, or NULL */
+static void schedulers_add(const struct halo_options *options,
+			   unsigned int tnis, const struct sched_set *part,
+			   struct halo_row *rows, size_t *count)
+{
+	for (size_t s = 0; s < options->schedulers.count; s++) {
+		unsigned int choice = options->schedulers.choice[s];
+		struct halo_row row = {
+			.tnis = tnis,
+			.part = part,
+			.scheduler = choice < SCHED_SCHEDULERS ?
+					     &sched_schedulers[choice] :
+					     NULL,
+			.orig = choice == HALO_SCHEDULER_ORIG,
+			.name = halo_scheduler_name(choice),
+		};
+
+		sizes_add(options, row, rows, count);
+	}
+}
+
+static void parts_add(const struct halo_options *options, unsigned int tnis,
 		      struct halo_row *rows, size_t *count)
 {
-	for (size_t p = 0; p < options->parts.count; p++) {
-		for (size_t s = 0; s < options->schedulers.count; s++) {
-			unsigned int choice = options->schedulers.choice[s];
-			struct halo_row row = {
-				.tnis = tnis,
-				.part = &sched_sets[options->parts.choice[p]],
-				.scheduler = choice < SCHED_SCHEDULERS ?
-						     &sched_schedulers[choice] :
-						     NULL,
-				.orig = choice == HALO_SCHEDULER_ORIG,
-				.name = halo_scheduler_name(choice),
-			};
-
-			sizes_add(options, row, rows, count);
-		}
+	if (options->random) {
+		schedulers_add(options, tnis, NULL, rows, count);
+		return;
 	}
+	for (size_t p = 0; p < options->parts.count; p++)
+		schedulers_add(options, tnis,
+			       &sched_sets[options->parts.choice[p]], rows,
+			       count);
 }
 
 static void neighbors_add(const struct halo_options *options,
@@ -603,7 +684,7 @@ struct halo_row *halo_rows(const struct halo_options *options, size_t *count)
 				      rows, count);
 	else if (rows)
 		for (size_t i = 0; i < options->tnis.count; i++)
-			scale_add(options, (unsigned int)options->tnis.size[i],
+			parts_add(options, (unsigned int)options->tnis.size[i],
 				  rows, count);
 	return rows;
 }

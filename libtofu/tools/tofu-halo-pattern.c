@@ -83,6 +83,17 @@ static void pattern_begin(struct halo_pattern *pattern)
 	*pattern = (struct halo_pattern){ .span = HALO_GUARD };
 }
 
+/* What goes around in one direction comes from the node behind. */
+static void pattern_around(struct halo_pattern *pattern,
+			   const struct tofu_grid *grid, uint32_t node,
+			   const struct offset *offset, unsigned int message)
+{
+	struct offset other = opposite(offset);
+
+	pattern->message[message].back = message;
+	pattern->message[message].from = node_at(grid, node, &other);
+}
+
 /* What goes to a node is answered by what comes from there. */
 static void pattern_pair(struct halo_pattern *pattern, unsigned int message,
 			 unsigned int back)
@@ -91,7 +102,7 @@ static void pattern_pair(struct halo_pattern *pattern, unsigned int message,
 	pattern->message[message].from = pattern->message[message].to;
 }
 
-/* ---- SCALE-LES3 ---- */
+/* ---- Puts that schedulers plan ---- */
 
 static const struct offset compass[SCHED_COMPASS] = {
 	{ { 1, 0 } },
@@ -142,6 +153,23 @@ void halo_pattern_scale(const struct tofu_grid *grid, uint32_t node,
 		pattern_pair(pattern, i, scale_back(workload, pattern, i));
 }
 
+void halo_pattern_random(const struct tofu_grid *grid, uint32_t node,
+			 const struct sched_workload *workload,
+			 struct halo_pattern *pattern)
+{
+	unsigned int parts[SCHED_COMPASS] = { 0 };
+
+	pattern_begin(pattern);
+	for (unsigned int i = 0; i < workload->count; i++) {
+		const struct tofu_rsched_request *put = &workload->request[i];
+		const struct offset *offset = &compass[put->direction];
+
+		pattern_add(pattern, grid, node, offset,
+			    parts[put->direction]++, put->bytes);
+		pattern_around(pattern, grid, node, offset, i);
+	}
+}
+
 /* ---- Neighbours ---- */
 
 /* Around all that lie in [-ring, ring] in each dimension, the positive half. */
@@ -187,8 +215,7 @@ static void neighbor_add(struct halo_pattern *pattern,
 
 	pattern_add(pattern, grid, node, offset, 0, bytes);
 	if (pattern->count == neighbors) {
-		pattern->message[i].back = i;
-		pattern->message[i].from = node_at(grid, node, &other);
+		pattern_around(pattern, grid, node, offset, i);
 		return;
 	}
 	pattern_add(pattern, grid, node, &other, 0, bytes);

@@ -77,8 +77,8 @@ static int neighbor_make(struct halo *halo, const struct tofu_message *messages,
  * Messages as they are take the engines in turn, all that there are: as round
  * robin over so many, which is what the plan is for.
  */
-static int scale_make(struct halo *halo, const struct tofu_message *messages,
-		      struct halo_result *result)
+static int scheduled_make(struct halo *halo, const struct tofu_message *messages,
+			  struct halo_result *result)
 {
 	struct tofu_rsched_model model = *halo->model;
 	const struct sched_scheduler native = {
@@ -147,7 +147,7 @@ static int planned_make(struct halo *halo, struct halo_result *result,
 
 	messages_make(halo, messages);
 	code = halo->row->neighbors ? neighbor_make(halo, messages, result) :
-				      scale_make(halo, messages, result);
+				      scheduled_make(halo, messages, result);
 	if (code)
 		return halo_say_code(halo, "cannot make the exchange", code, why);
 	err = cards_tell(halo, why);

@@ -61,9 +61,10 @@ static void columns_make(struct halo_report *report)
 			   "runs", -9);
 		column_add(report, true, "bytes", 8);
 	} else {
-		column_add(report, o->parts.count > 1, "part", -8);
+		column_add(report, !o->random && o->parts.count > 1, "part",
+			   -8);
 		column_add(report, o->schedulers.count > 1, "scheduler", -14);
-		column_add(report, true, "k", 4);
+		column_add(report, true, o->random ? "set" : "k", 4);
 	}
 	column_add(report, true, "engines", 0);
 	column_add(report, true, "bytes/exchange", 0);
@@ -87,7 +88,7 @@ static void row_print(struct halo_report *report, const struct halo_row *row,
 		tofu_table_cell(table, "%s", row->name);
 		tofu_table_cell(table, "%s", result->runs);
 	} else {
-		tofu_table_cell(table, "%s", row->part->name);
+		tofu_table_cell(table, "%s", row->part ? row->part->name : "");
 		tofu_table_cell(table, "%s", row->name);
 	}
 	tofu_table_cell(table, "%" PRIu64, row->size);
@@ -130,7 +131,7 @@ static void way_print(const struct halo_options *options)
 	if (options->tnis.count == 1)
 		printf(", %" PRIu64 " TNIs", options->tnis.size[0]);
 	if (!options->neighbor) {
-		if (options->parts.count == 1)
+		if (!options->random && options->parts.count == 1)
 			printf(", %s",
 			       sched_sets[options->parts.choice[0]].title);
 		if (options->schedulers.count == 1)
@@ -148,14 +149,20 @@ static void way_print(const struct halo_options *options)
 		fputs(", two-sided", stdout);
 }
 
+static const char *title(const struct halo_options *options)
+{
+	if (options->neighbor)
+		return "Neighbour halo";
+	return options->random ? "Random" : "SCALE-LES3 halo";
+}
+
 static void table_begin(struct halo_report *report,
 			const struct tofu_machine *machine)
 {
 	const struct halo_options *options = report->options;
 	char shape[TOFU_SHAPE_TEXT];
 
-	printf("%s halo exchange: %u node%s (%s) as ",
-	       options->neighbor ? "Neighbour" : "SCALE-LES3", machine->nodes,
+	printf("%s exchange: %u node%s (%s) as ", title(options), machine->nodes,
 	       machine->nodes > 1 ? "s" : "",
 	       tofu_shape_text(&machine->shape, shape));
 	procs_print(&options->grid);
@@ -194,8 +201,7 @@ static void json_begin(struct halo_report *report,
 	json->out = stdout;
 	tofu_json_open(json, NULL, '{');
 	tofu_json_string(json, "tool", "tofu-halo");
-	tofu_json_string(json, "pattern",
-			 options->neighbor ? "neighbor" : "scale-les3");
+	tofu_json_string(json, "pattern", halo_pattern_name(options));
 	tofu_json_string(json, "shape", tofu_shape_text(&machine->shape, shape));
 	tofu_json_number(json, "nodes", machine->nodes);
 	tofu_json_open(json, "procs", '[');
@@ -226,8 +232,9 @@ static void json_what(struct halo_report *report, const struct halo_row *row,
 					 report->options->form ? "two-sided" :
 								 "one-sided");
 	} else {
-		tofu_json_number(json, "k", row->size);
-		tofu_json_string(json, "part", row->part->name);
+		tofu_json_number(json, row->part ? "k" : "set", row->size);
+		if (row->part)
+			tofu_json_string(json, "part", row->part->name);
 		tofu_json_string(json, "scheduler", row->name);
 	}
 	if (row->orig)

@@ -23,7 +23,7 @@ struct halo_way;
  * @orig:     endpoints of messages from point to point, where a row has them
  * @row:      that is run
  * @way:      of it
- * @workload: of it, where it is of SCALE-LES3
+ * @workload: of it, where schedulers plan it
  * @pattern:  of it
  * @exchange: of it, unless it is from point to point
  * @turn:     exchange that is run

@@ -66,6 +66,17 @@ void halo_pattern_scale(const struct tofu_grid *grid, uint32_t node,
 			struct halo_pattern *pattern);
 
 /**
+ * halo_pattern_random - puts by chance, of which each goes around in its direction
+ * @grid:     as of halo_pattern_scale()
+ * @workload: in directions of a 2-D grid; message i is its put i
+ *
+ * Nobody answers: what comes is the same message of the node on the other side.
+ */
+void halo_pattern_random(const struct tofu_grid *grid, uint32_t node,
+			 const struct sched_workload *workload,
+			 struct halo_pattern *pattern);
+
+/**
  * halo_pattern_neighbor - one message of @bytes to each of @neighbors
  * @grid: periodic in all dimensions
  *
@@ -153,11 +164,11 @@ uint64_t halo_data_verify(const struct halo_pattern *pattern,
 /**
  * struct halo_row - what is measured for one row of the table
  * @number:    from 0
- * @size:      k of SCALE-LES3, or bytes of a message
+ * @size:      k of SCALE-LES3, number of a random set, or bytes of a message
  * @tnis:      engines to use at most
- * @part:      of SCALE-LES3
+ * @part:      of SCALE-LES3; NULL: a random set, unless there are @neighbors
  * @scheduler: NULL: messages as they are
- * @neighbors: 0: SCALE-LES3
+ * @neighbors: 0: puts that schedulers plan
  * @algorithm: of the neighbour exchange
  * @orig:      messages from point to point instead of @scheduler or @algorithm
  * @name:      of the scheduler or algorithm, as people type it
@@ -201,8 +212,9 @@ struct halo_choices {
 
 /**
  * struct halo_options - what the user wants
- * @neighbor:   pattern neighbor, else scale-les3
- * @sizes:      values of k, or sizes of messages
+ * @neighbor:   pattern neighbor, else puts that schedulers plan
+ * @random:     these are random sets, else scale-les3
+ * @sizes:      values of k, numbers of sets, or sizes of messages
  * @tnis:       numbers of engines; 0: all
  * @neighbors:  numbers of them
  * @parts:      indices of sched_sets
@@ -212,6 +224,7 @@ struct halo_choices {
  * @p2p_mode:   of messages from point to point
  * @grid:       of the processes; 0 dimensions where it is not given
  * @machine:    whose model plans, or NULL
+ * @start_ns:   to start an engine, in plans; -1: as the model has it
  * @verify:     look at every byte that comes in
  * @iterations: exchanges of a row that are counted
  * @warmup:     exchanges before them
@@ -220,6 +233,7 @@ struct halo_choices {
  */
 struct halo_options {
 	bool neighbor;
+	bool random;
 	struct tofu_sizes sizes;
 	struct tofu_sizes tnis;
 	struct tofu_sizes neighbors;
@@ -230,6 +244,7 @@ struct halo_options {
 	enum tofu_p2p_mode p2p_mode;
 	struct tofu_grid grid;
 	const char *machine;
+	int64_t start_ns;
 	enum halo_sync sync;
 	bool verify;
 	bool json;
@@ -266,6 +281,9 @@ const char *halo_algorithm_name(unsigned int algorithm);
 
 /* halo_scheduler_name - of a choice */
 const char *halo_scheduler_name(unsigned int scheduler);
+
+/* halo_pattern_name - as people type it */
+const char *halo_pattern_name(const struct halo_options *options);
 
 /* halo_mode_name - of an enum tofu_p2p_mode */
 const char *halo_mode_name(unsigned int mode);

@@ -31,6 +31,7 @@ static const char usage[] =
 	"                        of them, only some directions (default all)\n"
 	"      --neighbors N     N puts in directions of their own,\n"
 	"      --bytes BYTES     of so many bytes each (default 8K)\n"
+	"      --random SET      puts by chance, the same for the same number\n"
 	"      FILE              a put in each line: DIRECTION BYTES [diagonal]; E, W, N,\n"
 	"                        S, NE, SE, NW and SW are known, other names are new\n"
 	"                        directions; - is standard input\n"
@@ -54,7 +55,8 @@ static const char usage[] =
 
 /**
  * struct options - what the user wants
- * @given:   a workload, in any of the three ways
+ * @given:   a workload, in any of the four ways
+ * @random:  number of a set; 0: no such set
  * @svg:     file, or NULL
  * @happened: likewise
  */
@@ -67,6 +69,7 @@ struct options {
 	const char *happened;
 	unsigned int k;
 	unsigned int neighbors;
+	unsigned int random;
 	unsigned int rows;
 	uint64_t bytes;
 	bool given;
@@ -388,6 +391,7 @@ enum {
 	OPT_SET,
 	OPT_NEIGHBORS,
 	OPT_BYTES,
+	OPT_RANDOM,
 	OPT_SCHEDULER,
 	OPT_COMPARE,
 	OPT_MACHINE,
@@ -406,6 +410,7 @@ static const struct option long_options[] = {
 	{ "set", required_argument, NULL, OPT_SET },
 	{ "neighbors", required_argument, NULL, OPT_NEIGHBORS },
 	{ "bytes", required_argument, NULL, OPT_BYTES },
+	{ "random", required_argument, NULL, OPT_RANDOM },
 	{ "scheduler", required_argument, NULL, OPT_SCHEDULER },
 	{ "compare", no_argument, NULL, OPT_COMPARE },
 	{ "machine", required_argument, NULL, OPT_MACHINE },
@@ -468,6 +473,9 @@ static void option_take(struct options *options, struct costs *costs,
 	case OPT_BYTES:
 		options->bytes = tofu_arg_number("--bytes", optarg, 0,
 						 TOFU_RSCHED_BYTES_MAX);
+		break;
+	case OPT_RANDOM:
+		options->random = number("--random", 1, SCHED_RANDOM_MAX);
 		break;
 	case OPT_SCHEDULER:
 		options->scheduler = scheduler_parse(optarg);
@@ -534,9 +542,9 @@ static struct options options_parse(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
 		option_take(&options, &costs, option);
 	ways = (options.k || options.set) + !!options.neighbors +
-	       (argc - optind);
+	       !!options.random + (argc - optind);
 	if (ways > 1)
-		errx(EXIT_USAGE, "only one of --scale-les3, --neighbors and FILE");
+		errx(EXIT_USAGE, "only one of --scale-les3, --neighbors, --random and FILE");
 	if (options.bytes && !options.neighbors)
 		errx(EXIT_USAGE, "--bytes goes with --neighbors");
 	if (options.happened && options.compare)
@@ -558,6 +566,8 @@ static void workload_make(const struct options *options, const char *file,
 		sched_workload_neighbors(workload, options->neighbors,
 					 options->bytes ? options->bytes :
 							  8192);
+	else if (options->random)
+		sched_workload_random(workload, options->random);
 	else
 		sched_workload_scale(workload,
 				     options->set ? options->set :

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mix.h"
 #include "scale.h"
 #include "sched.h"
 
@@ -72,6 +73,54 @@ void sched_workload_scale(struct sched_workload *workload,
 	for (uint32_t i = 0; i < 8 && set->parts & SCHED_DIAGONAL; i++)
 		sched_workload_put(workload, SCHED_COMPASS_DIAGONAL + i / 2, scale.diagonal,
 				   TOFU_RSCHED_DIAGONAL);
+}
+
+/* ---- Workloads by chance ---- */
+
+/**
+ * struct dice - where numbers by chance come from
+ * @state: differs from set to set, and from roll to roll
+ */
+struct dice {
+	uint64_t state;
+};
+
+/* A number from @least up to @most; few numbers, so all are as likely. */
+static uint32_t roll(struct dice *dice, uint32_t least, uint32_t most)
+{
+	dice->state += TOFU_MIX_ODD;
+	return least +
+	       (uint32_t)(tofu_mix(dice->state) % (most - least + 1));
+}
+
+enum {
+	POWER_MIN = 6, /* 64 bytes */
+	POWER_LIMIT_MIN = 9, /* less than 1 KiB */
+	POWER_LIMIT_MAX = 17, /* less than SCHED_RANDOM_BYTES */
+};
+
+_Static_assert(SCHED_RANDOM_BYTES == 2U << POWER_LIMIT_MAX, "as promised");
+
+void sched_workload_random(struct sched_workload *workload,
+			   unsigned int number)
+{
+	struct dice dice = { tofu_mix(number + TOFU_MIX_ODD) };
+	const uint32_t puts = roll(&dice, 2, SCHED_RANDOM_PUTS);
+	const uint32_t limit = roll(&dice, POWER_LIMIT_MIN, POWER_LIMIT_MAX);
+
+	sched_workload_compass(workload);
+	snprintf(workload->title, sizeof(workload->title), "random set %u",
+		 number);
+	for (uint32_t i = 0; i < puts; i++) {
+		const uint32_t direction = roll(&dice, 0, SCHED_COMPASS - 1);
+		const uint32_t unit = 1U << roll(&dice, POWER_MIN, limit);
+
+		sched_workload_put(workload, direction,
+				   roll(&dice, unit, 2 * unit - 1),
+				   direction < SCHED_COMPASS_DIAGONAL ?
+					   0 :
+					   TOFU_RSCHED_DIAGONAL);
+	}
 }
 
 /* ---- Schedulers ---- */

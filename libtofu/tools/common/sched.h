@@ -72,6 +72,24 @@ const struct sched_set *sched_set_find(const char *name);
 void sched_workload_scale(struct sched_workload *workload,
 			  const struct sched_set *set, unsigned int k);
 
+/* sched_workload_random, for each of which there is another set of puts */
+#define SCHED_RANDOM_MAX 1000000
+
+/* Most puts of a random set, and the size that none of them reaches */
+#define SCHED_RANDOM_PUTS 14
+#define SCHED_RANDOM_BYTES (1U << 18)
+
+/**
+ * sched_workload_random - puts by chance, the same on every machine
+ * @number: of the set
+ *
+ * 2 to SCHED_RANDOM_PUTS puts, in directions of a 2-D grid. Their sizes are
+ * evenly distributed by powers of two from 64 bytes up to what is the set's
+ * limit by chance; so there are as many sets of small puts as of mixed ones.
+ */
+void sched_workload_random(struct sched_workload *workload,
+			   unsigned int number);
+
 /* ---- Schedulers ---- */
 
 /**

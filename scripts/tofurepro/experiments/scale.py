@@ -6,6 +6,7 @@ from ..errors import ReproError
 from ..experiment import Experiment, Plot, Plots, Tables, Text
 from ..measure import Run
 from ..tables import Sheet, Table, number
+from . import never_worse
 
 MACHINES = ("k", "fx10")
 SHAPE, PROCS = "4x1x1x1x3x1", "4x3"
@@ -137,6 +138,13 @@ def _calibration(machine, sheet):
     return table
 
 
+def _cases(sheet):
+    """Overhead-aware and the best of the others, at each part and k."""
+    return [case for part in PARTS for case in never_worse.cases(
+        sheet.table(_title(part, "measured")), f"{PARTS[part]}, k = {{}}".format, OVERHEAD,
+        OTHERS)]
+
+
 def _shorter(sheet, than, others):
     """How much shorter overhead-aware is than the best of others, in per cent."""
     parts = {part: sheet.table(_title(part, "measured")) for part in PARTS}
@@ -229,10 +237,13 @@ class Scale(Experiment):
                     yield _plots(machine, part, sheet)
                 yield Text(f"{machine}, barriers and little else:")
                 yield Tables([sheet.table(EMPTY_EXCHANGE)])
-        for name in self.computes:
+        for machine in MACHINES:
+            name = f"scale-{machine}-summary"
             if name in sheets:
-                yield Text(f"{name.split('-')[1]}, from the tables above:")
+                yield Text(f"{machine}, from the tables above:")
                 yield Tables(sheets[name].tables)
+                yield Text(f"{machine}, measured: "
+                           f"{never_worse.sentence(_cases(sheets[f'scale-{machine}']))}")
         if "scale-engine" in sheets:
             yield Tables(sheets["scale-engine"].tables)
         for point, off in self._far(sheets):
