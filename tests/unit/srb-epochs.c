@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -17,6 +18,7 @@
 
 #define KIB 1024
 #define PATIENCE_NS 20000000
+#define SECOND_NS UINT64_C(1000000000)
 
 static const struct srb_scene few = {
 	.bytes = 4 * KIB,
@@ -251,6 +253,59 @@ TEST_F_TIMEOUT(epochs, patience_is_of_a_place, 60)
 		ASSERT_LE(time(NULL) - since, WAIT_SECONDS);
 	}
 	tofu_srb_free(srb);
+}
+
+/*
+ * The clock of the owner's patience, ns; 0: the real one. The machine is in this
+ * process, too, and has nothing else to do with time here.
+ */
+static uint64_t stopped_clock;
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	if (clock != CLOCK_MONOTONIC || !stopped_clock)
+		return (int)syscall(SYS_clock_gettime, clock, time);
+	time->tv_sec = (time_t)(stopped_clock / SECOND_NS);
+	time->tv_nsec = (long)(stopped_clock % SECOND_NS);
+	return 0;
+}
+
+static uint64_t epochs_after(struct tofu_srb *srb, uint64_t ns)
+{
+	struct tofu_srb_counts counts;
+	struct tofu_srb_record none;
+
+	stopped_clock += ns;
+	CHECK(tofu_srb_receive(srb, &none) == UTOFU_ERR_NOT_FOUND);
+	tofu_srb_counts(srb, &counts);
+	return counts.epochs;
+}
+
+/* A second, and what half the ring takes at 100 MB/s */
+TEST_F_TIMEOUT(epochs, patience_grows_with_the_ring, 60)
+{
+	utofu_vcq_hdl_t owner, sender;
+	struct breaker breaker;
+	struct tofu_srb *srb;
+	utofu_vcq_id_t id;
+
+	unsetenv("TOFU_FABRIC");
+	scene.patience_ns = 0;
+	ASSERT_EQ(utofu_create_vcq(0, 0, &owner), UTOFU_SUCCESS);
+	ASSERT_EQ(utofu_create_vcq(0, 0, &sender), UTOFU_SUCCESS);
+	ASSERT_EQ(utofu_query_vcq_id(owner, &id), UTOFU_SUCCESS);
+	for (scene.bytes = 4 * KIB; scene.bytes <= 4096 * KIB; scene.bytes *= 32) {
+		srb = scene_ring(&scene, owner);
+		breaker = breaker_make(sender, id);
+		breaker_reserve(&breaker, scene.bytes / 2);
+		stopped_clock = SECOND_NS;
+		EXPECT_EQ(epochs_after(srb, 0), 0);
+		EXPECT_EQ(epochs_after(srb, SECOND_NS + scene.bytes / 2 * 10),
+			  0);
+		EXPECT_EQ(epochs_after(srb, 1), 1);
+		stopped_clock = 0;
+		tofu_srb_free(srb);
+	}
 }
 
 /* ---- What a new epoch begins with ---- */

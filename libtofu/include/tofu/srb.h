@@ -39,7 +39,8 @@ struct tofu_srb;
  * struct tofu_srb_params - a ring
  * @bytes:       power of two, TOFU_SRB_BYTES_MIN … TOFU_SRB_BYTES_MAX
  * @stag:        first of TOFU_SRB_STAGS STAGs of the VCQ that are kept for it
- * @patience_ns: how long a sender may leave its place empty; 0: 10^9
+ * @patience_ns: how long a sender may leave its place empty; 0: 10^9, and 10 for
+ *               each byte of the longest record, which is half of @bytes
  */
 struct tofu_srb_params {
 	size_t bytes;

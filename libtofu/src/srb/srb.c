@@ -9,7 +9,13 @@
 
 #include "utofu/vcq_id.h"
 
+/*
+ * Patience where none is told: for a sender to be run, and for the bytes of the
+ * longest record at 100 MB/s, so that no ring is too large for records of half
+ * of it.
+ */
 #define PATIENCE_NS UINT64_C(1000000000)
+#define PATIENCE_BYTE_NS 10
 
 /* The word of an address: what it is, STAG, power of the size */
 #define ADDRESS_MAGIC (UINT64_C(0x535242) << 40)
@@ -160,6 +166,11 @@ static int all_register(struct tofu_srb *srb)
 
 /* ---- Making ---- */
 
+static uint64_t patience_default(uint64_t bytes)
+{
+	return PATIENCE_NS + bytes / 2 * PATIENCE_BYTE_NS;
+}
+
 static int srb_make(struct tofu_srb *srb, const struct tofu_srb_params *params,
 		    uint64_t place)
 {
@@ -184,8 +195,9 @@ int tofu_srb_create_at(utofu_vcq_hdl_t vcq,
 		return UTOFU_ERR_OUT_OF_MEMORY;
 	made->vcq = vcq;
 	made->stag = params->stag;
-	made->patience_ns = params->patience_ns ? params->patience_ns :
-						  PATIENCE_NS;
+	made->patience_ns = params->patience_ns ?
+				    params->patience_ns :
+				    patience_default(params->bytes);
 	code = srb_make(made, params, place);
 	if (code) {
 		memory_free(made);
