@@ -445,6 +445,48 @@ TEST_F_TIMEOUT(rings, go_with_the_peers, 180)
 }
 
 /*
+ * Room for one large ring, and the second peer gets a small one. When the first
+ * falls silent the second gets the large one, and nothing is lost or overtaken.
+ */
+TEST_F_TIMEOUT(rings, grow_when_peers_are_few, 60)
+{
+	struct tofu_p2p_params params = p2p_params();
+	struct stream stream[3] = { { .from = 0 }, { .from = 1 }, { .from = 2 } };
+	struct world world;
+
+	params.mode = TOFU_P2P_AUTO;
+	params.large = 16384;
+	params.small = 8192;
+	params = p2p_least(params);
+	params.memory += 4 * (16384 + 256 + 100);
+	ASSERT_EQ(world_make(&world, 3, &params), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		world.p2p[i]->config.silence = 64;
+		world.p2p[i]->config.ask_again = 16;
+	}
+	for (unsigned int j = 0; j < 5; j++)
+		talk(_metadata, &world, stream, 1, 1);
+	for (unsigned int j = 0; j < 5; j++)
+		talk(_metadata, &world, stream, 2, 2);
+	ASSERT_NE(ring_of(&world, 1), NULL);
+	ASSERT_NE(ring_of(&world, 2), NULL);
+	ASSERT_EQ(ring_of(&world, 1)->class, P2P_LARGE);
+	ASSERT_EQ(ring_of(&world, 2)->class, P2P_SMALL);
+	for (unsigned int j = 0; j < 150; j++)
+		talk(_metadata, &world, stream, 2, 2);
+	EXPECT_EQ(ring_of(&world, 1), NULL);
+	ASSERT_NE(ring_of(&world, 2), NULL);
+	EXPECT_EQ(ring_of(&world, 2)->class, P2P_LARGE);
+	EXPECT_EQ(world.p2p[0]->taken, 0);
+	for (unsigned int j = 0; j < 100; j++)
+		talk(_metadata, &world, stream, 1, 2);
+	ASSERT_NE(ring_of(&world, 1), NULL);
+	EXPECT_EQ(ring_of(&world, 1)->class, P2P_SMALL);
+	EXPECT_EQ(ring_of(&world, 2)->class, P2P_LARGE);
+	world_free(&world);
+}
+
+/*
  * A ring is taken back while it is full: that it is left can be written only when
  * there is room, and what is sent meanwhile comes after all that is in it.
  */

@@ -15,19 +15,30 @@ static size_t bound_of(const struct p2p_account *account, enum p2p_class of)
 							account->floor[of];
 }
 
+/* What more of the limit is bound when so much is taken */
+static size_t bound_more(const struct p2p_account *account, enum p2p_class of,
+			 size_t bytes)
+{
+	size_t bound = bound_of(account, of), used = account->used[of] + bytes;
+
+	return used > bound ? used - bound : 0;
+}
+
+bool p2p_account_fits(const struct p2p_account *account, enum p2p_class of,
+		      size_t bytes)
+{
+	return bytes <= account->cap[of] - account->used[of] &&
+	       bound_more(account, of, bytes) <=
+		       account->limit - account->bound;
+}
+
 bool p2p_account_take(struct p2p_account *account, enum p2p_class of,
 		      size_t bytes)
 {
-	size_t bound = bound_of(account, of), more = 0;
-
-	if (bytes > account->cap[of] - account->used[of])
+	if (!p2p_account_fits(account, of, bytes))
 		return false;
-	if (account->used[of] + bytes > bound)
-		more = account->used[of] + bytes - bound;
-	if (more > account->limit - account->bound)
-		return false;
+	account->bound += bound_more(account, of, bytes);
 	account->used[of] += bytes;
-	account->bound += more;
 	account->all += bytes;
 	if (account->all > account->peak)
 		account->peak = account->all;

@@ -50,6 +50,10 @@ struct p2p_account {
 	size_t peak;
 };
 
+/* p2p_account_fits - whether it could be taken now */
+bool p2p_account_fits(const struct p2p_account *account, enum p2p_class of,
+		      size_t bytes);
+
 /* p2p_account_take - false, and nothing is taken, where it does not fit */
 bool p2p_account_take(struct p2p_account *account, enum p2p_class of,
 		      size_t bytes);

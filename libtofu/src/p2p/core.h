@@ -278,6 +278,7 @@ struct p2p_peers {
  * @open:   the peer has moved in
  * @taken:  TAKE BACK is sent, or about to be
  * @heard:  the endpoint's clock when a record came last
+ * @came:   records in a small one since it was last asked whether a large one fits
  */
 struct p2p_ring {
 	struct srb_ring ring;
@@ -288,6 +289,7 @@ struct p2p_ring {
 	bool open;
 	bool taken;
 	uint64_t heard;
+	uint64_t came;
 	TAILQ_ENTRY(p2p_ring) link;
 };
 

@@ -117,6 +117,14 @@ static bool ring_give(struct tofu_p2p *p2p, struct p2p_peer *peer)
 	return true;
 }
 
+static void ring_take_back(struct tofu_p2p *p2p, struct p2p_ring *ring)
+{
+	ring->taken = true;
+	p2p->taken++;
+	ring->peer->take_back = true;
+	p2p_peer_wake(p2p, ring->peer);
+}
+
 /* Others want a ring: who has been silent for the longest time loses his. */
 static void silent_take(struct tofu_p2p *p2p)
 {
@@ -130,12 +138,26 @@ static void silent_take(struct tofu_p2p *p2p)
 		if (ring->open && !ring->taken)
 			break;
 	}
-	if (!ring)
+	if (ring)
+		ring_take_back(p2p, ring);
+}
+
+/*
+ * A small ring that much comes in is from a time of more peers. It is taken back
+ * when there is memory for a large one, which its peer gets when it asks again;
+ * until then those of the silent are.
+ */
+static void ring_outgrown(struct tofu_p2p *p2p, struct p2p_ring *ring)
+{
+	const struct p2p_account *account = &p2p->account;
+	size_t bytes = region_bytes(p2p->config.large);
+
+	if (ring->taken || bytes > account->cap[P2P_LARGE])
 		return;
-	ring->taken = true;
-	p2p->taken++;
-	ring->peer->take_back = true;
-	p2p_peer_wake(p2p, ring->peer);
+	if (!p2p_account_fits(account, P2P_LARGE, bytes))
+		silent_take(p2p);
+	else if (p2p->taken < TAKEN_MAX)
+		ring_take_back(p2p, ring);
 }
 
 void p2p_ring_asked(struct tofu_p2p *p2p, struct p2p_peer *peer)
@@ -181,4 +203,8 @@ void p2p_ring_heard(struct tofu_p2p *p2p, struct p2p_ring *ring)
 	ring->heard = p2p->clock;
 	TAILQ_REMOVE(&p2p->rings, ring, link);
 	TAILQ_INSERT_HEAD(&p2p->rings, ring, link);
+	if (ring->class != P2P_SMALL || ++ring->came < p2p->config.silence)
+		return;
+	ring->came = 0;
+	ring_outgrown(p2p, ring);
 }
