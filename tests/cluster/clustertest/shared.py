@@ -181,7 +181,6 @@ def exchange_kill(tap, cluster):
 
 SRB_VICTIM = 3
 SRB_STEPS = ("reserve", "read", "head", "half", "tail", "stream")
-SRB_KILLED = ("reserve", "half", "stream")
 
 
 def srb_storm(tap, cluster):
@@ -199,8 +198,8 @@ def srb_survive(tap, cluster):
 
 
 def srb_kill(tap, cluster):
-    """nodes die in the middle of sending to a shared receive buffer"""
-    for step in SRB_KILLED:
+    """nodes die at each step of sending to a shared receive buffer"""
+    for step in SRB_STEPS:
         process = cluster.start_run(GUEST / "srb-survive", SRB_VICTIM, step, "wait")
         seen, streaming = stream_until(process, cluster.nodes)
         tap.point(streaming, f"{step}: all nodes are under way", seen)
