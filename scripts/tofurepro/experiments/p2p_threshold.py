@@ -10,7 +10,8 @@ from ..tables import Sheet, Table
 from .p2p import checked
 
 MACHINES = ("k", "fx10", "fx100", "fugaku")
-BYTES = tuple(n << 10 for n in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512))
+BYTES = tuple(n << 10 for n in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128, 256, 320, 384, 448,
+                                512))
 WAYS = ("eager", "get", "put")
 LATENCY = "latency of a message by way, µs"
 RATE = "messages a second by way"
@@ -98,6 +99,12 @@ class Threshold(Experiment):
             "eager up to where a rendezvous takes no longer. Got and put messages take about "
             "as long as each other; what decides is how many there are a second, with eight under "
             "way.")
+        yield Text(
+            "These are bounds. The rings here are made as long as the messages want; the rings "
+            "that processes have by default decide earlier, since a message is eager only if it "
+            "fits into half of the ring that it goes through: 128 KiB in the shared ring, 32 KiB "
+            "in a large own ring, 2 KiB in a small one, less 32 bytes each. Who wants longer eager "
+            "messages has to ask for longer rings.")
         for machine in MACHINES:
             if f"p2p-threshold-{machine}" in sheets:
                 yield self._plots(machine, sheets[f"p2p-threshold-{machine}"])
