@@ -194,7 +194,7 @@ def _even(sheet):
     for size in sheet.table(_rate_title(senders[0])).column("bytes"):
         pairs = [_both(sheet.table(_rate_title(n)), size) for n in senders]
         part = [100 * pair[0] / pair[1] if pair else None for pair in pairs]
-        first = next((str(n) for n, value in zip(senders, part) if value and value >= 100), "")
+        first = next((str(n) for n, value in zip(senders, part) if value and value >= 100), "never")
         table.rows.append([size, first, *(f"{value:.1f}" if value else "" for value in part)])
     return table
 
@@ -361,7 +361,8 @@ class P2p(Experiment):
             yield _many(machine, sheet, size)
         yield Text("An own ring needs no place to be asked for, and its sender no answer. What "
                    "is between the two modes is that addition; as long as a message waits for "
-                   "others at the receiver, it is not seen.")
+                   "others at the receiver, it is not seen. Measured are all sizes with 1, 4 and "
+                   "11 senders, and two of them with 2 and 8.")
         yield Tables([summary.table(SLOWER), summary.table(EVEN)])
         yield _contention(machine, sheet)
         yield Text("A record, from the call of its send to the notice that it is there. 'One by "
