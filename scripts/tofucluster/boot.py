@@ -62,6 +62,8 @@ def configuration(args):
     machine_name, tnis = _check_time(args)
     axes = shape.choose(args.shape, args.nodes)
     host.require_memory(shape.count(axes))
+    if args.realtime:
+        host.require_realtime()
     fabric_tool = host.fabric_tool()
     qemu = args.qemu or host.qemu()
     image = host.guest(args.guest_arg)
@@ -75,7 +77,7 @@ def configuration(args):
         "kernel_args": _words("--kernel-args", args.kernel_args),
         "qemu_args": _words("--qemu-args", args.qemu_args),
         "node_args": args.node_arg, "boot_timeout": args.boot_timeout,
-        "log_dir": str(folder),
+        "realtime": args.realtime, "log_dir": str(folder),
     }
 
 

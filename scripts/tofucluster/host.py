@@ -61,6 +61,14 @@ def require_memory(nodes):
                            f"and {free} MiB are free: use fewer, or plain processes (tofu-run)")
 
 
+def require_realtime():
+    """Refuse what this user may not ask the kernel for."""
+    done = subprocess.run([*machine.REALTIME, "true"], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=PROBE_SECONDS, check=False)
+    if done.returncode:
+        raise ClusterError(f"--realtime: {done.stderr.strip()}: be root, or leave it away")
+
+
 def _per_boot(name, measure):
     """A fact about this host, found once after each of its boots."""
     boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
@@ -110,7 +118,7 @@ def probe_boot(binary, image):
     """Whether the guest's kernel boots under KVM until its agent speaks."""
     config = {"name": "probe", "time": "functional", "accel": "kvm", "memory": 256,
               "tsc_khz": None, "kernel_args": [], "qemu_args": [], "fabric_fd": None,
-              "qemu": binary, "image": image}
+              "qemu": binary, "image": image, "realtime": False}
     port = socket.socketpair()
     with open(os.devnull, "wb") as console, port[0], port[1]:
         fds = console.fileno(), port[1].fileno()

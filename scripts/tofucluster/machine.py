@@ -9,6 +9,8 @@ from . import agent
 # names in qemu-device/icc/machine.c.
 MACHINES = {"k": 4, "fx10": 4, "fx100": 4, "fugaku": 6}
 VIRTUAL_TSC_KHZ = 1000000
+# The lowest of the priorities that come before all ordinary ones.
+REALTIME = ("chrt", "--rr", "1")
 
 
 def kernel_arguments(config, node):
@@ -81,7 +83,7 @@ def command(config, node, console_fd, agent_fd, trace=None):
     qemu, image = pathlib.Path(config["qemu"]), pathlib.Path(config["image"])
     kind = _virtual if config["time"] == "virtual" else _functional
     words = [
-        qemu, "-name", f"{config['name']}-node{node}",
+        *(REALTIME if config["realtime"] else ()), qemu, "-name", f"{config['name']}-node{node}",
         *kind(config, agent_fd),
         "-display", "none", "-nodefaults", "-no-user-config", "-no-reboot",
         "-bios", qemu.parent / "qboot.rom",

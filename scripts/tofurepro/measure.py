@@ -103,14 +103,14 @@ def _process_answer(run, call):
     return json.loads(re.sub(r"^\[\d+\] ", "", done.stdout, flags=re.M))
 
 
-def measure(run):
-    """What the run's calls have printed, in their order."""
+def measure(run, more=()):
+    """What the run's calls have printed, in their order; `more` words for clusters."""
     if isinstance(run, Processes):
         return [_process_answer(run, call) for call in run.calls]
     name = f"repro-{os.getpid()}-{run.name}"
     with tempfile.TemporaryDirectory() as folder:
         try:
-            _tool(name, "up", *run.up_words(), "--boot-timeout", BOOT_SECONDS,
+            _tool(name, "up", *run.up_words(), *more, "--boot-timeout", BOOT_SECONDS,
                   seconds=2 * BOOT_SECONDS)
             _tool(name, "run", "--timeout", run.seconds, "--output-dir", folder,
                   "sh", "-c", run.script(), seconds=run.seconds + BOOT_SECONDS)
