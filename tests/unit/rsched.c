@@ -747,7 +747,7 @@ TEST(machines_have_the_costs_of_their_presets)
 	EXPECT_EQ(4, model.engines);
 	EXPECT_EQ(4902, model.link_mbs);
 	EXPECT_EQ(3750, model.engine_mbs);
-	EXPECT_EQ(1000, model.start_ns);
+	EXPECT_EQ(600, model.start_ns);
 	ASSERT_EQ(UTOFU_SUCCESS, tofu_rsched_machine("fugaku", &model));
 	EXPECT_EQ(6, model.engines);
 	EXPECT_EQ(6350, model.engine_mbs);

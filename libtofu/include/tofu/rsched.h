@@ -125,7 +125,7 @@ struct tofu_rsched_plan {
  *
  * Times and bandwidths are those of the machine in virtual time. An engine sends
  * and receives at once, and gets its share of what all of them can. The start
- * of an engine is 1 us, as published for programs on FX10.
+ * of an engine is 600 ns, what this library needs in virtual time.
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_NOT_FOUND where
  * there is no such machine.
