@@ -54,6 +54,14 @@ def size_axis(ax, sizes):
     ax.tick_params(axis="x", labelrotation=40)
 
 
+def value_axis(ax):
+    """The vertical axis has logarithms of numbers that people read: 1, 2, 5, 10, 20."""
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:.10g}"))
+    ax.yaxis.set_minor_locator(ticker.NullLocator())
+
+
 def legend_below(figure, ax, columns=3):
     handles, labels = ax.get_legend_handles_labels()
     figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=columns)

@@ -208,7 +208,7 @@ def _sizes_plot(machine, table, what, y):
     for mode, style in STYLES.items():
         ax.plot(sizes, table.numbers(mode), label=mode, **style)
     plots.size_axis(ax, [2 ** n for n in range(3, 17)])
-    ax.set_yscale("log")
+    plots.value_axis(ax)
     plots.legend_below(figure, ax)
     return figure
 

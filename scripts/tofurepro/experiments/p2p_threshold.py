@@ -128,6 +128,6 @@ def _draw(machine, table, y):
     for way, style in STYLES.items():
         ax.plot(sizes, table.numbers(way), label=way, **style)
     plots.size_axis(ax, [2 ** n for n in range(10, 20)])
-    ax.set_yscale("log")
+    plots.value_axis(ax)
     plots.legend_below(figure, ax)
     return figure
