@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "alloc-util.h"
 #include "exchange-util.h"
 #include "exchange/core.h"
 #include "kselftest_harness.h"
@@ -550,31 +551,6 @@ TEST_F_TIMEOUT(waiting, at_an_open_boundary, 120)
 
 /* ---- Nothing of the system ---- */
 
-/* Of the sanitizers, which not every compiler has a header for. */
-int __sanitizer_install_malloc_and_free_hooks(
-	void (*on_malloc)(const volatile void *, size_t),
-	void (*on_free)(const volatile void *));
-
-/*
- * Of this thread alone: the machine is in this process, too. The compiler thinks
- * that malloc() changes nothing of ours.
- */
-static _Thread_local volatile bool counting;
-static _Thread_local volatile unsigned int allocations;
-
-static void on_malloc(const volatile void *at, size_t bytes)
-{
-	(void)at;
-	(void)bytes;
-	allocations += counting;
-}
-
-static void on_free(const volatile void *at)
-{
-	(void)at;
-	allocations += counting;
-}
-
 #define CALL(name)                                              \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
@@ -612,20 +588,18 @@ static void asks_nothing(struct tofu_nodes *nodes, unsigned int node)
 	void *volatile block;
 	struct actor actor;
 
-	CHECK(__sanitizer_install_malloc_and_free_hooks(on_malloc, on_free) >
-	      0);
 	actor_enter(&actor, nodes, node);
 	/* In the first ones the machine's nodes get to know each other. */
 	exchange_rounds(&actor, 0, 4);
 	tofu_nodes_meet(nodes);
+	CHECK(!alloc_watch());
 	forbid_calls();
-	counting = true;
 	exchange_rounds(&actor, 4, 50);
-	CHECK(!allocations);
+	CHECK(!alloc_calls());
 	/* They would have been seen. */
 	block = malloc(1);
 	free(block);
-	CHECK(allocations == 2);
+	CHECK(alloc_calls() == 2);
 	__atomic_fetch_add(&nodes->word[0], 1, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&nodes->word[0], __ATOMIC_ACQUIRE) != 3)
 		;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc-util.h"
 #include "kselftest_harness.h"
 #include "p2p-util.h"
 #include "p2p/core.h"
@@ -357,6 +358,118 @@ TEST_F(need, grows_as_the_mode_says)
 	ASSERT_EQ(tofu_p2p_need(&params, 10000000, &many), 0);
 	EXPECT_LE(many.peak, params.memory);
 	EXPECT_GE(many.own, variant->mode == TOFU_P2P_SHARED ? 0 : 40 << 20);
+}
+
+/* ---- What is taken is what is allocated ---- */
+
+/*
+ * What uTofu keeps beside its VCQs: for what an endpoint has registered, and for
+ * an own ring. And what an account has beyond what is allocated for it.
+ */
+#define REGISTERED 512
+#define REGISTERED_OF_RING 64
+#define ROUNDED 1024
+
+#define CROWD 16
+#define EACH 10
+
+static char crowd[CROWD][EACH][8 + BYTES_MAX];
+
+/* VCQs as those of the endpoints of a world, and what these take */
+static ptrdiff_t vcqs_bytes(struct __test_metadata *_metadata)
+{
+	utofu_vcq_hdl_t vcq[CROWD][5];
+	ptrdiff_t bytes = alloc_bytes();
+
+	for (unsigned int i = 0; i < CROWD * 5; i++) {
+		unsigned int rank = i / 5, of = i % 5;
+		utofu_tni_id_t tni;
+		utofu_cmp_id_t component;
+
+		world_where(rank, &tni, &component);
+		component = (utofu_cmp_id_t)(component + of);
+		if (of < 2) {
+			ASSERT_EQ(utofu_create_vcq_with_cmp_id(
+					  tni, component, 0, &vcq[rank][of]),
+				  0);
+		} else {
+			ASSERT_EQ(utofu_create_vcq(tni, 0, &vcq[rank][of]), 0);
+		}
+	}
+	bytes = alloc_bytes() - bytes;
+	for (unsigned int i = 0; i < CROWD * 5; i++)
+		ASSERT_EQ(utofu_free_vcq(vcq[i / 5][i % 5]), 0);
+	return bytes;
+}
+
+/* Bytes of all accounts, and what may be beside them */
+static size_t accounts_bytes(const struct world *world, size_t *beside)
+{
+	size_t bytes = 0;
+
+	*beside = 0;
+	for (unsigned int rank = 0; rank < world->count; rank++) {
+		const struct p2p_ring *ring;
+		struct tofu_p2p_memory memory;
+
+		tofu_p2p_memory(world->p2p[rank], &memory);
+		bytes += all_of(&memory);
+		*beside += REGISTERED;
+		TAILQ_FOREACH(ring, &world->p2p[rank]->rings, link)
+		*beside += REGISTERED_OF_RING;
+	}
+	return bytes;
+}
+
+static void allocated_is_taken(struct __test_metadata *_metadata,
+			       const struct world *world, ptrdiff_t before)
+{
+	size_t beside, taken = accounts_bytes(world, &beside);
+	size_t allocated = (size_t)(alloc_bytes() - before);
+
+	ASSERT_LE(allocated, taken + beside);
+	ASSERT_GE(allocated + world->count * ROUNDED, taken);
+}
+
+/*
+ * All floods, to whom nobody receives at first, so that each class has its
+ * share; after each turn what is allocated is compared.
+ */
+TEST_F_TIMEOUT(need, is_what_is_allocated, 120)
+{
+	struct tofu_p2p_request *send[CROWD][EACH] = { 0 };
+	struct tofu_p2p_params params = least_params(variant->mode);
+	struct stream stream[CROWD];
+	ptrdiff_t before, end;
+
+	ASSERT_EQ(alloc_watch(), 0);
+	/* The machine is there from the first one on. */
+	vcqs_bytes(_metadata);
+	end = alloc_bytes();
+	before = end + vcqs_bytes(_metadata);
+	ASSERT_EQ(alloc_bytes(), end);
+	params.memory += 400000;
+	ASSERT_EQ(world_make(&self->world, CROWD, &params), 0);
+	allocated_is_taken(_metadata, &self->world, before);
+	all_to_all(_metadata, &self->world);
+	allocated_is_taken(_metadata, &self->world, before);
+	for (unsigned int from = 1; from < CROWD; from++) {
+		stream[from] = (struct stream){ .from = from };
+		for (unsigned int i = 0; i < EACH; i++)
+			stream_send(_metadata, &self->world, &stream[from],
+				    &send[from][i], crowd[from][i]);
+	}
+	for (unsigned int i = 0; i < 100; i++) {
+		ASSERT_EQ(world_turn(&self->world), UTOFU_SUCCESS);
+		allocated_is_taken(_metadata, &self->world, before);
+	}
+	for (unsigned int i = 0; i < EACH * (CROWD - 1); i++)
+		streams_receive(_metadata, &self->world, stream, 0,
+				TOFU_P2P_ANY_SOURCE);
+	allocated_is_taken(_metadata, &self->world, before);
+	world_free(&self->world);
+	self->world.count = 0;
+	EXPECT_EQ(alloc_bytes(), end);
 }
 
 /* ---- Rings come and go ---- */

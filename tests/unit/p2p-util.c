@@ -51,12 +51,18 @@ struct tofu_p2p_params p2p_least(struct tofu_p2p_params params)
 
 /* ---- In one process ---- */
 
+void world_where(unsigned int rank, utofu_tni_id_t *tni,
+		 utofu_cmp_id_t *component)
+{
+	*tni = (utofu_tni_id_t)(rank / PER_TNI);
+	*component = (utofu_cmp_id_t)(rank % PER_TNI * 2);
+}
+
 static int where_here(void *arg, uint32_t rank, uint8_t coords[6],
 		      utofu_tni_id_t *tni, utofu_cmp_id_t *component)
 {
 	(void)arg;
-	*tni = (utofu_tni_id_t)(rank / PER_TNI);
-	*component = (utofu_cmp_id_t)(rank % PER_TNI * 2);
+	world_where(rank, tni, component);
 	return utofu_query_my_coords(coords);
 }
 
@@ -72,8 +78,7 @@ int world_make(struct world *world, unsigned int count,
 
 		own.processes = count;
 		own.rank = rank;
-		own.tni = (utofu_tni_id_t)(rank / PER_TNI);
-		own.component = (utofu_cmp_id_t)(rank % PER_TNI * 2);
+		world_where(rank, &own.tni, &own.component);
 		own.where = where_here;
 		code = tofu_p2p_create(&own, &world->p2p[rank]);
 		if (code)

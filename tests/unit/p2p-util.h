@@ -43,6 +43,10 @@ int world_make(struct world *world, unsigned int count,
 	       const struct tofu_p2p_params *params);
 void world_free(struct world *world);
 
+/* world_where - TNI and component of an endpoint of a world */
+void world_where(unsigned int rank, utofu_tni_id_t *tni,
+		 utofu_cmp_id_t *component);
+
 /* world_turn - each endpoint goes on once; what is broken, or success */
 int world_turn(struct world *world);
 
