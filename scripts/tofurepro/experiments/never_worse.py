@@ -36,4 +36,5 @@ def sentence(every):
         text += f", and within {SAME} % in {sum(value <= SAME for value in more)}; at most " \
                 f"{worst.more():.1f} % worse, at {worst.where} ({worst.ours:.2f} µs, not " \
                 f"{worst.best:.2f})"
-    return f"{text}. On average it takes {-sum(more) / len(more):.1f} % less."
+    mean = sum(more) / len(more)
+    return f"{text}. On average it takes {abs(mean):.1f} % {'more' if mean > 0 else 'less'}."
