@@ -37,7 +37,8 @@ def _words(option, text):
 def _check_time(args):
     """Refuse what does not go together; the machine, of virtual time, and the TNIs."""
     if args.time == "functional":
-        for option, value in (("--machine", args.machine), ("--trace", args.trace)):
+        for option, value in (("--machine", args.machine), ("--trace", args.trace),
+                              ("--realtime", args.realtime)):
             if value:
                 raise ClusterError(f"{option} wants --time virtual")
         return None, args.tnis or 4

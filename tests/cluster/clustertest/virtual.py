@@ -94,6 +94,24 @@ def exact_two(tap):
                   "there is no shell, and it is said why", refused.stderr)
 
 
+def realtime(tap):
+    """nodes come before all else of the host, where that is asked for"""
+    wrong = Cluster("functional", 1, "1", options=("--realtime",))
+    refused = subprocess.run(wrong.up_words(), stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True, timeout=60, check=False)
+    tap.point(refused.returncode == 1 and "--realtime wants --time virtual" in refused.stderr,
+              "it is refused where guests may keep a processor for ever", refused.stderr)
+    if os.geteuid():
+        tap.skip("the nodes have that priority", "not root")
+        return
+    options = ("--time", "virtual", "--realtime")
+    with Cluster("realtime", 1, "1", memory=256, options=options) as cluster:
+        pid = cluster.status()["nodes"][0]["pid"]
+        classes = {os.sched_getscheduler(int(task.name))
+                   for task in pathlib.Path(f"/proc/{pid}/task").iterdir()}
+        tap.point(classes == {os.SCHED_RR}, "the node's threads have that priority", str(classes))
+
+
 def exact_four(tap):
     """four nodes: tofu-halo on an idle, a busy and a single processor"""
     with tempfile.TemporaryDirectory() as folder, \
@@ -230,6 +248,7 @@ def left_behind(tap):
 
 TESTS = {
     "exact-two": exact_two,
+    "realtime": realtime,
     "exact-four": exact_four,
     "planned-four": planned_four,
     "exact-barrier": exact_barrier,
