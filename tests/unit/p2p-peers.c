@@ -38,17 +38,6 @@ static struct p2p_ring *ring_of(const struct world *world, unsigned int rank)
 	return peer ? peer->ring : NULL;
 }
 
-static int where_never(void *arg, uint32_t rank, uint8_t coords[6],
-		       utofu_tni_id_t *tni, utofu_cmp_id_t *component)
-{
-	(void)arg;
-	(void)rank;
-	(void)coords;
-	(void)tni;
-	(void)component;
-	return UTOFU_ERR_NOT_FOUND;
-}
-
 #define RING 16384
 
 /* What 0 has beyond the least is all for what this test is about. */
@@ -60,7 +49,7 @@ static struct tofu_p2p_params little(enum tofu_p2p_mode mode, size_t more)
 	params.mode = mode;
 	params.large = RING;
 	params.processes = 2;
-	params.where = where_never;
+	params.where = p2p_where_never;
 	params.memory = 0;
 	while (tofu_p2p_need(&params, 0, &memory))
 		params.memory += 64;

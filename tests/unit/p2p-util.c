@@ -20,8 +20,8 @@ struct tofu_p2p_params p2p_params(void)
 	};
 }
 
-static int where_never(void *arg, uint32_t rank, uint8_t coords[6],
-		       utofu_tni_id_t *tni, utofu_cmp_id_t *component)
+int p2p_where_never(void *arg, uint32_t rank, uint8_t coords[6],
+		    utofu_tni_id_t *tni, utofu_cmp_id_t *component)
 {
 	(void)arg;
 	(void)rank;
@@ -37,7 +37,7 @@ struct tofu_p2p_params p2p_least(struct tofu_p2p_params params)
 	size_t low = 0, high = PLENTY;
 
 	params.processes = 2;
-	params.where = where_never;
+	params.where = p2p_where_never;
 	while (low + 1 < high) {
 		params.memory = (low + high) / 2;
 		if (tofu_p2p_need(&params, 0, &memory))

@@ -30,6 +30,10 @@ struct world {
 /* p2p_params - defaults: shared, a small ring, plenty of memory */
 struct tofu_p2p_params p2p_params(void);
 
+/* p2p_where_never - tells nobody's place: for endpoints that send nothing */
+int p2p_where_never(void *arg, uint32_t rank, uint8_t coords[6],
+		    utofu_tni_id_t *tni, utofu_cmp_id_t *component);
+
 /* p2p_least - the same with the least memory that there can be */
 struct tofu_p2p_params p2p_least(struct tofu_p2p_params params);
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "srb-util.h"
 #include "kselftest_harness.h"
@@ -103,15 +102,8 @@ static void all_send(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to)
 static void record_take(struct tofu_srb *srb, unsigned int number)
 {
 	struct tofu_srb_record record;
-	time_t since = time(NULL);
-	int code;
 
-	while ((code = tofu_srb_receive(srb, &record)) ==
-	       UTOFU_ERR_NOT_FOUND) {
-		CHECK(time(NULL) - since <= WAIT_SECONDS);
-		sched_yield();
-	}
-	CHECK(!code);
+	scene_await(srb, &record);
 	CHECK(record_is(&record, sizes[number], number));
 	CHECK(!tofu_srb_release(srb));
 }

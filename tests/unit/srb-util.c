@@ -155,20 +155,25 @@ void scene_send(const struct srb_scene *scene, utofu_vcq_hdl_t vcq,
 
 /* ---- Receiving ---- */
 
-void scene_take(const struct srb_scene *scene, struct tofu_srb *srb,
-		uint64_t next[])
+void scene_await(struct tofu_srb *srb, struct tofu_srb_record *record)
 {
 	time_t since = time(NULL);
-	struct tofu_srb_record record;
-	struct letter letter;
 	int code;
 
-	while ((code = tofu_srb_receive(srb, &record)) ==
-	       UTOFU_ERR_NOT_FOUND) {
+	while ((code = tofu_srb_receive(srb, record)) == UTOFU_ERR_NOT_FOUND) {
 		CHECK(time(NULL) - since <= WAIT_SECONDS);
 		sched_yield();
 	}
 	CHECK(!code);
+}
+
+void scene_take(const struct srb_scene *scene, struct tofu_srb *srb,
+		uint64_t next[])
+{
+	struct tofu_srb_record record;
+	struct letter letter;
+
+	scene_await(srb, &record);
 	CHECK(letter_read(&record, &letter));
 	CHECK(letter.from <= scene->senders);
 	CHECK(letter.number == next[letter.from]);

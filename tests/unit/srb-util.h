@@ -74,6 +74,9 @@ struct tofu_srb_peer scene_peer(const struct srb_scene *scene,
 void scene_send(const struct srb_scene *scene, utofu_vcq_hdl_t vcq,
 		utofu_vcq_id_t to, unsigned int from);
 
+/* scene_await - wait for a record; ends the process where none comes */
+void scene_await(struct tofu_srb *srb, struct tofu_srb_record *record);
+
 /**
  * scene_take - wait for a record, look at it, and give it back
  * @next: number of each sender's next letter
