@@ -3,7 +3,7 @@
 
 import dataclasses
 
-# Two runs of one plan differ by this: processors see time in steps of 0.13 µs.
+# Less is no difference: processors see time in steps of 0.13 µs.
 SAME = 1  # per cent
 
 

@@ -263,9 +263,9 @@ class Scale(Experiment):
                     "The three widths of bottom-left packing have one plan where there are no "
                     f"diagonals; measured, they are up to {apart:.1f} % apart, at {where}. Where "
                     "engines and links are full, a hundred nanoseconds at the start decide who "
-                    "waits for whom: less than that is no difference of plans. For little there "
-                    "is more than is planned: each engine costs a processor time at the end, too, "
-                    "when it looks for notices.")
+                    "waits for whom: less than that is no difference of plans. What "
+                    "takes little takes more than is planned: probably since a processor pays for "
+                    "each put that it posts, and for each engine on which it looks for notices.")
         if "scale-engine" in sheets:
             yield Tables(sheets["scale-engine"].tables)
         for point, off in self._far(sheets):
