@@ -74,6 +74,14 @@ static void fetch_times(struct icc_cq *cq, struct icc_command *c,
 	cq->blocks.first.ready = c->ready;
 }
 
+/* The descriptor of a block is there, but in a session it needs its step. */
+static void block_times(struct icc_command *c, const struct icc_entry *entry)
+{
+	c->doorbell = entry->since;
+	c->fetched = entry->time;
+	c->ready = max64(c->ready, entry->time);
+}
+
 /* One command, or block of it; false where there is none. */
 static bool fetch_one(struct icc *icc, struct icc_cq *cq,
 		      const struct icc_entry *entry)
@@ -90,6 +98,8 @@ static bool fetch_one(struct icc *icc, struct icc_cq *cq,
 	if (!block)
 		fetch_times(cq, &x->command, entry,
 			    now + (direct ? 0 : icc->machine->fetch_ns));
+	else if (cq->session)
+		block_times(&x->command, entry);
 	const struct icc_trace trace = {
 		.kind = ICC_TRACE_FETCH,
 		.time = now,

@@ -254,7 +254,7 @@ struct icc_ring {
  * @tcq_status: first TCQ error of the blocks that have been retired of a
  *             strided command
  * @session:   session mode
- * @steps:     of a session: commands that may still be fetched
+ * @steps:     of a session: commands, or blocks of them, that may still begin
  * @tail:      with a machine: slots that software has rung for
  * @known:     of these, slots that the engine knows of
  * @direct_tail: what @tail is when @direct holds its last command; else 0
@@ -429,7 +429,7 @@ static inline bool icc_cq_blocks_left(const struct icc_cq *cq)
 }
 
 /**
- * icc_cq_step - a session may fetch so many commands more
+ * icc_cq_step - a session may begin so many commands or blocks more
  *
  * It does so in icc_progress(), with a machine when the engine knows of it.
  */

@@ -277,15 +277,11 @@ static bool fetch_command(struct icc *icc, struct icc_cq *cq,
 	struct tofu_coords coords;
 	unsigned int slots;
 
-	if (cq->session && !cq->steps)
-		return false;
 	slots = icc_cq_fetch(icc, cq, c);
 	if (!slots)
 		return false;
 	if (slots == 1)
 		c->data[0] = c->desc.lcl;
-	if (cq->session)
-		cq->steps--;
 	coords = tofu_coords_unpack(c->desc.route);
 	c->node = tofu_node_at(&icc->shape, &coords);
 	c->length = (uint32_t)TOFU_GET(c->desc.route, TOFU_ROUTE_LENGTH);
@@ -303,10 +299,14 @@ static enum icc_stage command_fetch(struct icc *icc, struct icc_xfer *x)
 	const bool block = icc_cq_blocks_left(cq);
 	enum tofu_status status;
 
+	if (cq->session && !cq->steps)
+		return ICC_FETCH;
 	if (block)
 		blocks_next(cq, c);
 	else if (!fetch_command(icc, cq, c))
 		return ICC_FETCH;
+	if (cq->session)
+		cq->steps--;
 	c->sent = 0;
 	c->fragments = 0;
 	c->outstanding = 0;
