@@ -466,7 +466,8 @@ int utofu_query_barrier_caps(utofu_tni_id_t tni_id,
  * The commands of a SESSION_MODE VCQ wait, in order, until another's command
  * that was carried out here lets them go: each command with SPS(n) that names
  * this VCQ as its target lets n more go, now or as soon as they are posted.
- * Such a VCQ has its own command queue, as an EXCLUSIVE one.
+ * Of a strided command each block is one to be let go. Such a VCQ has its own
+ * command queue, as an EXCLUSIVE one.
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_FLAGS,
  * UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_FULL where the TNI has no command queue
@@ -728,8 +729,9 @@ int utofu_get_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
  * @num_blocks: 1 … 2^24 - 1
  *
  * Each block is moved as a put or get of its own, in order: it has its own
- * notices, with its own STADDs, and its own session progress step. The TCQ
- * report is one for all, when all have ended.
+ * notices, with its own STADDs, and its own session progress step; through a
+ * SESSION_MODE VCQ it waits for a step of its own. The TCQ report is one for
+ * all, when all have ended.
  *
  * Return: also UTOFU_ERR_INVALID_SIZE for @length and @stride,
  * UTOFU_ERR_INVALID_NUMBER for @num_blocks.

@@ -26,6 +26,11 @@ static int is(const char *mutant)
 	return name && !strcmp(name, mutant);
 }
 
+/* The last VCQs in session mode */
+#define SESSIONS_MAX 16
+static utofu_vcq_hdl_t sessions[SESSIONS_MAX];
+static unsigned int session_count;
+
 static void *real(const char *name)
 {
 	void *function = dlsym(RTLD_NEXT, name);
@@ -43,11 +48,16 @@ static void *real(const char *name)
 int utofu_create_vcq(utofu_tni_id_t tni, unsigned long flags,
 		     utofu_vcq_hdl_t *hdl)
 {
+	int code;
+
 	if (is("exclusive"))
 		flags |= UTOFU_VCQ_FLAG_EXCLUSIVE;
 	if (is("no-session"))
 		flags &= ~UTOFU_VCQ_FLAG_SESSION_MODE;
-	return REAL(utofu_create_vcq)(tni, flags, hdl);
+	code = REAL(utofu_create_vcq)(tni, flags, hdl);
+	if (code == UTOFU_SUCCESS && (flags & UTOFU_VCQ_FLAG_SESSION_MODE))
+		sessions[session_count++ % SESSIONS_MAX] = *hdl;
+	return code;
 }
 
 int utofu_create_vcq_with_cmp_id(utofu_tni_id_t tni, utofu_cmp_id_t cmp,
@@ -216,11 +226,32 @@ int utofu_put_piggyback(utofu_vcq_hdl_t hdl, utofu_vcq_id_t id, void *data,
 					 edata, spoil(hdl, flags), cbdata);
 }
 
+static int is_session(utofu_vcq_hdl_t hdl)
+{
+	for (unsigned int i = 0; i < SESSIONS_MAX; i++)
+		if (sessions[i] == hdl)
+			return 1;
+	return 0;
+}
+
+/* With the first step that comes, the queue gives itself those of the blocks. */
+static void give_steps(utofu_vcq_hdl_t hdl, utofu_stadd_t own, size_t blocks)
+{
+	utofu_vcq_id_t id;
+
+	REAL(utofu_query_vcq_id)(hdl, &id);
+	for (size_t steps = 1; steps < blocks; steps += 14)
+		REAL(utofu_put)(hdl, id, own, own, 0, 0,
+				UTOFU_ONESIDED_FLAG_SPS(15), NULL);
+}
+
 int utofu_put_stride(utofu_vcq_hdl_t hdl, utofu_vcq_id_t id, utofu_stadd_t lcl,
 		     utofu_stadd_t rmt, size_t length, size_t stride,
 		     size_t blocks, uint64_t edata, unsigned long flags,
 		     void *cbdata)
 {
+	if (is("one-step-for-all") && blocks > 1 && is_session(hdl))
+		give_steps(hdl, lcl, blocks);
 	/* None of each block's own. */
 	if (is("no-block-notices") && blocks > 1)
 		return REAL(utofu_put_stride)(hdl, id, lcl, rmt, length,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Session mode: commands that wait until puts of others let them go, and a
- * chain of them that needs no processor. In a guest the chain's programs are
+ * Session mode: commands that wait until puts of others let them go, and
+ * chains of them that need no processor. In a guest a chain's programs are
  * stopped while it runs; others, which only look at memory, see its end.
  */
 #include <signal.h>
@@ -17,6 +17,7 @@
 #define SPS(steps) UTOFU_ONESIDED_FLAG_SPS(steps)
 #define BYTES 65536
 #define LAPS 50
+#define PLACES_MAX 5
 #define TOKEN 64
 
 /* Each node holds commands back, and lets those of the next node go. */
@@ -198,17 +199,27 @@ static void check_given_up(void)
 /* ---- The chain ---- */
 
 /**
+ * struct course - how a token goes round
+ * @places:  VCQs that it comes by in a lap; place p is on node p mod ranks
+ * @strided: of these places, a bit each: all laps are one strided put
+ */
+struct course {
+	unsigned int places;
+	unsigned int strided;
+};
+
+/**
  * struct chain - what the chain's program and the one that looks share
  * @step:  how far they are
- * @id:    of the nodes' VCQs in session mode
- * @stadd: of the nodes' @slots
- * @slots: where the token comes by, a slot a lap
+ * @id:    of the places' VCQs in session mode
+ * @stadd: of the places' @slots
+ * @slots: of this node's places, where the token comes by, a slot a lap
  */
 struct chain {
 	_Atomic unsigned int step;
-	uint64_t id[RANKS_MAX];
-	uint64_t stadd[RANKS_MAX];
-	uint8_t slots[LAPS + 1][TOKEN];
+	uint64_t id[PLACES_MAX];
+	uint64_t stadd[PLACES_MAX];
+	uint8_t slots[PLACES_MAX][LAPS + 1][TOKEN];
 };
 
 enum step { NOTHING, OPEN, KNOWN, READY, START, END, FAILED };
@@ -223,58 +234,99 @@ static void chain_await(unsigned int step)
 		;
 }
 
-static utofu_vcq_hdl_t chain_open(utofu_tni_id_t tni, unsigned long flags,
-				  uint64_t *id, uint64_t *stadd)
+/* What goes wrong is told where all look. */
+static void chain_expect(bool holds)
 {
-	utofu_vcq_hdl_t vcq = 0;
-
-	if (utofu_create_vcq(tni, flags, &vcq) ||
-	    utofu_query_vcq_id(vcq, id) ||
-	    utofu_reg_mem(vcq, chain->slots, sizeof(chain->slots), 0, stadd))
+	if (!holds)
 		atomic_store(&chain->step, FAILED);
-	return vcq;
 }
 
-/* The token goes on from node to node, and from the last to the next lap. */
-static void chain_post(utofu_vcq_hdl_t vcq, unsigned int rank)
+static bool is_own(unsigned int place)
 {
-	unsigned int next = (rank + 1) % world.ranks;
-
-	for (size_t lap = 0; lap < LAPS; lap++) {
-		size_t to = lap + (next == 0);
-		int code = utofu_put(vcq, chain->id[next],
-				     chain->stadd[rank] + lap * TOKEN,
-				     chain->stadd[next] + to * TOKEN, TOKEN, 0,
-				     SPS(1), NULL);
-
-		if (code != UTOFU_SUCCESS)
-			atomic_store(&chain->step, FAILED);
-	}
+	return place % world.ranks == world.rank;
 }
 
-/* Node 0 gives the token to itself. */
+/* This node's part of a course; the last VCQ starts the token. */
+static void chain_open(const struct course *course, utofu_vcq_hdl_t vcq[])
+{
+	for (unsigned int p = 0; p < course->places; p++)
+		if (is_own(p))
+			chain_expect(!utofu_create_vcq(
+					     (utofu_tni_id_t)(p % world.tnis),
+					     UTOFU_VCQ_FLAG_SESSION_MODE,
+					     &vcq[p]) &&
+				     !utofu_query_vcq_id(vcq[p],
+							 &chain->id[p]) &&
+				     !utofu_reg_mem(vcq[p], chain->slots[p],
+						    sizeof(chain->slots[p]), 0,
+						    &chain->stadd[p]));
+	chain_expect(!utofu_create_vcq(1, 0, &vcq[course->places]));
+}
+
+static void chain_close(const struct course *course, utofu_vcq_hdl_t vcq[])
+{
+	for (unsigned int p = 0; p < course->places; p++)
+		if (is_own(p))
+			chain_expect(!utofu_free_vcq(vcq[p]));
+	chain_expect(!utofu_free_vcq(vcq[course->places]));
+}
+
+/* The token goes on from place to place, and from the last to the next lap. */
+static void place_post(const struct course *course, utofu_vcq_hdl_t vcq,
+		       unsigned int place)
+{
+	unsigned int next = (place + 1) % course->places;
+	utofu_stadd_t from = chain->stadd[place];
+	utofu_stadd_t to = chain->stadd[next] + (next == 0) * TOKEN;
+
+	if (course->strided >> place & 1) {
+		chain_expect(!utofu_put_stride(vcq, chain->id[next], from, to,
+					       TOKEN, TOKEN, LAPS, 0, SPS(1),
+					       NULL));
+		return;
+	}
+	for (size_t lap = 0; lap < LAPS; lap++)
+		chain_expect(!utofu_put(vcq, chain->id[next],
+					from + lap * TOKEN, to + lap * TOKEN,
+					TOKEN, 0, SPS(1), NULL));
+}
+
+static void chain_post(const struct course *course, const utofu_vcq_hdl_t vcq[])
+{
+	for (unsigned int p = 0; p < course->places; p++)
+		if (is_own(p))
+			place_post(course, vcq[p], p);
+}
+
+/* Place 0's node gives the token to it. */
 static void chain_start(utofu_vcq_hdl_t starter)
 {
 	uint8_t token[32];
 
 	fill(token, sizeof(token), LAPS);
-	if (utofu_put_piggyback(starter, chain->id[0], token, chain->stadd[0],
-				sizeof(token), 0, SPS(1), NULL))
-		atomic_store(&chain->step, FAILED);
+	chain_expect(!utofu_put_piggyback(starter, chain->id[0], token,
+					  chain->stadd[0], sizeof(token), 0,
+					  SPS(1), NULL));
 }
 
-/* Looks at memory alone. */
-static void chain_watch(void)
+/* Looks at memory alone: the token has come by in every lap. */
+static void chain_watch(const struct course *course)
 {
-	size_t last = world.rank == 0 ? LAPS : LAPS - 1;
-	uint8_t *slot = chain->slots[last];
-	struct patience patience = { 0 };
+	for (unsigned int p = 0; p < course->places; p++) {
+		size_t last = p == 0 ? LAPS : LAPS - 1;
+		uint8_t *slot = chain->slots[p][last];
+		struct patience patience = { 0 };
 
-	while (atomic_load((_Atomic uint32_t *)(slot + 28)) == 0 &&
-	       patient(&patience))
-		;
-	for (size_t lap = 0; lap <= last; lap++)
-		CHECK(is_filled(chain->slots[lap], 32, LAPS));
+		if (!is_own(p))
+			continue;
+		while (atomic_load((_Atomic uint32_t *)(slot + 28)) == 0 &&
+		       patient(&patience))
+			;
+		for (size_t lap = 0; lap <= last; lap++)
+			if (!CHECK(is_filled(chain->slots[p][lap], 32, LAPS)))
+				break;
+	}
+	CHECK(chain->step != FAILED);
 }
 
 static void chain_make(void)
@@ -285,60 +337,69 @@ static void chain_make(void)
 		give_up("no memory");
 }
 
-static void chain_introduce(void)
+/* Everybody learns what each place's node knows. */
+static void chain_introduce(const struct course *course)
 {
-	uint64_t all[RANKS_MAX];
+	for (unsigned int p = 0; p < course->places; p++) {
+		uint64_t all[RANKS_MAX];
 
-	exchange(chain->id[world.rank], all);
-	memcpy(chain->id, all, sizeof(all));
-	exchange(chain->stadd[world.rank], all);
-	memcpy(chain->stadd, all, sizeof(all));
+		exchange(chain->id[p], all);
+		chain->id[p] = all[p % world.ranks];
+		exchange(chain->stadd[p], all);
+		chain->stadd[p] = all[p % world.ranks];
+	}
+}
+
+static void chain_claim(const struct course *course, const char *how)
+{
+	char strided[PLACES_MAX + 1] = "";
+
+	for (unsigned int p = 0; p < course->places; p++)
+		strided[p] = course->strided >> p & 1 ? 'S' : '.';
+	claim("a chain of %u, %d laps, strided %s%s", course->places, LAPS,
+	      strided, how);
 }
 
 /* In one process: nobody calls the library while the token is under way. */
-static void check_chain(void)
+static void check_chain(const struct course *course)
 {
-	uint64_t id, stadd;
-	utofu_vcq_hdl_t vcq, starter;
+	utofu_vcq_hdl_t vcq[PLACES_MAX + 1];
 
-	vcq = chain_open(0, UTOFU_VCQ_FLAG_SESSION_MODE, &chain->id[world.rank],
-			 &chain->stadd[world.rank]);
-	starter = chain_open(1, 0, &id, &stadd);
-	chain_introduce();
-	chain_post(vcq, world.rank);
+	memset(chain, 0, sizeof(*chain));
+	chain_open(course, vcq);
+	chain_introduce(course);
+	chain_post(course, vcq);
 	meet();
 	if (world.rank == 0)
-		chain_start(starter);
-	chain_watch();
+		chain_start(vcq[course->places]);
+	chain_watch(course);
+	chain_claim(course, "");
+	chain_close(course, vcq);
 	CHECK(chain->step != FAILED);
-	claim("a chain of %d laps over %u nodes", LAPS, world.ranks);
-	CODE(utofu_free_vcq(vcq), UTOFU_SUCCESS);
-	CODE(utofu_free_vcq(starter), UTOFU_SUCCESS);
-	memset(chain, 0, sizeof(*chain));
 }
 
 /* The chain's program: stops as soon as it has nothing more to say. */
-static void runner(unsigned int rank)
+static void run(const struct course *course)
 {
-	uint64_t id, stadd;
-	utofu_vcq_hdl_t vcq, starter;
+	utofu_vcq_hdl_t vcq[PLACES_MAX + 1];
 
 	chain_await(OPEN);
-	vcq = chain_open(0, UTOFU_VCQ_FLAG_SESSION_MODE, &chain->id[rank],
-			 &chain->stadd[rank]);
-	starter = chain_open(1, 0, &id, &stadd);
+	chain_open(course, vcq);
 	if (atomic_load(&chain->step) == FAILED)
 		_exit(1);
 	atomic_store(&chain->step, KNOWN);
 	chain_await(READY);
-	chain_post(vcq, rank);
-	if (rank == 0) {
+	chain_post(course, vcq);
+	if (world.rank == 0) {
 		atomic_store(&chain->step, START);
 		chain_await(END);
-		chain_start(starter);
+		chain_start(vcq[course->places]);
 	}
 	raise(SIGSTOP);
-	_exit(atomic_load(&chain->step) == FAILED);
+	chain_close(course, vcq);
+	if (atomic_load(&chain->step) == FAILED)
+		_exit(1);
+	atomic_store(&chain->step, NOTHING);
 }
 
 static void await_stop(pid_t pid)
@@ -348,14 +409,17 @@ static void await_stop(pid_t pid)
 	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
 }
 
-static void check_stopped_chain(pid_t pid)
+static void check_stopped_chain(const struct course *course, pid_t pid)
 {
-	int status = 0;
+	struct patience patience = { 0 };
 
+	while (atomic_load(&chain->step) != NOTHING && patient(&patience))
+		;
+	memset(chain, 0, sizeof(*chain));
 	atomic_store(&chain->step, OPEN);
 	chain_await(KNOWN);
 	CHECK(atomic_load(&chain->step) == KNOWN);
-	chain_introduce();
+	chain_introduce(course);
 	atomic_store(&chain->step, READY);
 	if (world.rank == 0)
 		chain_await(START);
@@ -366,10 +430,56 @@ static void check_stopped_chain(pid_t pid)
 		atomic_store(&chain->step, END);
 		await_stop(pid);
 	}
-	chain_watch();
-	claim("a chain over %u nodes whose programs are all stopped",
-	      world.ranks);
+	chain_watch(course);
+	chain_claim(course, ", its programs all stopped");
 	kill(pid, SIGCONT);
+}
+
+/* ---- All courses ---- */
+
+/* No place strided, each by itself, all of them. */
+static const struct course courses[] = {
+	{ 3, 0 }, { 3, 1 }, { 3, 2 }, { 3, 4 }, { 3, 7 },
+	{ 5, 0 }, { 5, 1 }, { 5, 2 }, { 5, 4 }, { 5, 8 }, { 5, 16 }, { 5, 31 },
+};
+
+#define COURSES (sizeof(courses) / sizeof(*courses))
+
+/* TNIs are known to the process that meets the others. */
+static void runner(void)
+{
+	utofu_tni_id_t *tnis;
+	size_t count;
+
+	chain_await(OPEN);
+	if (utofu_get_onesided_tnis(&tnis, &count))
+		_exit(1);
+	free(tnis);
+	world.tnis = (unsigned int)count;
+	for (size_t i = 0; i < COURSES; i++)
+		run(&courses[i]);
+	_exit(0);
+}
+
+static void check_chains(void)
+{
+	for (size_t i = 0; i < COURSES; i++)
+		check_chain(&courses[i]);
+}
+
+static void check_stopped_chains(pid_t pid)
+{
+	int status = 0;
+
+	if (!pid) {
+		claim_skip("chains whose programs are all stopped",
+			   "a process is its node's engine here");
+		return;
+	}
+	/* What the chains before have left is not what this process waits for. */
+	atomic_store(&chain->step, NOTHING);
+	for (size_t i = 0; i < COURSES; i++)
+		check_stopped_chain(&courses[i], pid);
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	claim("the programs end when they go on");
 }
@@ -386,7 +496,7 @@ int main(void)
 		if (pid < 0)
 			give_up("no process");
 		if (pid == 0)
-			runner(world.rank);
+			runner();
 	}
 	conform_begin();
 	port_open(&free_port, 0, 0, BYTES);
@@ -398,12 +508,8 @@ int main(void)
 	check_others();
 	check_given_up();
 	port_close(&held);
-	check_chain();
-	if (pid)
-		check_stopped_chain(pid);
-	else
-		claim_skip("a chain whose programs are all stopped",
-			   "one process a node here");
+	check_chains();
+	check_stopped_chains(pid);
 	port_close(&free_port);
 	return conform_end();
 }

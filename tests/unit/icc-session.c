@@ -168,21 +168,65 @@ TEST_F(session, each_block_brings_its_steps)
 	EXPECT_EQ(14, steps(p->b));
 }
 
-TEST_F(session, a_command_in_blocks_takes_one_step)
+TEST_F(session, each_block_takes_a_step)
 {
 	struct pair *p = &self->p;
 
-	self->back.blocks = 100;
+	self->back.blocks = 70; /* more than the window */
+	self->back.stride = 10;
+	transfer_push(&self->back);
+	self->back.blocks = 1;
+	transfer_push(&self->back);
+	cq_kick(p->b);
+	for (unsigned int i = 1; i <= 70; i++) {
+		EXPECT_EQ(-1, cq_tcq_status(p->b));
+		post(p->net, &self->put);
+		EXPECT_EQ(i, cq_reg(p->a,
+				    TOFU_CQ_COUNTER(TOFU_CQ_RX_REQUESTS)));
+		EXPECT_EQ(2, fetched(p->b));
+		EXPECT_EQ(0, steps(p->b));
+	}
+	EXPECT_EQ(TOFU_ST_OK, cq_tcq_status(p->b));
+	EXPECT_EQ(-1, cq_tcq_status(p->b));
+	post(p->net, &self->put);
+	EXPECT_EQ(4, fetched(p->b));
+	EXPECT_EQ(TOFU_ST_OK, cq_tcq_status(p->b));
+}
+
+TEST_F(session, steps_that_are_left_over_go_to_the_next_command)
+{
+	struct pair *p = &self->p;
+
+	self->put.sps = 10;
+	post(p->net, &self->put);
+	self->back.blocks = 7;
 	self->back.stride = 10;
 	transfer_push(&self->back);
 	transfer_push(&self->back);
 	cq_kick(p->b);
-	post(p->net, &self->put);
-	EXPECT_EQ(100, cq_reg(p->a, TOFU_CQ_COUNTER(TOFU_CQ_RX_REQUESTS)));
-	EXPECT_EQ(2, fetched(p->b));
+	net_run(p->net);
+	EXPECT_EQ(10, cq_reg(p->a, TOFU_CQ_COUNTER(TOFU_CQ_RX_REQUESTS)));
 	EXPECT_EQ(TOFU_ST_OK, cq_tcq_status(p->b));
 	EXPECT_EQ(-1, cq_tcq_status(p->b));
 	EXPECT_EQ(0, steps(p->b));
+}
+
+TEST_F(session, blocks_that_wait_end_with_the_queue)
+{
+	struct pair *p = &self->p;
+
+	self->back.blocks = 5;
+	self->back.stride = 10;
+	transfer_post(&self->back);
+	self->put.sps = 2;
+	post(p->net, &self->put);
+	EXPECT_EQ(2, cq_reg(p->a, TOFU_CQ_COUNTER(TOFU_CQ_RX_REQUESTS)));
+	cq_disable(p->b);
+	cq_settings(p->b);
+	cq_enable(p->b);
+	post(p->net, &self->put);
+	EXPECT_EQ(2, cq_reg(p->a, TOFU_CQ_COUNTER(TOFU_CQ_RX_REQUESTS)));
+	EXPECT_EQ(2, steps(p->b));
 }
 
 TEST_F(session, a_bad_command_takes_one_too)
@@ -359,8 +403,23 @@ static struct transfer chain_link(struct chain *c, unsigned int from)
 	};
 }
 
-/* All but the first link are posted, and wait. */
-static void chain_create(struct chain *c, struct net *net)
+static void chain_post(struct net *net, const struct transfer *t)
+{
+	if (net->clock)
+		clock_post(t);
+	else
+		transfer_post(t);
+}
+
+static void chain_run(struct net *net)
+{
+	if (net->clock)
+		clock_run(net);
+	else
+		net_run(net);
+}
+
+static void chain_open(struct chain *c, struct net *net)
 {
 	for (unsigned int i = 0; i < CHAIN; i++) {
 		c->cq[i] = cq_create(net, i, i % 4, i);
@@ -369,13 +428,16 @@ static void chain_create(struct chain *c, struct net *net)
 		if (i)
 			cq_session(c->cq[i]);
 	}
+}
+
+/* All but the first link are posted, and wait. */
+static void chain_create(struct chain *c, struct net *net)
+{
+	chain_open(c, net);
 	for (unsigned int i = 1; i + 1 < CHAIN; i++) {
 		const struct transfer t = chain_link(c, i);
 
-		if (net->clock)
-			clock_post(&t);
-		else
-			transfer_post(&t);
+		chain_post(net, &t);
 	}
 }
 
@@ -404,6 +466,96 @@ TEST(a_chain_goes_by_itself)
 	EXPECT_EQ(1, steps(c.cq[CHAIN - 1]));
 	chain_destroy(&c);
 	net_destroy(net);
+}
+
+/* Blocks of WORD bytes, a transfer each or all of them in one. */
+#define BLOCKS 4
+#define STRIDE 20
+
+static void chain_post_blocks(struct chain *c, struct net *net,
+			      unsigned int from, bool strided)
+{
+	struct transfer t = chain_link(c, from);
+
+	if (strided) {
+		t.blocks = BLOCKS;
+		t.stride = STRIDE;
+		chain_post(net, &t);
+		return;
+	}
+	for (unsigned int i = 0; i < BLOCKS; i++) {
+		t.lcl_offset = i * STRIDE;
+		t.rmt_offset = i * STRIDE;
+		chain_post(net, &t);
+	}
+}
+
+static bool block_here(const struct chain *c, unsigned int node, unsigned int i)
+{
+	return region_differs(c->region[0], i * STRIDE, c->region[node],
+			      i * STRIDE, WORD) == -1;
+}
+
+/*
+ * Blocks that go into the chain one by one come out of it one by one, whether
+ * they go on as they came or as blocks of one command.
+ */
+static void forward(struct __test_metadata *_metadata, struct net *net,
+		    unsigned int strided)
+{
+	struct chain c;
+
+	chain_open(&c, net);
+	for (unsigned int n = 1; n + 1 < CHAIN; n++)
+		chain_post_blocks(&c, net, n, strided >> n & 1);
+	for (unsigned int i = 0; i < BLOCKS; i++) {
+		struct transfer t = chain_link(&c, 0);
+
+		t.lcl_offset = i * STRIDE;
+		t.rmt_offset = i * STRIDE;
+		chain_post(net, &t);
+		chain_run(net);
+		for (unsigned int j = 0; j < BLOCKS; j++) {
+			EXPECT_EQ(j <= i, block_here(&c, CHAIN - 1, j))
+			{
+				TH_LOG("block %u after %u, strided %#x", j, i,
+				       strided);
+			}
+		}
+		EXPECT_EQ(i + 1, steps(c.cq[CHAIN - 1]));
+	}
+	chain_destroy(&c);
+}
+
+TEST(a_chain_forwards_each_block_when_it_has_come)
+{
+	for (unsigned int strided = 0; strided < 1U << CHAIN; strided += 2) {
+		struct net *net = net_create("4", 4, 256);
+
+		forward(_metadata, net, strided);
+		net_destroy(net);
+		net = clock_create("4", &toy);
+		forward(_metadata, net, strided);
+		clock_destroy(net);
+	}
+}
+
+TEST(a_chain_forwards_blocks_that_come_together)
+{
+	for (unsigned int strided = 0; strided < 1U << CHAIN; strided++) {
+		struct net *net = clock_create("4", &toy);
+		struct chain c;
+
+		chain_open(&c, net);
+		for (unsigned int n = CHAIN - 1; n-- > 0;)
+			chain_post_blocks(&c, net, n, strided >> n & 1);
+		clock_run(net);
+		for (unsigned int i = 0; i < BLOCKS; i++)
+			EXPECT_TRUE(block_here(&c, CHAIN - 1, i));
+		EXPECT_EQ(BLOCKS, steps(c.cq[CHAIN - 1]));
+		chain_destroy(&c);
+		clock_destroy(net);
+	}
 }
 
 /* ---- In time ---- */
@@ -436,6 +588,32 @@ TEST(a_chain_fetches_when_it_is_let_go)
 	EXPECT_EQ(start, notice_time(net, CHAIN - 1));
 	EXPECT_EQ(-1, region_differs(c.region[0], 0, c.region[CHAIN - 1], 0,
 				     WORD));
+	chain_destroy(&c);
+	clock_destroy(net);
+}
+
+/* A block needs its step, and the descriptor is there. */
+TEST(a_block_that_is_let_go_is_not_fetched)
+{
+	struct net *net = clock_create("4", &toy);
+	struct transfer first;
+	struct chain c;
+	uint64_t start;
+
+	chain_open(&c, net);
+	chain_post_blocks(&c, net, CHAIN - 2, true);
+	first = chain_link(&c, 0);
+	first.rmt = c.region[CHAIN - 2];
+	clock_post(&first);
+	clock_run(net);
+	start = clock_now(net);
+	clock_post(&first);
+	clock_run(net);
+	start += toy.doorbell_ns + toy.fetch_ns + toy.read_ns +
+		 flight(2, WORD) + toy.write_ns + toy.reply_ns;
+	EXPECT_EQ(start, cq_reg(c.cq[CHAIN - 2],
+				TOFU_CQ_STAMP(TOFU_CQ_TX_ENGINE)));
+	EXPECT_EQ(start + put_time(), notice_time(net, CHAIN - 1));
 	chain_destroy(&c);
 	clock_destroy(net);
 }
