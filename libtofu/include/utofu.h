@@ -392,8 +392,8 @@ struct utofu_vbg_setting {
  * @vcq_id:    the other side of the transfer, without path bits: of LCL_* the
  *             target, of RMT_* the initiator
  * @edata:     as in the command
- * @rmt_value: of LCL_ARMW and RMT_ARMW the value before the operation,
- *             else 0
+ * @rmt_value: of LCL_ARMW the value before the operation, of RMT_ARMW the
+ *             STADD of the word that was changed, else 0
  * @lcl_stadd: the initiator's STADD as in the command; 0 for ARMW and for
  *             piggyback puts
  * @rmt_stadd: the target's STADD as in the command
@@ -562,7 +562,7 @@ int utofu_query_vcq_info(utofu_vcq_id_t vcq_id, uint8_t coords[],
 /**
  * utofu_get_path_id - get the path ID of path coordinates
  * @vcq_id:      VCQ at the other end
- * @path_coords: path coordinates A, B, C; UTOFU_PATH_COORD_NULL in all three
+ * @path_coords: path coordinates A, B, C; UTOFU_PATH_COORD_NULL in the first one
  *               for the default
  * @path_id:     set to the path ID, for UTOFU_ONESIDED_FLAG_PATH()
  *
@@ -1053,7 +1053,7 @@ int utofu_free_vbg(utofu_vbg_id_t vbg_ids[], size_t num_vbgs);
 /**
  * utofu_set_vbg - link barrier gates
  * @vbg_settings: links of own gates; UTOFU_VBG_ID_NULL where there is none, and
- *                UTOFU_PATH_COORD_NULL in all three for the default path
+ *                UTOFU_PATH_COORD_NULL in the first one for the default path
  * @num_vbg_settings: how many
  *
  * What had arrived at these gates is forgotten. All nodes should have set their

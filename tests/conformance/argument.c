@@ -160,17 +160,12 @@ static void check_ids(void)
 {
 	static const utofu_vcq_id_t wrong[] = { UINT64_MAX, UTOFU_VBG_ID_NULL };
 	struct args args = good();
-	utofu_vbg_id_t vbg = 0;
 
 	for (int i = 0; i < 2; i++) {
 		args.id = wrong[i];
 		check_all(&args, UTOFU_ERR_INVALID_VCQ_ID);
 	}
 	/* A gate's ID is no VCQ's. */
-	CODE(utofu_alloc_vbg(0, 1, 0, &vbg), UTOFU_SUCCESS);
-	args.id = vbg;
-	check_all(&args, UTOFU_ERR_INVALID_VCQ_ID);
-	CODE(utofu_free_vbg(&vbg, 1), UTOFU_SUCCESS);
 	claim("no VCQ ID: INVALID_VCQ_ID, of every transfer");
 }
 

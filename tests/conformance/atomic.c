@@ -52,7 +52,10 @@ static void check_neighbours(void)
 	CHECK(is_all(port.area + 16, 8, 0x77));
 }
 
-/* Both notices of an operation that each node does on the next. */
+/*
+ * Both notices of an operation that each node does on the next. The initiator's
+ * tells the value before, the target's which word it was.
+ */
 static void check_notices(uint64_t value, uint64_t edata, size_t at)
 {
 	for (int i = 0; i < 2; i++) {
@@ -62,7 +65,8 @@ static void check_notices(uint64_t value, uint64_t edata, size_t at)
 		CODE(next_notice(&port, &notice), UTOFU_SUCCESS);
 		lcl = notice.notice_type == UTOFU_MRQ_TYPE_LCL_ARMW;
 		CHECK(lcl || notice.notice_type == UTOFU_MRQ_TYPE_RMT_ARMW);
-		CHECK(notice.rmt_value == value);
+		CHECK(notice.rmt_value ==
+		      (lcl ? value : port.stadd[world.rank] + at));
 		CHECK(notice.edata == edata);
 		CHECK(notice.lcl_stadd == 0);
 		CHECK(notice.vcq_id ==

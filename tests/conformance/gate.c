@@ -76,6 +76,15 @@ static void check_numbers(void)
 	claim("FULL allocates nothing");
 }
 
+static utofu_vbg_id_t composed(const uint8_t at[6], utofu_tni_id_t tni,
+			       utofu_bg_id_t bg)
+{
+	return (utofu_vbg_id_t)bg | (utofu_vbg_id_t)at[0] << 32 |
+	       (utofu_vbg_id_t)at[1] << 40 | (utofu_vbg_id_t)at[2] << 48 |
+	       (utofu_vbg_id_t)at[3] << 56 | (utofu_vbg_id_t)at[4] << 57 |
+	       (utofu_vbg_id_t)at[5] << 59 | (utofu_vbg_id_t)tni << 61;
+}
+
 static void check_info(void)
 {
 	utofu_vbg_id_t ids[4];
@@ -98,6 +107,9 @@ static void check_info(void)
 		for (int k = 0; k < i; k++)
 			CHECK(bg[i] != bg[k] && ids[i] != ids[k]);
 	}
+	/* Bit by bit, as programs compose the IDs of others' gates. */
+	for (int i = 0; i < 4; i++)
+		CHECK(ids[i] == composed(world.coords[world.rank], 1, bg[i]));
 	CODE(utofu_query_vbg_info(UTOFU_VBG_ID_NULL, coords, &tni, bg, &extra),
 	     UTOFU_ERR_INVALID_VBG_ID);
 	CODE(utofu_query_vbg_info(ids[0], NULL, &tni, bg, &extra),
@@ -185,7 +197,6 @@ static void check_set_arguments(void)
 		.dst_path_coords = { 255, 255, 255, },
 	};
 	utofu_vbg_id_t ids[2];
-	utofu_vcq_id_t vcq_id;
 
 	CODE(utofu_alloc_vbg(0, 2, 0, ids), UTOFU_SUCCESS);
 	good.vbg_id = ids[0];
@@ -195,15 +206,17 @@ static void check_set_arguments(void)
 	wrong.vbg_id = UTOFU_VBG_ID_NULL;
 	CODE(utofu_set_vbg(&wrong, 1), UTOFU_ERR_INVALID_VBG_ID);
 	wrong = good;
-	utofu_construct_vcq_id(world.coords[0], 0, 0, 0, &vcq_id);
-	wrong.dst_rmt_vbg_id = vcq_id;
+	wrong.dst_rmt_vbg_id = ids[1] | UINT64_C(1) << 60;
 	CODE(utofu_set_vbg(&wrong, 1), UTOFU_ERR_INVALID_VBG_ID);
 	wrong = good;
-	wrong.dst_rmt_vbg_id = ids[1];
-	wrong.dst_path_coords[1] = 7;
-	CODE(utofu_set_vbg(&wrong, 1), UTOFU_ERR_INVALID_PATH);
 	/* Not linked yet. */
 	CODE(utofu_barrier(ids[0], 0), UTOFU_ERR_INVALID_VBG_ID);
+	wrong.dst_rmt_vbg_id = ids[1];
+	wrong.dst_path_coords[1] = 7;
+	CODE(utofu_set_vbg(&wrong, 1), UTOFU_SUCCESS);
+	wrong.dst_path_coords[0] = 0;
+	CODE(utofu_set_vbg(&wrong, 1), UTOFU_ERR_INVALID_PATH);
+	claim("UTOFU_PATH_COORD_NULL first is the default path of a gate");
 	CODE(utofu_free_vbg(ids, 2), UTOFU_SUCCESS);
 	claim("bad arguments of set_vbg");
 }

@@ -321,6 +321,9 @@ static int spoil_notice(int code, struct utofu_mrq_notice *notice)
 		notice->vcq_id |= (utofu_vcq_id_t)1 << 60;
 	if (is("rmt-value") && notice->notice_type == UTOFU_MRQ_TYPE_LCL_ARMW)
 		notice->rmt_value++;
+	if (is("value-for-target") &&
+	    notice->notice_type == UTOFU_MRQ_TYPE_RMT_ARMW)
+		notice->rmt_value = 0;
 	if (is("no-edata"))
 		notice->edata = 0;
 	if (is("no-errors"))
@@ -386,5 +389,16 @@ int utofu_alloc_vbg(utofu_tni_id_t tni, size_t count, unsigned long flags,
 
 		(void)ignored;
 	}
+	if (is("vbg-bits") && code == UTOFU_SUCCESS)
+		for (size_t i = 0; i < count; i++)
+			ids[i] ^= (utofu_vbg_id_t)1 << 44;
 	return code;
+}
+
+int utofu_set_vbg(struct utofu_vbg_setting settings[], size_t count)
+{
+	for (size_t i = 0; is("null-in-all") && settings && i < count; i++)
+		if (settings[i].dst_path_coords[1] != UTOFU_PATH_COORD_NULL)
+			return UTOFU_ERR_INVALID_PATH;
+	return REAL(utofu_set_vbg)(settings, count);
 }

@@ -25,9 +25,8 @@ static void gates_alloc(struct gates *gates, utofu_tni_id_t tni,
 			.src_rmt_vbg_id = UTOFU_VBG_ID_NULL,
 			.dst_lcl_vbg_id = UTOFU_VBG_ID_NULL,
 			.dst_rmt_vbg_id = UTOFU_VBG_ID_NULL,
-			.dst_path_coords = { UTOFU_PATH_COORD_NULL,
-					     UTOFU_PATH_COORD_NULL,
-					     UTOFU_PATH_COORD_NULL, },
+			/* The first alone says that it is the default. */
+			.dst_path_coords = { UTOFU_PATH_COORD_NULL, 7, 7, },
 		};
 
 		gates->link[g] = none;

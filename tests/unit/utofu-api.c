@@ -463,6 +463,21 @@ TEST_F(node, atomics_of_8_bytes)
 	EXPECT_EQ(*word, 77);
 }
 
+TEST_F(node, the_target_of_an_atomic_is_told_which_word_it_was)
+{
+	const utofu_stadd_t at = self->dst_at + 16;
+	struct utofu_mrq_notice notice;
+
+	((uint64_t *)self->dst)[2] = 5;
+	ASSERT_EQ(utofu_armw8(self->vcq, self->id, UTOFU_ARMW_OP_ADD, 1, at, 7,
+			      RMT, NULL), UTOFU_SUCCESS);
+	ASSERT_EQ(tofu_wait_mrq(self->vcq, &notice), UTOFU_SUCCESS);
+	EXPECT_EQ(notice.notice_type, UTOFU_MRQ_TYPE_RMT_ARMW);
+	EXPECT_EQ(notice.rmt_value, at);
+	EXPECT_EQ(notice.rmt_stadd, at);
+	EXPECT_EQ(notice.edata, 7);
+}
+
 TEST_F(node, atomics_of_4_bytes)
 {
 	const uint32_t value = 0xf0f01234, old = 0xfffffe00;

@@ -15,6 +15,10 @@
 
 #define NONE UTOFU_VBG_ID_NULL
 
+/* Where a VBG ID has these coordinates */
+#define X(x) ((uint64_t)(x) << 32)
+#define B(b) ((uint64_t)(b) << 57)
+
 static const struct utofu_vbg_setting unlinked = {
 	.vbg_id = NONE,
 	.src_lcl_vbg_id = NONE,
@@ -232,25 +236,48 @@ TEST_F(node, an_id_is_taken_apart)
 		  UTOFU_ERR_INVALID_BG_ID);
 }
 
-TEST_F(node, vbgs_and_vcqs_are_not_mistaken_for_each_other)
+/* Bits that are those of the real machine, and others that are none. */
+TEST_F(node, an_id_is_laid_out_as_on_the_machine)
 {
-	utofu_vcq_hdl_t vcq;
-	utofu_vcq_id_t id;
-	uint8_t coords[6];
+	utofu_vbg_id_t id = 47 | X(200) | 100ULL << 40 | 3ULL << 48 |
+			    1ULL << 56 | B(2) | 1ULL << 59 | 5ULL << 61;
+	uint8_t coords[6], expected[6] = { 200, 100, 3, 1, 2, 1 };
 	utofu_tni_id_t tni;
-	uint16_t number, extra;
+	utofu_bg_id_t gate;
+	uint16_t extra;
 
-	ASSERT_EQ(utofu_create_vcq(0, 0, &vcq), UTOFU_SUCCESS);
-	ASSERT_EQ(utofu_query_vcq_id(vcq, &id), UTOFU_SUCCESS);
-	EXPECT_EQ(utofu_query_vbg_info(id, coords, &tni, &number, &extra),
+	ASSERT_EQ(utofu_query_vbg_info(id, coords, &tni, &gate, &extra),
+		  UTOFU_SUCCESS);
+	EXPECT_EQ(gate, 47);
+	EXPECT_EQ(tni, 5);
+	EXPECT_EQ(memcmp(coords, expected, sizeof(coords)), 0);
+	for (int bit = 6; bit < 32; bit++)
+		EXPECT_EQ(utofu_query_vbg_info(id | 1ULL << bit, coords, &tni,
+					       &gate, &extra),
+			  UTOFU_ERR_INVALID_VBG_ID);
+	EXPECT_EQ(utofu_query_vbg_info(id | 1ULL << 60, coords, &tni, &gate,
+				       &extra), UTOFU_ERR_INVALID_VBG_ID);
+	EXPECT_EQ(utofu_query_vbg_info(id | B(3), coords, &tni, &gate, &extra),
 		  UTOFU_ERR_INVALID_VBG_ID);
-	EXPECT_EQ(utofu_query_vbg_info(NONE, coords, &tni, &number, &extra),
+	EXPECT_EQ(utofu_query_vbg_info(id | 7ULL << 61, coords, &tni, &gate,
+				       &extra), UTOFU_ERR_INVALID_VBG_ID);
+	EXPECT_EQ(utofu_query_vbg_info(NONE, coords, &tni, &gate, &extra),
 		  UTOFU_ERR_INVALID_VBG_ID);
-	EXPECT_EQ(utofu_query_vcq_info(self->a[0], coords, &tni, &number,
-				       &extra),
-		  UTOFU_ERR_INVALID_VCQ_ID);
-	EXPECT_EQ(utofu_barrier(id, 0), UTOFU_ERR_INVALID_VBG_ID);
-	EXPECT_EQ(utofu_free_vcq(vcq), UTOFU_SUCCESS);
+	/* The first gate of the first TNI of the first node */
+	EXPECT_EQ(self->a[0], 0);
+}
+
+TEST_F(node, no_gate_is_found_that_is_not_allocated)
+{
+	utofu_vbg_id_t ids[2];
+
+	memcpy(ids, self->a, sizeof(ids));
+	ASSERT_EQ(utofu_free_vbg(self->a, 2), UTOFU_SUCCESS);
+	EXPECT_EQ(utofu_barrier(0, 0), UTOFU_ERR_INVALID_VBG_ID);
+	EXPECT_EQ(set_alone(0), UTOFU_ERR_INVALID_VBG_ID);
+	ASSERT_EQ(utofu_alloc_vbg(0, 2, 0, self->a), UTOFU_SUCCESS);
+	EXPECT_EQ(memcmp(ids, self->a, sizeof(ids)), 0);
+	EXPECT_EQ(utofu_barrier(NONE, 0), UTOFU_ERR_INVALID_VBG_ID);
 }
 
 /* All that differs from an own gate's ID in a bit is no own gate. */
@@ -265,8 +292,6 @@ TEST_F(node, no_other_number_is_an_own_gate)
 		EXPECT_EQ(set_alone(id), UTOFU_ERR_INVALID_VBG_ID);
 		EXPECT_EQ(utofu_poll_barrier(id, 0), UTOFU_ERR_INVALID_VBG_ID);
 	}
-	EXPECT_EQ(utofu_barrier(0, 0), UTOFU_ERR_INVALID_VBG_ID);
-	EXPECT_EQ(utofu_barrier(NONE, 0), UTOFU_ERR_INVALID_VBG_ID);
 }
 
 /* ---- Links ---- */
@@ -293,17 +318,17 @@ TEST_F(node, wrong_settings)
 	EXPECT_EQ(SETTING((void)0), UTOFU_SUCCESS);
 	SETTING_BAD(s.src_lcl_vbg_id = self->b[0]);
 	SETTING_BAD(s.dst_lcl_vbg_id = self->b[0]);
-	SETTING_BAD(s.dst_lcl_vbg_id = 0);
 	SETTING_BAD(s.dst_lcl_vbg_id =
 			    self->a[0] | TOFU_SET(TOFU_VBG_ID_GATE, 48));
-	SETTING_BAD(s.src_rmt_vbg_id = 0);
 	SETTING_BAD(s.src_rmt_vbg_id = NONE - 1);
 	SETTING_BAD(s.dst_rmt_vbg_id =
 			    self->a[0] | TOFU_SET(TOFU_VBG_ID_GATE, 48));
-	SETTING_BAD(s.dst_rmt_vbg_id = self->a[0] | TOFU_SET(TOFU_ROUTE_X, 1));
+	SETTING_BAD(s.dst_rmt_vbg_id = self->a[0] | X(1));
 	SETTING_BAD(s.dst_rmt_vbg_id = self->a[0] |
-				       TOFU_SET(TOFU_ROUTE_TNI, 5));
-	SETTING_BAD(s.dst_rmt_vbg_id = self->a[0] | TOFU_SET(TOFU_ROUTE_B, 3));
+				       TOFU_SET(TOFU_VBG_ID_TNI, 5));
+	SETTING_BAD(s.dst_rmt_vbg_id = self->a[0] | B(3));
+	SETTING_BAD(s.dst_rmt_vbg_id = self->a[0] | 1ULL << 6);
+	SETTING_BAD(s.dst_rmt_vbg_id = self->a[0] | 1ULL << 60);
 	EXPECT_EQ(SETTING(s.dst_rmt_vbg_id = self->b[0]), UTOFU_SUCCESS);
 	EXPECT_EQ(SETTING(s.dst_lcl_vbg_id = self->a[0]), UTOFU_SUCCESS);
 }
@@ -320,7 +345,7 @@ TEST_F(node, wrong_paths)
 			  UTOFU_ERR_INVALID_PATH);
 		EXPECT_EQ(SETTING(s.dst_rmt_vbg_id = self->b[0];
 				  s.dst_path_coords[i] = 0),
-			  UTOFU_ERR_INVALID_PATH);
+			  i ? UTOFU_SUCCESS : UTOFU_ERR_INVALID_PATH);
 		/* Without destination there is no path. */
 		EXPECT_EQ(SETTING(s.dst_path_coords[i] = 7), UTOFU_SUCCESS);
 	}
@@ -417,7 +442,7 @@ TEST_F(node, wrong_sums)
 	double data[4] = { 1, 1, 1, 1 };
 	utofu_vbg_id_t id = self->a[0];
 
-	EXPECT_EQ(utofu_reduce_double(0, UTOFU_REDUCE_OP_BFPSUM, data, 1, 0),
+	EXPECT_EQ(utofu_reduce_double(NONE, UTOFU_REDUCE_OP_BFPSUM, data, 1, 0),
 		  UTOFU_ERR_INVALID_VBG_ID);
 	EXPECT_EQ(utofu_reduce_double(id, UTOFU_REDUCE_OP_BFPSUM, data, 1, 4),
 		  UTOFU_ERR_INVALID_FLAGS);

@@ -155,9 +155,9 @@ TEST_F(path, the_default_is_of_the_node_itself)
 TEST_F(path, coordinates_that_are_none)
 {
 	uint8_t bad[][3] = { { 2, 0, 0 }, { 0, 3, 0 }, { 0, 0, 2 },
-			     { UTOFU_PATH_COORD_NULL, 0, 0 },
-			     { UTOFU_PATH_COORD_NULL, UTOFU_PATH_COORD_NULL,
-			       0 } };
+			     { 0, UTOFU_PATH_COORD_NULL, 0 },
+			     { 0, UTOFU_PATH_COORD_NULL,
+			       UTOFU_PATH_COORD_NULL } };
 	utofu_vcq_id_t id = self->id;
 	utofu_path_id_t path = 99;
 	uint8_t good[3] = { 0 };

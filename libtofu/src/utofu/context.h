@@ -89,12 +89,12 @@ struct tofu_vbg_group {
 
 /**
  * struct tofu_vbg - an entry of the table of gates
- * @id:    VBG ID; 0 while the gate is not this process's
+ * @owned: VBG ID plus one; 0 while the gate is not this process's
  * @group: it belongs to
  * @index: in the group; 0 is the start and end gate
  */
 struct tofu_vbg {
-	utofu_vbg_id_t id;
+	uint64_t owned;
 	struct tofu_vbg_group *group;
 	unsigned int index;
 };
@@ -163,15 +163,14 @@ static inline unsigned int tofu_barrier_tnis(void)
 /* tofu_vbg_find - Return: the own gate, or NULL: tofu_vbg_missing() says why */
 static inline struct tofu_vbg *tofu_vbg_find(utofu_vbg_id_t id)
 {
-	unsigned int tni = (unsigned int)TOFU_GET(id, TOFU_ROUTE_TNI);
+	unsigned int tni = tofu_vbg_id_tni(id);
 	unsigned int gate = tofu_vbg_id_gate(id);
 	struct tofu_vbg *vbg;
 
 	if (tni >= TOFU_TNIS_MAX || gate >= TOFU_GATES)
 		return NULL;
 	vbg = &tofu_context.vbg[tni][gate];
-	/* 0 is no VBG ID, but an entry that is free. */
-	if (!id || __atomic_load_n(&vbg->id, __ATOMIC_ACQUIRE) != id)
+	if (__atomic_load_n(&vbg->owned, __ATOMIC_ACQUIRE) != id + 1)
 		return NULL;
 	return vbg;
 }

@@ -29,18 +29,11 @@ static void coords_of_path(unsigned int path, uint8_t coords[])
 	coords[2] = (uint8_t)TOFU_GET(path, TOFU_PATH_C);
 }
 
-static bool coords_null(const uint8_t coords[])
-{
-	return coords[0] == UTOFU_PATH_COORD_NULL &&
-	       coords[1] == UTOFU_PATH_COORD_NULL &&
-	       coords[2] == UTOFU_PATH_COORD_NULL;
-}
-
 int tofu_path_id_to(uint64_t id, const uint8_t coords[])
 {
 	uint8_t own[3];
 
-	if (!coords_null(coords))
+	if (coords[0] != UTOFU_PATH_COORD_NULL)
 		return path_id_of(coords);
 	coords_of_path((unsigned int)TOFU_GET(id, TOFU_VCQ_ID_ABC), own);
 	return path_id_of(own);

@@ -13,8 +13,8 @@
 
 /**
  * tofu_path_id_to - the path ID of path coordinates
- * @id:     whose own A, B and C stand for UTOFU_PATH_COORD_NULL in all three: a
- *          VCQ ID, or what has these bits as one
+ * @id:     whose own A, B and C are taken where the first coordinate is
+ *          UTOFU_PATH_COORD_NULL: a VCQ ID, or what has these bits as one
  * @coords: path coordinates
  *
  * The context is open. Return: -1 for coordinates outside the machine.

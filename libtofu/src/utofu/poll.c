@@ -147,6 +147,13 @@ TOFU_ASSERT(UTOFU_MRQ_TYPE_LCL_ARMW == 4 && UTOFU_MRQ_TYPE_RMT_ARMW == 5 &&
 		    UTOFU_MRQ_TYPE_RMT_GET < 4,
 	    "ARMW is one bit of the type");
 
+/* The initiator gets the value before, the target is told which word it was. */
+static inline uint64_t rmt_value(unsigned int type, uint64_t before,
+				 utofu_stadd_t word)
+{
+	return type == UTOFU_MRQ_TYPE_LCL_ARMW ? before : word;
+}
+
 /*
  * The values of enum utofu_mrq_notice_type are those of the entry; @tag is of
  * tofu_mrq_tag().
@@ -155,6 +162,7 @@ static inline void notice_fill(struct utofu_mrq_notice *notice,
 			       const struct tofu_mrq_entry *entry, uint8_t tag)
 {
 	uint64_t ctrl = le64toh(entry->ctrl), lcl = le64toh(entry->lcl);
+	uint64_t rmt = le64toh(entry->rmt) & TOFU_STADD_FIELDS;
 	unsigned int type = (unsigned int)TOFU_GET(ctrl, TOFU_MRQ_TYPE);
 	bool armw = type_is_armw(type);
 
@@ -166,9 +174,9 @@ static inline void notice_fill(struct utofu_mrq_notice *notice,
 			  TOFU_SET(TOFU_VCQ_ID_NUMBER,
 				   TOFU_GET(tag, TOFU_TAG_RMT)),
 		.edata = TOFU_GET(ctrl, TOFU_MRQ_EDATA),
-		.rmt_value = armw ? lcl : 0,
+		.rmt_value = armw ? rmt_value(type, lcl, rmt) : 0,
 		.lcl_stadd = armw ? 0 : lcl & TOFU_STADD_FIELDS,
-		.rmt_stadd = le64toh(entry->rmt) & TOFU_STADD_FIELDS,
+		.rmt_stadd = rmt,
 	};
 }
 

@@ -16,17 +16,10 @@ int tofu_vbg_missing(void)
 void tofu_vbg_forked(void)
 {
 	for (unsigned int i = 0; i < TOFU_TNIS_MAX * TOFU_GATES; i++)
-		tofu_context.vbg[i / TOFU_GATES][i % TOFU_GATES].id = 0;
+		tofu_context.vbg[i / TOFU_GATES][i % TOFU_GATES].owned = 0;
 }
 
 /* ---- Allocations; context locked ---- */
-
-static utofu_vbg_id_t vbg_id(unsigned int tni, unsigned int gate)
-{
-	return tofu_context.port->info.coords | TOFU_SET(TOFU_ROUTE_TNI, tni) |
-	       TOFU_SET(TOFU_VBG_ID_GATE, gate) |
-	       TOFU_SET(TOFU_VBG_ID_MARK, TOFU_VBG_ID_MARK);
-}
 
 static void group_publish(struct tofu_vbg_group *group, utofu_vbg_id_t ids[])
 {
@@ -36,10 +29,11 @@ static void group_publish(struct tofu_vbg_group *group, utofu_vbg_id_t ids[])
 		struct tofu_vbg *vbg =
 			&tofu_context.vbg[gates->tni][gates->gate[i]];
 
-		ids[i] = vbg_id(gates->tni, gates->gate[i]);
+		ids[i] = tofu_vbg_id_of(tofu_context.port->info.coords,
+					gates->tni, gates->gate[i]);
 		vbg->group = group;
 		vbg->index = i;
-		__atomic_store_n(&vbg->id, ids[i], __ATOMIC_RELEASE);
+		__atomic_store_n(&vbg->owned, ids[i] + 1, __ATOMIC_RELEASE);
 	}
 }
 
@@ -75,7 +69,7 @@ static void group_destroy_locked(struct tofu_vbg_group *group)
 
 	for (unsigned int i = 0; i < gates->count; i++)
 		__atomic_store_n(
-			&tofu_context.vbg[gates->tni][gates->gate[i]].id, 0,
+			&tofu_context.vbg[gates->tni][gates->gate[i]].owned, 0,
 			__ATOMIC_RELEASE);
 	gates->port->ops->gates_destroy(gates);
 	pthread_mutex_destroy(&group->lock);
@@ -164,15 +158,22 @@ static bool is_rmt_link(utofu_vbg_id_t link)
 	if (link == UTOFU_VBG_ID_NULL)
 		return true;
 	if (!tofu_vbg_id_valid(link) || tofu_vbg_id_gate(link) >= TOFU_GATES ||
-	    TOFU_GET(link, TOFU_ROUTE_TNI) >= tofu_barrier_tnis())
+	    tofu_vbg_id_tni(link) >= tofu_barrier_tnis())
 		return false;
-	at = tofu_coords_unpack(link);
+	at = tofu_coords_unpack(tofu_vbg_id_route(link));
 	return tofu_node_at(&tofu_context.shape, &at) >= 0;
+}
+
+/* Of a setting with a remote destination; -1: no path of the machine. */
+static int path_id(const struct utofu_vbg_setting *setting)
+{
+	return tofu_path_id_to(tofu_vbg_id_route(setting->dst_rmt_vbg_id),
+			       setting->dst_path_coords);
 }
 
 static int setting_check(const struct utofu_vbg_setting *setting)
 {
-	utofu_vbg_id_t dst = setting->dst_rmt_vbg_id;
+	const utofu_vbg_id_t dst = setting->dst_rmt_vbg_id;
 
 	if (!tofu_vbg_find(setting->vbg_id))
 		return tofu_vbg_missing();
@@ -180,8 +181,7 @@ static int setting_check(const struct utofu_vbg_setting *setting)
 	    !is_lcl_link(setting->vbg_id, setting->dst_lcl_vbg_id) ||
 	    !is_rmt_link(setting->src_rmt_vbg_id) || !is_rmt_link(dst))
 		return UTOFU_ERR_INVALID_VBG_ID;
-	if (dst != UTOFU_VBG_ID_NULL &&
-	    tofu_path_id_to(dst, setting->dst_path_coords) < 0)
+	if (dst != UTOFU_VBG_ID_NULL && path_id(setting) < 0)
 		return UTOFU_ERR_INVALID_PATH;
 	return UTOFU_SUCCESS;
 }
@@ -243,20 +243,20 @@ static uint64_t lcl_word(utofu_vbg_id_t link)
 
 static uint64_t rmt_word(utofu_vbg_id_t link)
 {
-	return link == UTOFU_VBG_ID_NULL ? 0 :
-					   TOFU_SET(TOFU_LINK_VALID, 1) |
-						   (link & TOFU_VBG_ID_LINK);
+	if (link == UTOFU_VBG_ID_NULL)
+		return 0;
+	return TOFU_SET(TOFU_LINK_VALID, 1) |
+	       TOFU_SET(TOFU_LINK_GATE, tofu_vbg_id_gate(link)) |
+	       TOFU_SET(TOFU_LINK_TNI, tofu_vbg_id_tni(link)) |
+	       TOFU_SET(TOFU_LINK_COORDS, TOFU_GET(link, TOFU_VBG_ID_COORDS));
 }
 
 static uint64_t path_word(const struct utofu_vbg_setting *setting)
 {
-	utofu_vbg_id_t dst = setting->dst_rmt_vbg_id;
-
-	if (dst == UTOFU_VBG_ID_NULL)
+	if (setting->dst_rmt_vbg_id == UTOFU_VBG_ID_NULL)
 		return 0;
 	/* A path ID is a path plus one. */
-	return TOFU_SET(TOFU_LINK_PATH,
-			tofu_path_id_to(dst, setting->dst_path_coords) - 1);
+	return TOFU_SET(TOFU_LINK_PATH, path_id(setting) - 1);
 }
 
 static int setting_apply(const struct utofu_vbg_setting *setting)
@@ -330,10 +330,10 @@ int utofu_query_vbg_info(utofu_vbg_id_t id, uint8_t coords[],
 		return UTOFU_ERR_INVALID_VBG_ID;
 	if (tofu_vbg_id_gate(id) >= TOFU_GATES)
 		return UTOFU_ERR_INVALID_BG_ID;
-	at = tofu_coords_unpack(id);
+	at = tofu_coords_unpack(tofu_vbg_id_route(id));
 	for (int i = 0; i < TOFU_AXES; i++)
 		coords[i] = at.c[i];
-	*tni_id = (utofu_tni_id_t)TOFU_GET(id, TOFU_ROUTE_TNI);
+	*tni_id = (utofu_tni_id_t)tofu_vbg_id_tni(id);
 	*bg_id = (utofu_bg_id_t)tofu_vbg_id_gate(id);
 	*extra_val = 0;
 	return UTOFU_SUCCESS;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A VBG ID, bit by bit. Coordinates and TNI stand where a VCQ ID has them, the
- * number of the gate where a link word has it. MARK tells a VBG ID from a VCQ
- * ID, which has zeros there, and from UTOFU_VBG_ID_NULL.
+ * A VBG ID, bit by bit. The layout is that of the real machine: programs take
+ * IDs apart, and compose those of other nodes' gates.
  */
 #ifndef UTOFU_VBG_ID_H
 #define UTOFU_VBG_ID_H
@@ -15,30 +14,44 @@
 
 #include "utofu/vcq_id.h"
 
-#define TOFU_VBG_ID_GATE_SHIFT 32
-#define TOFU_VBG_ID_GATE_BITS 8
-#define TOFU_VBG_ID_MARK_SHIFT 44
-#define TOFU_VBG_ID_MARK_BITS 16
-#define TOFU_VBG_ID_MARK 0xba9eULL
+#define TOFU_VBG_ID_GATE_SHIFT 0
+#define TOFU_VBG_ID_GATE_BITS 6
+#define TOFU_VBG_ID_COORDS_SHIFT 32 /* laid out as in a route */
+#define TOFU_VBG_ID_COORDS_BITS TOFU_ROUTE_COORDS_BITS
+#define TOFU_VBG_ID_TNI_SHIFT 61
+#define TOFU_VBG_ID_TNI_BITS TOFU_ROUTE_TNI_BITS
 
 #define TOFU_VBG_ID_FIELDS                                             \
-	(TOFU_FIELD(TOFU_VCQ_ID_NODE) | TOFU_FIELD(TOFU_VBG_ID_GATE) | \
-	 TOFU_FIELD(TOFU_VBG_ID_MARK))
+	(TOFU_FIELD(TOFU_VBG_ID_GATE) | TOFU_FIELD(TOFU_VBG_ID_COORDS) | \
+	 TOFU_FIELD(TOFU_VBG_ID_TNI))
 
-TOFU_ASSERT(!(TOFU_FIELD(TOFU_VBG_ID_MARK) & TOFU_VCQ_ID_FIELDS),
-	    "no VCQ ID has the mark");
-
-/* What a link word takes over as it is */
-#define TOFU_VBG_ID_LINK \
-	(TOFU_FIELD(TOFU_VCQ_ID_NODE) | TOFU_FIELD(TOFU_VBG_ID_GATE))
-TOFU_ASSERT(TOFU_VBG_ID_LINK == (TOFU_FIELD(TOFU_LINK_COORDS) |
-				 TOFU_FIELD(TOFU_LINK_TNI) |
-				 TOFU_FIELD(TOFU_LINK_GATE)),
-	    "a VBG ID is laid out as a link word is");
+TOFU_ASSERT(TOFU_GATES <= TOFU_MASK(TOFU_VBG_ID_GATE_BITS) + 1,
+	    "a gate's number fits");
 
 static inline unsigned int tofu_vbg_id_gate(utofu_vbg_id_t id)
 {
 	return (unsigned int)TOFU_GET(id, TOFU_VBG_ID_GATE);
+}
+
+static inline unsigned int tofu_vbg_id_tni(utofu_vbg_id_t id)
+{
+	return (unsigned int)TOFU_GET(id, TOFU_VBG_ID_TNI);
+}
+
+/* tofu_vbg_id_route - coordinates and TNI where a route, or a VCQ ID, has them */
+static inline uint64_t tofu_vbg_id_route(utofu_vbg_id_t id)
+{
+	return TOFU_SET(TOFU_ROUTE_COORDS,
+			TOFU_GET(id, TOFU_VBG_ID_COORDS)) |
+	       TOFU_SET(TOFU_ROUTE_TNI, tofu_vbg_id_tni(id));
+}
+
+static inline utofu_vbg_id_t tofu_vbg_id_of(uint64_t coords, unsigned int tni,
+					    unsigned int gate)
+{
+	return TOFU_SET(TOFU_VBG_ID_GATE, gate) |
+	       TOFU_SET(TOFU_VBG_ID_COORDS, coords) |
+	       TOFU_SET(TOFU_VBG_ID_TNI, tni);
 }
 
 /*
@@ -47,10 +60,8 @@ static inline unsigned int tofu_vbg_id_gate(utofu_vbg_id_t id)
  */
 static inline bool tofu_vbg_id_valid(utofu_vbg_id_t id)
 {
-	uint64_t node = TOFU_GET(id, TOFU_VCQ_ID_NODE);
-
-	return !(id & ~TOFU_VBG_ID_FIELDS) && !tofu_vcq_id_carries(node) &&
-	       TOFU_GET(id, TOFU_VBG_ID_MARK) == TOFU_VBG_ID_MARK;
+	return !(id & ~TOFU_VBG_ID_FIELDS) &&
+	       !tofu_vcq_id_carries(tofu_vbg_id_route(id));
 }
 
 #endif /* UTOFU_VBG_ID_H */
