@@ -263,6 +263,7 @@ static bool tofu_pci_create_node(TofuPCIState *s, Error **errp)
     struct tofu_node_params params = {
         .fabric = s->fabric,
         .node = s->node_number,
+        .whole = true,
         .tnis = s->tnis,
         .pages = s->pages.memory,
         .ram_pages = !s->trap,

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/args.h"
 #include "common/json.h"
 #include "common/shape.h"
 #include "common/table.h"
@@ -25,7 +26,7 @@
 #define STATUS_USAGE 2
 
 static const char help[] =
-	"usage: tofu-fabric format PATH --shape SHAPE\n"
+	"usage: tofu-fabric format PATH --shape SHAPE [--ppn N]\n"
 	"       tofu-fabric show PATH [--json]\n"
 	"       tofu-fabric clocks PATH [--json]\n"
 	"\n"
@@ -33,10 +34,11 @@ static const char help[] =
 	"\n"
 	"format  makes PATH, which must not exist; a number is an inherited\n"
 	"        descriptor of an empty file\n"
-	"show    lists the nodes: who they are, and what waits for them\n"
+	"show    lists the processes of nodes: who they are, and what waits for them\n"
 	"clocks  lists the clocks of nodes in virtual time, and who waits for whom\n"
 	"\n"
 	"  -s, --shape SHAPE  nodes: 4, 2x2, 4x3x8 or six sizes 1x1x1x2x3x2\n"
+	"  -p, --ppn N        processes that a node can have, 1 to 48 (default 1)\n"
 	"  -j, --json         print JSON\n"
 	"  -h, --help         print this and exit\n";
 
@@ -69,7 +71,7 @@ static int inherited(const char *path)
 	return (int)fd;
 }
 
-static int format(const char *path, const char *text)
+static int format(const char *path, const char *text, uint32_t ppn)
 {
 	struct tofu_shape shape;
 	int fd = inherited(path), err;
@@ -78,13 +80,13 @@ static int format(const char *path, const char *text)
 		usage("format wants --shape");
 	tofu_arg_shape("--shape", text, &shape);
 	if (fd >= 0) {
-		err = tofu_fabric_format(fd, &shape);
+		err = tofu_fabric_format(fd, &shape, ppn);
 		return err ? failed(path, err) : EXIT_SUCCESS;
 	}
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return failed(path, -errno);
-	err = tofu_fabric_format(fd, &shape);
+	err = tofu_fabric_format(fd, &shape, ppn);
 	close(fd);
 	if (!err)
 		return EXIT_SUCCESS;
@@ -94,9 +96,14 @@ static int format(const char *path, const char *text)
 
 /* ---- show ---- */
 
+/**
+ * struct machine - a mapped file
+ * @nodes: endpoints, @ppn for each node of the machine
+ */
 struct machine {
 	const uint8_t *base;
 	uint32_t nodes;
+	uint32_t ppn;
 	struct tofu_shape shape;
 };
 
@@ -128,7 +135,8 @@ static int map_machine(const char *path, struct machine *machine)
 	    pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
 	    header.magic != TOFU_SHM_MAGIC ||
 	    header.version != TOFU_SHM_VERSION || !header.nodes ||
-	    header.nodes > TOFU_FABRIC_NODES_MAX ||
+	    header.nodes > TOFU_FABRIC_NODES_MAX || !header.ppn ||
+	    header.nodes % header.ppn ||
 	    tofu_shape_unpack(header.shape, &machine->shape) ||
 	    (uint64_t)st.st_size < tofu_shm_size(header.nodes)) {
 		close(fd);
@@ -141,6 +149,7 @@ static int map_machine(const char *path, struct machine *machine)
 		return -errno;
 	machine->base = base;
 	machine->nodes = header.nodes;
+	machine->ppn = header.ppn;
 	return 0;
 }
 
@@ -200,12 +209,14 @@ static void show_json(const struct machine *machine)
 	tofu_json_open(&json, NULL, '{');
 	tofu_json_string(&json, "shape",
 			 tofu_shape_text(&machine->shape, shape));
+	tofu_json_number(&json, "processes_a_node", machine->ppn);
 	tofu_json_open(&json, "nodes", '[');
 	for (uint32_t n = 0; n < machine->nodes; n++) {
 		struct report report = look(machine, n);
 
 		tofu_json_open(&json, NULL, '{');
-		tofu_json_number(&json, "node", n);
+		tofu_json_number(&json, "node", n / machine->ppn);
+		tofu_json_number(&json, "process", n % machine->ppn);
 		tofu_json_string(&json, "state", report.state);
 		tofu_json_number(&json, "generation", report.gen);
 		tofu_json_number(&json, "pid", (uint64_t)report.pid);
@@ -221,10 +232,21 @@ static void show_json(const struct machine *machine)
 	tofu_json_close(&json, '}');
 }
 
+/* As node, or node.process where nodes can have several. */
+static void show_node(struct tofu_table *table, const struct machine *machine,
+		      uint32_t n)
+{
+	if (machine->ppn == 1)
+		tofu_table_cell(table, "%" PRIu32, n);
+	else
+		tofu_table_cell(table, "%" PRIu32 ".%" PRIu32,
+				n / machine->ppn, n % machine->ppn);
+}
+
 static void show_table(const struct machine *machine)
 {
 	static const struct tofu_column columns[] = {
-		{ "node", 5 },	   { "state", -5 },    { "gen", 5 },
+		{ "node", 7 },	   { "state", -5 },    { "gen", 5 },
 		{ "pid", 8 },	   { "asleep", -6 },   { "memory", 6 },
 		{ "requests", 9 }, { "responses", 9 },
 	};
@@ -238,7 +260,7 @@ static void show_table(const struct machine *machine)
 	for (uint32_t n = 0; n < machine->nodes; n++) {
 		struct report report = look(machine, n);
 
-		tofu_table_cell(&table, "%" PRIu32, n);
+		show_node(&table, machine, n);
 		tofu_table_cell(&table, "%s", report.state);
 		tofu_table_cell(&table, "%" PRIu32, report.gen);
 		tofu_table_cell(&table, "%d", report.pid);
@@ -375,18 +397,24 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "shape", required_argument, NULL, 's' },
+		{ "ppn", required_argument, NULL, 'p' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	const char *shape = NULL;
+	uint32_t ppn = 1;
 	bool json = false;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "s:jh", options, NULL)) >= 0) {
+	while ((option = getopt_long(argc, argv, "s:p:jh", options, NULL)) >= 0) {
 		switch (option) {
 		case 's':
 			shape = optarg;
+			break;
+		case 'p':
+			ppn = (uint32_t)tofu_arg_number("--ppn", optarg, 1,
+							TOFU_FABRIC_PPN_MAX);
 			break;
 		case 'j':
 			json = true;
@@ -401,7 +429,7 @@ int main(int argc, char **argv)
 	if (argc - optind != 2)
 		usage("what to do, and a path");
 	if (!strcmp(argv[optind], "format"))
-		return format(argv[optind + 1], shape);
+		return format(argv[optind + 1], shape, ppn);
 	if (!strcmp(argv[optind], "show"))
 		return look_into(argv[optind + 1], json, show);
 	if (!strcmp(argv[optind], "clocks"))

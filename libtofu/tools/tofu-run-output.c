@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-int tofu_output_open(struct tofu_output *output, unsigned int node, int to,
+int tofu_output_open(struct tofu_output *output, unsigned int rank, int to,
 		     int *write_end)
 {
 	int fd[2];
@@ -25,7 +25,7 @@ int tofu_output_open(struct tofu_output *output, unsigned int node, int to,
 	}
 	output->fd = fd[0];
 	output->to = to;
-	output->node = node;
+	output->rank = rank;
 	output->used = 0;
 	*write_end = fd[1];
 	return 0;
@@ -38,7 +38,7 @@ static void line_write(const struct tofu_output *output, const char *line,
 	char prefix[16];
 	struct iovec part[] = {
 		{ prefix, (size_t)snprintf(prefix, sizeof(prefix), "[%u] ",
-					   output->node) },
+					   output->rank) },
 		{ (char *)line, len },
 		{ "\n", 1 },
 	};

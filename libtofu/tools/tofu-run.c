@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tofu-run: start processes as the nodes of a machine, on libtofu's emu port.
+ * tofu-run: start the processes of a machine's nodes, on libtofu's emu port.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -24,6 +24,7 @@
 #include "common/args.h"
 #include "common/shape.h"
 #include "fabric/fabric.h"
+#include "icc/machine.h"
 #include "port/shape.h"
 #include "tofu-run.h"
 
@@ -38,26 +39,30 @@
 
 static const char usage[] =
 	"usage: tofu-run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
-	"Start PROGRAM once for each node of a Tofu machine of processes, without VMs\n"
-	"and without the driver.\n"
+	"Start PROGRAM as the processes of a Tofu machine, one or more on each node,\n"
+	"without VMs and without the driver.\n"
 	"\n"
-	"  -n, --nodes N          how many (default: all of the shape); the others stay\n"
-	"                         empty\n"
+	"  -n, --processes N      how many (default: as many as fit the shape)\n"
+	"      --nodes N          the same, counted in nodes; the shape's others stay empty\n"
+	"  -p, --ppn N            processes a node (default 1): processes 0 to N - 1 are on\n"
+	"                         node 0, and so on\n"
 	"  -s, --shape SHAPE      4, 2x2, 4x3x8 or six sizes 1x1x1x2x3x2 (default: the\n"
-	"                         most cubic one of N nodes)\n"
-	"  -t, --tnis N           TNIs of a node, 1 to 6 (default 4)\n"
+	"                         most cubic one of so many nodes)\n"
+	"  -m, --machine NAME     as many TNIs as on k, fx10, fx100 (4) or fugaku (6)\n"
+	"  -t, --tnis N           TNIs of a node, 1 to 6 (default 4); programs that abort\n"
+	"                         with fewer than six want 6\n"
 	"      --timeout SECONDS  end all after that time\n"
-	"      --no-prefix        do not begin the lines printed with '[node] '\n"
+	"      --no-prefix        do not begin the lines printed with '[process] '\n"
 	"  -h, --help             print this and exit\n"
 	"\n"
-	"PROGRAM finds TOFU_NODE, TOFU_NODES and TOFU_SHAPE in its environment, as under\n"
-	"tofu-cluster run. Its standard input is empty. When one process fails, the others are\n"
-	"ended. Exit status: the largest of the processes, where one that was killed by\n"
-	"a signal counts as 128 plus the signal; 124 after the time, 125 when tofu-run\n"
-	"itself fails, 127 when PROGRAM cannot be started.\n";
+	"PROGRAM finds TOFU_RANK, TOFU_RANKS, TOFU_PPN, TOFU_NODE, TOFU_NODES and\n"
+	"TOFU_SHAPE in its environment. Its standard input is empty. When one process\n"
+	"fails, the others are ended. Exit status: the largest of the processes, where\n"
+	"one that was killed by a signal counts as 128 plus the signal; 124 after the\n"
+	"time, 125 when tofu-run itself fails, 127 when PROGRAM cannot be started.\n";
 
 /**
- * struct process - one node
+ * struct process - one of the machine's
  * @pid:    leader of a process group of its own; 0 when it has ended
  * @output: standard output and error
  */
@@ -68,7 +73,8 @@ struct process {
 
 /**
  * struct run
- * @nodes:    processes
+ * @processes: in all
+ * @ppn:      of a node
  * @shape:    of the machine
  * @tnis:     of a node
  * @prefix:   whether output goes through pipes
@@ -78,14 +84,15 @@ struct process {
  * @signals:  signalfd of what tofu-run waits for
  * @mask:     signal mask of the processes
  * @files:    their limit of descriptors
- * @process:  by node
+ * @process:  by number
  * @living:   of them
  * @status:   the largest so far
  * @stopping: SIGTERM has been sent
  * @kill_at:  when SIGKILL follows, on now_ms()
  */
 struct run {
-	unsigned int nodes;
+	unsigned int processes;
+	unsigned int ppn;
 	struct tofu_shape shape;
 	unsigned int tnis;
 	bool prefix;
@@ -112,7 +119,20 @@ static int64_t now_ms(void)
 
 /* ---- The processes ---- */
 
-static void environment_set(const struct run *run, unsigned int node)
+static unsigned int nodes_of(const struct run *run)
+{
+	return (run->processes + run->ppn - 1) / run->ppn;
+}
+
+static void number_set(const char *name, unsigned int value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", value);
+	setenv(name, text, 1);
+}
+
+static void environment_set(const struct run *run, unsigned int rank)
 {
 	char shape[TOFU_SHAPE_TEXT];
 	char text[64];
@@ -121,18 +141,18 @@ static void environment_set(const struct run *run, unsigned int node)
 	snprintf(text, sizeof(text), "/proc/%d/fd/%d", (int)getppid(),
 		 run->fabric);
 	setenv("TOFU_FABRIC", text, 1);
-	snprintf(text, sizeof(text), "%u", node);
-	setenv("TOFU_NODE", text, 1);
-	snprintf(text, sizeof(text), "%u", run->nodes);
-	setenv("TOFU_NODES", text, 1);
+	number_set("TOFU_RANK", rank);
+	number_set("TOFU_RANKS", run->processes);
+	number_set("TOFU_PPN", run->ppn);
+	number_set("TOFU_NODE", rank / run->ppn);
+	number_set("TOFU_NODES", nodes_of(run));
+	number_set("TOFU_TNIS", run->tnis);
 	setenv("TOFU_SHAPE", tofu_shape_text(&run->shape, shape), 1);
-	snprintf(text, sizeof(text), "%u", run->tnis);
-	setenv("TOFU_TNIS", text, 1);
 	setenv("TOFU_PORT", "emu", 1);
 }
 
 __attribute__((noreturn)) static void
-process_main(const struct run *run, unsigned int node, pid_t parent,
+process_main(const struct run *run, unsigned int rank, pid_t parent,
 	     const int out[2])
 {
 	int null;
@@ -141,7 +161,7 @@ process_main(const struct run *run, unsigned int node, pid_t parent,
 	if (getppid() != parent)
 		_exit(STATUS_FAILED);
 	setpgid(0, 0);
-	environment_set(run, node);
+	environment_set(run, rank);
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null >= 0)
 		dup2(null, STDIN_FILENO);
@@ -157,7 +177,7 @@ process_main(const struct run *run, unsigned int node, pid_t parent,
 }
 
 static int outputs_open(const struct run *run, struct process *process,
-			unsigned int node, int out[2])
+			unsigned int rank, int out[2])
 {
 	int err;
 
@@ -165,30 +185,30 @@ static int outputs_open(const struct run *run, struct process *process,
 	process->output[1].fd = -1;
 	if (!run->prefix)
 		return 0;
-	err = tofu_output_open(&process->output[0], node, STDOUT_FILENO,
+	err = tofu_output_open(&process->output[0], rank, STDOUT_FILENO,
 			       &out[0]);
 	if (!err)
-		err = tofu_output_open(&process->output[1], node,
+		err = tofu_output_open(&process->output[1], rank,
 				       STDERR_FILENO, &out[1]);
 	return err;
 }
 
-static void process_start(struct run *run, unsigned int node)
+static void process_start(struct run *run, unsigned int rank)
 {
-	struct process *process = &run->process[node];
+	struct process *process = &run->process[rank];
 	pid_t parent = getpid();
 	int out[2] = { -1, -1 };
-	int error = outputs_open(run, process, node, out);
+	int error = outputs_open(run, process, rank, out);
 
 	if (error) {
 		errno = -error;
-		err(STATUS_FAILED, "cannot make a pipe for node %u", node);
+		err(STATUS_FAILED, "cannot make a pipe for process %u", rank);
 	}
 	process->pid = fork();
 	if (process->pid < 0)
-		err(STATUS_FAILED, "cannot start the process of node %u", node);
+		err(STATUS_FAILED, "cannot start process %u", rank);
 	if (!process->pid)
-		process_main(run, node, parent, out);
+		process_main(run, rank, parent, out);
 	/* Here as well: a signal to the group must not come too early. */
 	setpgid(process->pid, process->pid);
 	if (run->prefix) {
@@ -200,7 +220,7 @@ static void process_start(struct run *run, unsigned int node)
 
 static void processes_signal(const struct run *run, int signal)
 {
-	for (unsigned int i = 0; i < run->nodes; i++)
+	for (unsigned int i = 0; i < run->processes; i++)
 		if (run->process[i].pid)
 			kill(-run->process[i].pid, signal);
 }
@@ -224,27 +244,40 @@ static int exit_status(int wait_status)
 		       WEXITSTATUS(wait_status);
 }
 
+/* Which one it is that has failed, as people count. */
+static const char *process_name(const struct run *run, unsigned int rank)
+{
+	static char name[48];
+
+	if (run->ppn == 1)
+		snprintf(name, sizeof(name), "node %u", rank);
+	else
+		snprintf(name, sizeof(name), "process %u (node %u)", rank,
+			 rank / run->ppn);
+	return name;
+}
+
 /* Return: its status, or 0 where that says nothing: it was told to end. */
 static int process_ended(struct run *run, pid_t pid, int wait_status)
 {
 	int status = exit_status(wait_status);
-	unsigned int node = 0;
+	unsigned int rank = 0;
 
-	while (node < run->nodes && run->process[node].pid != pid)
-		node++;
-	if (node == run->nodes)
+	while (rank < run->processes && run->process[rank].pid != pid)
+		rank++;
+	if (rank == run->processes)
 		return 0;
 	/* What it has left behind in its group goes with it. */
 	kill(-pid, SIGKILL);
-	run->process[node].pid = 0;
+	run->process[rank].pid = 0;
 	run->living--;
 	if (!status || run->stopping)
 		return 0;
 	if (WIFSIGNALED(wait_status))
-		warnx("node %u: killed by signal %d (%s)", node,
+		warnx("%s: killed by signal %d (%s)", process_name(run, rank),
 		      WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
 	else
-		warnx("node %u: exit status %d", node, status);
+		warnx("%s: exit status %d", process_name(run, rank), status);
 	return status;
 }
 
@@ -319,7 +352,7 @@ static int run_timers(struct run *run)
 
 static void run_wait(struct run *run)
 {
-	unsigned int count = 1 + 2 * run->nodes;
+	unsigned int count = 1 + 2 * run->processes;
 	struct pollfd *fd = calloc(count, sizeof(*fd));
 
 	if (!fd)
@@ -341,7 +374,7 @@ static void run_wait(struct run *run)
 		if (fd[0].revents)
 			signals_read(run);
 	}
-	for (unsigned int i = 0; i < 2 * run->nodes; i++)
+	for (unsigned int i = 0; i < 2 * run->processes; i++)
 		tofu_output_close(&run->process[i / 2].output[i % 2]);
 	free(fd);
 }
@@ -356,7 +389,13 @@ static void fabric_make(struct run *run)
 				   MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (run->fabric < 0)
 		err(STATUS_FAILED, "memfd_create");
-	error = tofu_fabric_format(run->fabric, &run->shape);
+	error = tofu_fabric_format(run->fabric, &run->shape, run->ppn);
+	if (error == -EINVAL)
+		errx(STATUS_USAGE,
+		     "%u nodes of up to %u processes are more than the %d "
+		     "processes that a machine can have",
+		     tofu_shape_nodes(&run->shape), run->ppn,
+		     TOFU_FABRIC_NODES_MAX);
 	if (error) {
 		errno = -error;
 		err(STATUS_FAILED, "cannot make the shared file");
@@ -374,29 +413,47 @@ static void limits_raise(struct run *run)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* From @nodes, the shape, or both. */
+/* From how many there are to be, the shape, or both. */
 static void shape_settle(struct run *run, bool shape_given)
 {
+	if (!run->processes)
+		run->processes = run->ppn * (shape_given ?
+						     tofu_shape_nodes(
+							     &run->shape) :
+						     1);
 	if (!shape_given) {
-		if (!run->nodes)
-			run->nodes = 1;
-		if (tofu_shape_of_count(run->nodes, &run->shape))
+		if (tofu_shape_of_count(nodes_of(run), &run->shape))
 			errx(STATUS_USAGE,
 			     "no torus has %u nodes: name a larger --shape",
-			     run->nodes);
+			     nodes_of(run));
 		return;
 	}
-	if (!run->nodes)
-		run->nodes = tofu_shape_nodes(&run->shape);
-	if (run->nodes > tofu_shape_nodes(&run->shape))
-		errx(STATUS_USAGE, "--nodes: the shape has fewer than %u nodes",
-		     run->nodes);
+	if (nodes_of(run) > tofu_shape_nodes(&run->shape))
+		errx(STATUS_USAGE,
+		     "--shape has %u nodes, too few for %u processes of which "
+		     "%u fit a node; see --ppn",
+		     tofu_shape_nodes(&run->shape), run->processes, run->ppn);
 }
 
-enum { OPTION_TIMEOUT = 256, OPTION_NO_PREFIX };
+/* As many as the machine has that is named, or as wanted beside it. */
+static unsigned int machine_tnis(const char *name)
+{
+	const struct icc_machine *machine = icc_machine_find(name);
+
+	if (!machine)
+		errx(STATUS_USAGE,
+		     "--machine: no '%s'; there are k, fx10, fx100, fugaku",
+		     name);
+	return machine->tnis;
+}
+
+enum { OPTION_TIMEOUT = 256, OPTION_NO_PREFIX, OPTION_NODES };
 
 static const struct option options[] = {
-	{ "nodes", required_argument, NULL, 'n' },
+	{ "processes", required_argument, NULL, 'n' },
+	{ "nodes", required_argument, NULL, OPTION_NODES },
+	{ "ppn", required_argument, NULL, 'p' },
+	{ "machine", required_argument, NULL, 'm' },
 	{ "shape", required_argument, NULL, 's' },
 	{ "tnis", required_argument, NULL, 't' },
 	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
@@ -407,21 +464,36 @@ static const struct option options[] = {
 
 static void arguments_read(struct run *run, int argc, char **argv)
 {
+	unsigned int nodes = 0, tnis = 0;
 	bool shape = false;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "+n:s:t:h", options, NULL)) >= 0) {
+	while ((c = getopt_long(argc, argv, "+n:p:m:s:t:h", options, NULL)) >=
+	       0) {
 		switch (c) {
 		case 'n':
-			run->nodes = (unsigned int)tofu_arg_number(
+			run->processes = (unsigned int)tofu_arg_number(
+				"--processes", optarg, 1,
+				TOFU_FABRIC_NODES_MAX);
+			nodes = 0;
+			break;
+		case OPTION_NODES:
+			nodes = (unsigned int)tofu_arg_number(
 				"--nodes", optarg, 1, TOFU_FABRIC_NODES_MAX);
+			break;
+		case 'p':
+			run->ppn = (unsigned int)tofu_arg_number(
+				"--ppn", optarg, 1, TOFU_FABRIC_PPN_MAX);
+			break;
+		case 'm':
+			run->tnis = machine_tnis(optarg);
 			break;
 		case 's':
 			tofu_arg_shape("--shape", optarg, &run->shape);
 			shape = true;
 			break;
 		case 't':
-			run->tnis = (unsigned int)tofu_arg_number(
+			tnis = (unsigned int)tofu_arg_number(
 				"--tnis", optarg, 1, TOFU_TNIS_MAX);
 			break;
 		case OPTION_TIMEOUT:
@@ -444,12 +516,17 @@ static void arguments_read(struct run *run, int argc, char **argv)
 	if (optind == argc)
 		errx(STATUS_USAGE, "no program; try 'tofu-run --help'");
 	run->program = argv + optind;
+	if (tnis)
+		run->tnis = tnis;
+	if (nodes)
+		run->processes = nodes * run->ppn;
 	shape_settle(run, shape);
 }
 
 int main(int argc, char **argv)
 {
 	struct run run = {
+		.ppn = 1,
 		.tnis = TOFU_TNIS_DEFAULT,
 		.prefix = true,
 		.deadline = -1,
@@ -459,10 +536,10 @@ int main(int argc, char **argv)
 	fabric_make(&run);
 	signals_init(&run);
 	limits_raise(&run);
-	run.process = calloc(run.nodes, sizeof(*run.process));
+	run.process = calloc(run.processes, sizeof(*run.process));
 	if (!run.process)
 		err(STATUS_FAILED, "no memory");
-	for (unsigned int i = 0; i < run.nodes; i++)
+	for (unsigned int i = 0; i < run.processes; i++)
 		process_start(&run, i);
 	run_wait(&run);
 	free(run.process);

@@ -11,23 +11,23 @@
  * struct tofu_output - a pipe from a process, taken apart into lines
  * @fd:   to read from, not blocking; -1 when it has ended
  * @to:   where lines are written
- * @node: whose they are
+ * @rank: of the process
  * @used: bytes of @line
  * @line: what has come of the line so far
  */
 struct tofu_output {
 	int fd;
 	int to;
-	unsigned int node;
+	unsigned int rank;
 	size_t used;
 	char line[TOFU_RUN_LINE];
 };
 
 /* tofu_output_open - make the pipe; @write_end is the process's side of it */
-int tofu_output_open(struct tofu_output *output, unsigned int node, int to,
+int tofu_output_open(struct tofu_output *output, unsigned int rank, int to,
 		     int *write_end);
 
-/* tofu_output_read - copy what is there, each line with its node's number;
+/* tofu_output_read - copy what is there, each line with its process's number;
  * closes at the end
  */
 void tofu_output_read(struct tofu_output *output);

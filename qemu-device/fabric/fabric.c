@@ -45,7 +45,7 @@ static int private_file(void)
 	fd = memfd_create("tofu-fabric", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
-	err = tofu_fabric_format(fd, &shape);
+	err = tofu_fabric_format(fd, &shape, 1);
 	if (err) {
 		close(fd);
 		return err;
@@ -65,11 +65,14 @@ static int check_header(struct tofu_fabric *fabric)
 	    header.version != TOFU_SHM_VERSION ||
 	    header.ring_size != TOFU_SHM_RING ||
 	    tofu_shape_unpack(header.shape, &fabric->shape) ||
-	    header.nodes != tofu_shape_nodes(&fabric->shape) || !header.nodes ||
+	    !header.ppn || header.ppn > TOFU_FABRIC_PPN_MAX ||
+	    header.nodes != tofu_shape_nodes(&fabric->shape) * header.ppn ||
+	    !header.nodes ||
 	    header.nodes > TOFU_FABRIC_NODES_MAX ||
 	    (uint64_t)st.st_size < tofu_shm_size(header.nodes))
 		return -EINVAL;
 	fabric->nodes = header.nodes;
+	fabric->ppn = header.ppn;
 	fabric->size = tofu_shm_size(header.nodes);
 	return 0;
 }
@@ -225,6 +228,10 @@ static int take_entry_locked(struct tofu_fabric *fabric, uint32_t node)
 	err = tofu_process_start(getpid(), &start);
 	if (err)
 		return err;
+	fabric->self = node;
+	err = tofu_shares_forget(fabric);
+	if (err)
+		return err;
 
 	/* Nobody takes the fields for the old life's while they change. */
 	tofu_store(&entry->life, life);
@@ -237,7 +244,6 @@ static int take_entry_locked(struct tofu_fabric *fabric, uint32_t node)
 	tofu_store(&entry->ram_seq, (tofu_load(&entry->ram_seq) | 1) + 1);
 	tofu_store_release(&entry->life, life | TOFU_SHM_LIFE_UP);
 
-	fabric->self = node;
 	fabric->gen = tofu_shm_gen(life);
 	__atomic_fetch_add(&tofu_fabric_header(fabric)->epoch, 1,
 			   __ATOMIC_SEQ_CST);
@@ -255,33 +261,48 @@ static int take_entry(struct tofu_fabric *fabric, uint32_t node)
 	return err;
 }
 
-static int take_lowest(struct tofu_fabric *fabric)
+/* The lowest of @count endpoints that is free, from @first on. */
+static int take_lowest(struct tofu_fabric *fabric, uint32_t first,
+		       uint32_t count)
 {
 	int err = -EBUSY;
 
-	for (uint32_t n = 0; n < fabric->nodes && err == -EBUSY; n++)
+	for (uint32_t n = first; n < first + count && err == -EBUSY; n++)
 		err = take_entry(fabric, n);
 	return err;
 }
 
+/* Why no process can be added to @node, or to any (-1). */
+static int fail_full(const struct tofu_fabric *fabric, int node, char **why)
+{
+	if (node < 0)
+		return fail(why, -EBUSY, "all %u nodes of the machine are taken",
+			    fabric->nodes / fabric->ppn);
+	if (fabric->ppn > 1)
+		return fail(why, -EBUSY,
+			    "node %d has %u processes already, and no room for "
+			    "more; end one or make the machine with a larger "
+			    "--ppn",
+			    node, fabric->ppn);
+	return fail(why, -EBUSY,
+		    "node %d is process %d already; end it or choose another "
+		    "number",
+		    node, (int)tofu_fabric_entry(fabric, node)->pid);
+}
+
 static int join(struct tofu_fabric *fabric, int node, char **why)
 {
+	const uint32_t ppn = fabric->ppn;
 	int err;
 
-	if (node < -1 || node >= (int)fabric->nodes)
+	if (node < -1 || node >= (int)(fabric->nodes / ppn))
 		return fail(why, -EINVAL,
 			    "node %d is outside the machine of %u nodes", node,
-			    fabric->nodes);
-	err = node < 0 ? take_lowest(fabric)
-		       : take_entry(fabric, (uint32_t)node);
-	if (err == -EBUSY && node < 0)
-		return fail(why, err, "all %u nodes of the machine are taken",
-			    fabric->nodes);
+			    fabric->nodes / ppn);
+	err = node < 0 ? take_lowest(fabric, 0, fabric->nodes)
+		       : take_lowest(fabric, (uint32_t)node * ppn, ppn);
 	if (err == -EBUSY)
-		return fail(why, err,
-			    "node %d is process %d already; end it or choose "
-			    "another number",
-			    node, (int)tofu_fabric_entry(fabric, node)->pid);
+		return fail_full(fabric, node, why);
 	if (err)
 		return fail(why, err, "cannot join as node %d: %s", node,
 			    strerror(-err));

@@ -10,6 +10,12 @@
  * that dies leaves complete records only; another that takes the same node
  * number gets a new generation, and records of old generations are dropped.
  *
+ * A node of the machine can have several processes, which share its queues and
+ * gates. Each of them is an endpoint, which here is called a node, too: to the
+ * fabric all are alike. Node n of the machine has the endpoints n * ppn and on;
+ * with one process a node the two numbers are the same. Who has which queue and
+ * gate stands in the shared file.
+ *
  * The nodes' processes trust each other with the shared file no further than
  * this: whatever one writes into it, the others answer with a dead peer, not
  * with a fault. They share a pid namespace and a user (or are root), since
@@ -31,7 +37,8 @@
 
 struct tofu_fabric;
 
-#define TOFU_FABRIC_NODES_MAX 1024
+#define TOFU_FABRIC_NODES_MAX 1024 /* endpoints */
+#define TOFU_FABRIC_PPN_MAX 48
 
 /**
  * struct tofu_ram - a piece of a node's memory as others can read it
@@ -54,22 +61,23 @@ struct tofu_ram {
  * tofu_fabric_format - make a file the shared memory of a machine
  * @fd:    empty file; is sized, and sealed against shrinking if it can be
  * @shape: of the machine
+ * @ppn:   processes that a node can have, 1 … TOFU_FABRIC_PPN_MAX
  *
- * Return: 0 or a negative errno: -EINVAL where the shape has too many nodes or
+ * Return: 0 or a negative errno: -EINVAL where that are too many endpoints or
  * the file is no regular one, -EEXIST where it is not empty.
  */
-int tofu_fabric_format(int fd, const struct tofu_shape *shape);
+int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn);
 
 /**
- * tofu_fabric_attach - become a node
+ * tofu_fabric_attach - become a process of a node
  * @path:   of the shared file, e.g. /dev/fd/3; NULL for a machine of one node
- * @node:   number, or -1 for the lowest that nobody has
+ * @node:   its number in the machine, or -1 for the lowest that has room
  * @why:    on failure, if not NULL: a sentence that says what to do, to be
  *          freed
  * @fabric: set on success
  *
- * Return: 0 or a negative errno: -EBUSY where a living process has the number,
- * -EINVAL where the file is no fabric or has no such node.
+ * Return: 0 or a negative errno: -EBUSY where the node has all processes that it
+ * can have, -EINVAL where the file is no fabric or has no such node.
  */
 int tofu_fabric_attach(const char *path, int node, char **why,
 		       struct tofu_fabric **fabric);
@@ -77,11 +85,46 @@ int tofu_fabric_attach(const char *path, int node, char **why,
 /* tofu_fabric_detach - leave; others see the node go at once */
 void tofu_fabric_detach(struct tofu_fabric *fabric);
 
+/* tofu_fabric_node - the number of this endpoint */
 uint32_t tofu_fabric_node(const struct tofu_fabric *fabric);
+/* tofu_fabric_ppn - processes that a node of the machine can have */
+uint32_t tofu_fabric_ppn(const struct tofu_fabric *fabric);
 const struct tofu_shape *tofu_fabric_shape(const struct tofu_fabric *fabric);
 
 /* tofu_fabric_up - whether a node is there now; reads the shared table */
 bool tofu_fabric_up(struct tofu_fabric *fabric, uint32_t node);
+
+/* ---- What the processes of a node share ---- */
+
+/**
+ * tofu_fabric_owner - the endpoint that has a queue or gate
+ * @node: of the machine; it, @tni and @number may be any
+ *
+ * Of a process that has died, too, until another of its node takes it.
+ *
+ * Return: its number, or -1 where nobody has it.
+ */
+int64_t tofu_fabric_owner(const struct tofu_fabric *fabric, uint32_t node,
+			  enum tofu_share share, unsigned int tni,
+			  unsigned int number);
+
+/* tofu_fabric_shares_lock - among the processes of the own node */
+int tofu_fabric_shares_lock(struct tofu_fabric *fabric);
+void tofu_fabric_shares_unlock(struct tofu_fabric *fabric);
+
+/* tofu_fabric_taken_locked - what living processes of the own node have, a bit
+ * for each number
+ */
+uint64_t tofu_fabric_taken_locked(struct tofu_fabric *fabric,
+				  enum tofu_share share, unsigned int tni);
+
+/* tofu_fabric_take_locked - numbers, a bit each, that nobody has */
+void tofu_fabric_take_locked(struct tofu_fabric *fabric, enum tofu_share share,
+			     unsigned int tni, uint64_t numbers);
+
+/* tofu_fabric_give - own ones; nothing of them may be in use any more */
+void tofu_fabric_give(struct tofu_fabric *fabric, enum tofu_share share,
+		      unsigned int tni, uint64_t numbers);
 
 /**
  * tofu_fabric_publish - say what memory this node has

@@ -25,19 +25,21 @@ static int write_header(int fd, const struct tofu_shm_header *header)
 	return 0;
 }
 
-int tofu_fabric_format(int fd, const struct tofu_shape *shape)
+int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn)
 {
 	struct tofu_shm_header header = {
 		.magic = TOFU_SHM_MAGIC,
 		.version = TOFU_SHM_VERSION,
-		.nodes = tofu_shape_nodes(shape),
+		.nodes = tofu_shape_nodes(shape) * ppn,
 		.shape = tofu_shape_pack(shape),
 		.ring_size = TOFU_SHM_RING,
+		.ppn = ppn,
 	};
 	struct stat st;
 	int err;
 
-	if (!header.nodes || header.nodes > TOFU_FABRIC_NODES_MAX)
+	if (!ppn || ppn > TOFU_FABRIC_PPN_MAX || !header.nodes ||
+	    header.nodes > TOFU_FABRIC_NODES_MAX)
 		return -EINVAL;
 	if (fstat(fd, &st))
 		return -errno;

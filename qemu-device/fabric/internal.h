@@ -108,7 +108,8 @@ struct tofu_own_rings {
 /**
  * struct tofu_fabric - a node of a machine
  * @fd, @base, @size: the shared file
- * @nodes:  count
+ * @nodes:  count of endpoints
+ * @ppn:    of each node of the machine
  * @self:   own number
  * @gen:    own generation
  * @epoch:  of the header, when peers were last looked at
@@ -132,6 +133,7 @@ struct tofu_fabric {
 	size_t size;
 	struct tofu_shape shape;
 	uint32_t nodes;
+	uint32_t ppn;
 	uint32_t self;
 	uint32_t gen;
 	uint64_t epoch;
@@ -235,5 +237,10 @@ bool tofu_ring_take(struct tofu_fabric *fabric, uint32_t node,
 /* ---- memory.c ---- */
 
 void tofu_ram_forget(struct tofu_peer *peer);
+
+/* ---- shares.c ---- */
+
+/* tofu_shares_forget - what an earlier process of this number had is free */
+int tofu_shares_forget(struct tofu_fabric *fabric);
 
 #endif /* FABRIC_INTERNAL_H */

@@ -19,7 +19,7 @@
 #include "fabric/packet.h"
 
 #define TOFU_SHM_MAGIC 0x4d48535f55464f54ULL /* "TOFU_SHM" in memory order */
-#define TOFU_SHM_VERSION 3
+#define TOFU_SHM_VERSION 4
 #define TOFU_SHM_PAGE 4096
 #define TOFU_SHM_RING 65536 /* bytes of data of a ring */
 #define TOFU_SHM_ALIGN 64   /* of a record */
@@ -30,9 +30,10 @@
  * struct tofu_shm_header - the first page
  * @magic:     TOFU_SHM_MAGIC, written last by tofu_fabric_format()
  * @version:   TOFU_SHM_VERSION
- * @nodes:     count, that of @shape
+ * @nodes:     endpoints: nodes of @shape times @ppn
  * @shape:     as TOFU_REG_SHAPE
  * @ring_size: TOFU_SHM_RING
+ * @ppn:       processes that a node can have
  * @epoch:     counts nodes that have come and that have left
  */
 struct tofu_shm_header {
@@ -41,7 +42,8 @@ struct tofu_shm_header {
 	uint32_t nodes;
 	uint64_t shape;
 	uint32_t ring_size;
-	uint8_t reserved0[36];
+	uint32_t ppn;
+	uint8_t reserved0[32];
 	uint64_t epoch;
 	uint8_t reserved1[TOFU_SHM_PAGE - 72];
 };
@@ -68,7 +70,7 @@ TOFU_ASSERT_SIZE(struct tofu_shm_ram, 32);
 #define TOFU_SHM_LIFE_GEN_BITS 32
 
 /**
- * struct tofu_shm_node - entry of a node
+ * struct tofu_shm_node - entry of an endpoint
  * @life:      TOFU_SHM_LIFE_*; whether a process has the number, and how many
  *             have had it (the generation, never 0 once it was up)
  * @start:     when that process was started, from /proc/PID/stat: tells it
@@ -82,6 +84,9 @@ TOFU_ASSERT_SIZE(struct tofu_shm_ram, 32);
  * @ram_seq:   odd while the table of memory is written; changes with it
  * @ram_count: pieces
  * @ram:       pieces
+ * @cq_owner, @gate_owner: in the page of a node's first endpoint, by TNI and
+ *             number: which of the node's processes has the queue or gate,
+ *             plus one; 0: none (fabric/shares.c)
  */
 struct tofu_shm_node {
 	uint64_t life;
@@ -96,13 +101,17 @@ struct tofu_shm_node {
 	uint32_t ram_count;
 	uint8_t reserved2[56];
 	struct tofu_shm_ram ram[TOFU_FABRIC_RAM_MAX];
-	uint8_t reserved3[TOFU_SHM_PAGE - 320 - 32 * TOFU_FABRIC_RAM_MAX];
+	uint8_t cq_owner[TOFU_TNIS_MAX][TOFU_CQS_PER_TNI];
+	uint8_t gate_owner[TOFU_TNIS_MAX][TOFU_GATES];
+	uint8_t reserved3[TOFU_SHM_PAGE - 320 - 32 * TOFU_FABRIC_RAM_MAX -
+			  TOFU_TNIS_MAX * (TOFU_CQS_PER_TNI + TOFU_GATES)];
 };
 TOFU_ASSERT_SIZE(struct tofu_shm_node, TOFU_SHM_PAGE);
 TOFU_ASSERT_OFFSET(struct tofu_shm_node, want_wake, 64);
 TOFU_ASSERT_OFFSET(struct tofu_shm_node, pending, 128);
 TOFU_ASSERT_OFFSET(struct tofu_shm_node, ram_seq, 256);
 TOFU_ASSERT_OFFSET(struct tofu_shm_node, ram, 320);
+TOFU_ASSERT_OFFSET(struct tofu_shm_node, cq_owner, 1344);
 
 /*
  * A connection is a ring between two processes, not two node numbers: it is

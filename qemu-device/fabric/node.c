@@ -412,6 +412,13 @@ static void host_irq(void *host, unsigned int vector)
 	node->ops->irq(node->home, vector);
 }
 
+static int64_t host_owner(void *host, uint32_t node, enum tofu_share share,
+			  unsigned int tni, unsigned int number)
+{
+	return tofu_fabric_owner(((struct tofu_node *)host)->fabric, node,
+				 share, tni, number);
+}
+
 static const struct icc_host_ops host_ops = {
 	.read = host_read,
 	.write = host_write,
@@ -423,6 +430,7 @@ static const struct icc_host_ops host_ops = {
 	.tx_begin = host_tx_begin,
 	.tx_commit = host_tx_commit,
 	.tx_room = host_tx_room,
+	.owner = host_owner,
 	.fence_begin = host_fence_begin,
 	.fence_done = host_fence_done,
 	.irq = host_irq,
@@ -527,7 +535,9 @@ static int create_icc(struct tofu_node *node,
 	const struct icc_params icc = {
 		.tnis = params->tnis,
 		.shape = *tofu_fabric_shape(node->fabric),
-		.node = tofu_fabric_node(node->fabric),
+		.node = tofu_fabric_node(node->fabric) /
+			tofu_fabric_ppn(node->fabric),
+		.ppn = tofu_fabric_ppn(node->fabric),
 		.pages = params->pages,
 		.ram_pages = params->ram_pages,
 		.inline_max = params->inline_max,
@@ -544,6 +554,21 @@ static int create_icc(struct tofu_node *node,
 						   awake_mask(node) |
 							   TOFU_NEED_KICK_TAIL);
 	return 0;
+}
+
+static int check_whole(const struct tofu_node *node,
+		       const struct tofu_node_params *params, char **why)
+{
+	const uint32_t ppn = tofu_fabric_ppn(node->fabric);
+
+	if (ppn == 1 || !params->whole)
+		return 0;
+	if (why && asprintf(why,
+			    "the machine of %s has up to %u processes a node, "
+			    "and this is a whole node; make one without --ppn",
+			    params->fabric, ppn) < 0)
+		*why = NULL;
+	return -EINVAL;
 }
 
 int tofu_node_create(const struct tofu_node_params *params, char **why,
@@ -563,6 +588,9 @@ int tofu_node_create(const struct tofu_node_params *params, char **why,
 				 &new->fabric);
 	if (err)
 		goto err_free;
+	err = check_whole(new, params, why);
+	if (err)
+		goto err_detach;
 	if (params->machine)
 		err = tofu_virtual_create(new, params);
 	if (err)
@@ -585,6 +613,8 @@ err_why:
 	    asprintf(why, "cannot make a controller: %s", strerror(-err)) < 0)
 		*why = NULL;
 	return err;
+err_detach:
+	tofu_fabric_detach(new->fabric);
 err_free:
 	free(new);
 	return err;

@@ -47,6 +47,8 @@ struct tofu_node_ops {
  * struct tofu_node_params
  * @fabric: path as of tofu_fabric_attach()
  * @node:   likewise
+ * @whole:  this is all of its node: a machine whose nodes can have several
+ *          processes is refused
  * @tnis, @pages, @ram_pages: as of struct icc_params
  * @inline_max: likewise
  * @assist: whether polls that find nothing shall kick
@@ -57,6 +59,7 @@ struct tofu_node_ops {
 struct tofu_node_params {
 	const char *fabric;
 	int node;
+	bool whole;
 	unsigned int tnis;
 	void *pages;
 	bool ram_pages;

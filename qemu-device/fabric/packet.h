@@ -37,6 +37,11 @@ static inline enum tofu_class tofu_class_of(unsigned int type)
 	return type >= TOFU_PKT_SIGNAL ? TOFU_RESPONSE : TOFU_REQUEST;
 }
 
+/* What a packet is for, and what the processes of a node divide among them. */
+enum tofu_share { TOFU_SHARE_CQ,
+		  TOFU_SHARE_GATE,
+		  TOFU_SHARES };
+
 /* struct tofu_packet.flags */
 #define TOFU_PKT_F_STRONG_ORDER (1U << 0)
 #define TOFU_PKT_F_RMT_NOTICE (1U << 1)
@@ -75,7 +80,7 @@ TOFU_ASSERT_SIZE(struct tofu_ref, 16);
 
 /**
  * struct tofu_packet - header of a packet; the payload follows
- * @src:     node number of the sender; the transport checks it
+ * @src:     endpoint of the sender; the transport checks it
  * @payload: bytes that follow: data, or a whole number of struct tofu_ref
  * @type:    enum tofu_packet_type
  * @flags:   TOFU_PKT_F_*

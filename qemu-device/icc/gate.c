@@ -78,6 +78,13 @@ static bool link_local(uint64_t word, struct icc_link *link)
 	return !(word & ~known) && link->gate < TOFU_GATES;
 }
 
+/* The endpoint that has the gate of a remote link now, or -1. */
+static int64_t link_owner(const struct icc *icc, const struct icc_link *link)
+{
+	return icc_endpoint(icc, link->node, TOFU_SHARE_GATE, link->tni,
+			    link->gate);
+}
+
 static bool link_remote(const struct icc *icc, uint64_t word,
 			struct icc_link *link)
 {
@@ -93,6 +100,7 @@ static bool link_remote(const struct icc *icc, uint64_t word,
 	link->tni = (uint8_t)TOFU_GET(word, TOFU_LINK_TNI);
 	link->gate = (uint8_t)TOFU_GET(word, TOFU_LINK_GATE);
 	link->path = (uint8_t)TOFU_GET(word, TOFU_LINK_PATH);
+	link->peer = node < 0 ? -1 : link_owner(icc, link);
 	return node >= 0 && !(word & ~known) && link->tni < TOFU_TNIS_MAX &&
 	       link->gate < TOFU_GATES && tofu_path_valid(link->path);
 }
@@ -241,14 +249,23 @@ static void empty(struct icc_gate *gate)
 	}
 }
 
-static bool is_source(const struct icc_gate *gate,
+/*
+ * Of a gate that its process has given back since, a signal still counts; of
+ * one that was allocated after this one was enabled, too.
+ */
+static bool is_source(const struct icc *icc, struct icc_gate *gate,
 		      const struct tofu_packet *pkt)
 {
-	const struct icc_link *src = &gate->src[ICC_RMT];
+	struct icc_link *src = &gate->src[ICC_RMT];
 
-	return gate->enabled && gate->sources & BIT(ICC_RMT) &&
-	       src->node == pkt->src && src->tni == pkt->src_tni &&
-	       src->gate == pkt->src_cq && gate->gpid == pkt->gpid;
+	if (!gate->enabled || !(gate->sources & BIT(ICC_RMT)) ||
+	    src->tni != pkt->src_tni || src->gate != pkt->src_cq ||
+	    gate->gpid != pkt->gpid)
+		return false;
+	if (src->peer != pkt->src && link_owner(icc, src) != pkt->src)
+		return false;
+	src->peer = pkt->src;
+	return true;
 }
 
 /* The sender can write to @payload still: each word is read once. */
@@ -305,7 +322,7 @@ void icc_gate_signal(struct icc *icc, const struct tofu_packet *pkt,
 		return;
 	}
 	gate = &icc->tni[pkt->dst_tni].gate[pkt->dst_cq];
-	if (!is_source(gate, pkt)) {
+	if (!is_source(icc, gate, pkt)) {
 		icc_drop(icc, pkt, "not a source of that gate");
 		return;
 	}
@@ -342,14 +359,14 @@ static void lose(struct icc *icc, struct icc_gate *gate)
 		plan(icc, gate, icc->machine->gate_ns);
 }
 
-void icc_gates_peer_down(struct icc *icc, uint32_t node)
+void icc_gates_peer_down(struct icc *icc, uint32_t endpoint)
 {
 	for (unsigned int t = 0; t < icc->tnis; t++) {
 		for (unsigned int g = 0; g < TOFU_GATES; g++) {
 			struct icc_gate *gate = &icc->tni[t].gate[g];
 
 			if (gate->sources & BIT(ICC_RMT) &&
-			    gate->src[ICC_RMT].node == node)
+			    gate->src[ICC_RMT].peer == endpoint)
 				lose(icc, gate);
 		}
 	}
@@ -399,17 +416,21 @@ static void signal_packet(const struct icc *icc, const struct icc_gate *gate,
 static bool send_remote(struct icc *icc, struct icc_gate *gate)
 {
 	const struct icc_link *dst = &gate->dst[ICC_RMT];
-	struct tofu_packet *pkt;
-	int err;
+	const int64_t peer = link_owner(icc, dst);
+	struct tofu_packet *pkt = NULL;
+	int err = -EHOSTDOWN;
 
-	pkt = icc->ops->tx_begin(icc->host, dst->node, TOFU_RESPONSE,
-				 TOFU_SIGNAL_BYTES, &err);
+	if (peer >= 0)
+		pkt = icc->ops->tx_begin(icc->host, (uint32_t)peer,
+					 TOFU_RESPONSE, TOFU_SIGNAL_BYTES,
+					 &err);
 	if (!pkt && err == -EAGAIN)
 		return false;
 	gate->pending &= ~BIT(ICC_RMT);
 	if (!pkt) {
 		/* Nor does anything come from there. */
-		icc_gates_peer_down(icc, dst->node);
+		if (peer >= 0)
+			icc_gates_peer_down(icc, (uint32_t)peer);
 		return true;
 	}
 	signal_packet(icc, gate, pkt);
@@ -418,7 +439,7 @@ static bool send_remote(struct icc *icc, struct icc_gate *gate)
 	icc->ops->tx_commit(icc->host);
 	if (icc->machine)
 		icc_engine_committed(icc, gate->tni);
-	icc_route_sent(icc, dst->node, dst->path, TOFU_SIGNAL_BYTES);
+	icc_route_sent(icc, (uint32_t)peer, dst->path, TOFU_SIGNAL_BYTES);
 	return true;
 }
 

@@ -17,9 +17,15 @@ enum icc_side { ICC_LCL, /* a gate of the same TNI */
 		ICC_RMT,
 		ICC_SIDES };
 
-/* struct icc_link - the gate at the other end; of LCL only @gate is meant */
+/**
+ * struct icc_link - the gate at the other end; of LCL only @gate is meant
+ * @node: of the machine
+ * @peer: of a source: the endpoint that has that gate, as far as is known; -1:
+ *        none had it when this one was enabled
+ */
 struct icc_link {
 	uint32_t node;
+	int64_t peer;
 	uint8_t tni;
 	uint8_t gate;
 	uint8_t path;
@@ -106,7 +112,7 @@ void icc_gate_signal(struct icc *icc, const struct tofu_packet *pkt,
 		     const void *payload);
 
 /* icc_gates_peer_down - nothing will come from there any more */
-void icc_gates_peer_down(struct icc *icc, uint32_t node);
+void icc_gates_peer_down(struct icc *icc, uint32_t endpoint);
 
 /* icc_gate_due - with a machine: what a gate has planned */
 void icc_gate_due(struct icc *icc, const struct icc_entry *entry);

@@ -122,7 +122,8 @@ struct icc_outbox {
  * @data:    of PUT_PIGGYBACK the payload, of CSWAP in [0] what to compare with
  * @index:   TOQ index of its first slot
  * @seq:     number of the command in its CQ; never starts again
- * @node:    target, -1 when its coordinates are not in the machine
+ * @peer:    endpoint of the target; -1: its coordinates are not in the machine,
+ *           or nobody has that queue there
  * @length:  bytes of the command
  * @sent:    bytes of the fragments that have been injected
  * @part:    bytes of the fragment that is in the outbox
@@ -146,7 +147,7 @@ struct icc_command {
 	uint64_t data[4];
 	uint64_t index;
 	uint64_t seq;
-	int64_t node;
+	int64_t peer;
 	uint32_t length;
 	uint32_t sent;
 	uint32_t part;
@@ -321,10 +322,10 @@ struct icc_tni {
 
 /**
  * struct icc_route - ports of the way to a node and back
- * @key:  node and path, plus one; 0: none remembered
- * @out:  by which a packet to the node leaves; TOFU_PORTS: by none
- * @in:   by which one from the node arrives; TOFU_PORTS: by none
- * @coords: TOFU_ROUTE_X … C of the node
+ * @key:  endpoint and path, plus one; 0: none remembered
+ * @out:  by which a packet to its node leaves; TOFU_PORTS: by none
+ * @in:   by which one from its node arrives; TOFU_PORTS: by none
+ * @coords: TOFU_ROUTE_X … C of its node
  */
 struct icc_route {
 	uint64_t key;
@@ -351,6 +352,7 @@ struct icc {
 	struct tofu_shape shape;
 	uint32_t node;
 	uint32_t nodes;
+	uint32_t ppn;
 	unsigned int tnis;
 	bool ram_pages;
 	size_t inline_max;
@@ -372,6 +374,15 @@ struct icc {
 };
 
 /* ---- icc.c ---- */
+
+/**
+ * icc_endpoint - whom a packet for a queue or gate goes to
+ * @node: of the machine, or -1
+ *
+ * Return: the endpoint, or -1: nobody has it.
+ */
+int64_t icc_endpoint(const struct icc *icc, int64_t node, enum tofu_share share,
+		     unsigned int tni, unsigned int number);
 
 /* icc_drop - a packet that fits nothing: counted, otherwise ignored */
 void icc_drop(struct icc *icc, const struct tofu_packet *pkt, const char *why);
@@ -611,7 +622,7 @@ int icc_scatter(struct icc *icc, const struct tofu_packet *pkt,
 /* ---- route.c ---- */
 
 /* icc_route_sent, icc_route_arrived - count a packet at its port */
-void icc_route_sent(struct icc *icc, uint32_t node, unsigned int path,
+void icc_route_sent(struct icc *icc, uint32_t endpoint, unsigned int path,
 		    uint64_t bytes);
 void icc_route_arrived(struct icc *icc, const struct tofu_packet *pkt);
 

@@ -15,6 +15,8 @@ static bool params_good(const struct icc_params *params)
 	return params->tnis >= 1 && params->tnis <= TOFU_TNIS_MAX &&
 	       !tofu_shape_unpack(tofu_shape_pack(&params->shape), &shape) &&
 	       params->node < tofu_shape_nodes(&params->shape) &&
+	       (params->ppn <= 1 || (params->ops && params->ops->owner &&
+				     !params->machine)) &&
 	       params->pages && params->inline_max <= TOFU_PKT_INLINE_MAX &&
 	       params->ops &&
 	       (!params->machine || params->machine->mtu <= TOFU_PKT_MTU_MAX);
@@ -49,6 +51,7 @@ struct icc *icc_create(const struct icc_params *params)
 	icc->host = params->host;
 	icc->shape = params->shape;
 	icc->node = params->node;
+	icc->ppn = params->ppn ? params->ppn : 1;
 	icc->nodes = tofu_shape_nodes(&params->shape);
 	icc->tnis = params->tnis;
 	icc->ram_pages = params->ram_pages;
@@ -102,6 +105,14 @@ void icc_reset(struct icc *icc)
 	icc->bad_access = 0;
 	icc->bad_packets = 0;
 	icc_reset_begin(icc);
+}
+
+int64_t icc_endpoint(const struct icc *icc, int64_t node, enum tofu_share share,
+		     unsigned int tni, unsigned int number)
+{
+	if (node < 0 || icc->ppn == 1)
+		return node;
+	return icc->ops->owner(icc->host, (uint32_t)node, share, tni, number);
 }
 
 /* The enabled CQs of an engine, beginning with another one each time. */
@@ -159,7 +170,7 @@ static bool known_type(unsigned int type)
 int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 		const void *payload)
 {
-	if (pkt->src >= icc->nodes || pkt->payload > payload_max(icc)) {
+	if (pkt->src >= icc->nodes * icc->ppn || pkt->payload > payload_max(icc)) {
 		icc_drop(icc, pkt, "no such node or size");
 		return 0;
 	}
@@ -196,14 +207,14 @@ int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 	}
 }
 
-static void cq_peer_down(struct icc *icc, struct icc_cq *cq, uint32_t node)
+static void cq_peer_down(struct icc *icc, struct icc_cq *cq, uint32_t endpoint)
 {
 	const uint64_t end = cq->seq_head;
 
 	for (uint64_t seq = cq->seq_tail; seq != end; seq++) {
 		struct icc_xfer *x = &cq->window[seq % TOFU_WINDOW];
 
-		if (x->stage == ICC_ENDED || x->command.node != node)
+		if (x->stage == ICC_ENDED || x->command.peer != endpoint)
 			continue;
 		memset(x->command.pending, 0, sizeof(x->command.pending));
 		x->command.outstanding = 0;
@@ -211,13 +222,13 @@ static void cq_peer_down(struct icc *icc, struct icc_cq *cq, uint32_t node)
 	}
 }
 
-void icc_peer_down(struct icc *icc, uint32_t node)
+void icc_peer_down(struct icc *icc, uint32_t endpoint)
 {
 	for (unsigned int t = 0; t < icc->tnis; t++) {
 		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
-			cq_peer_down(icc, &icc->tni[t].cq[c], node);
+			cq_peer_down(icc, &icc->tni[t].cq[c], endpoint);
 	}
-	icc_gates_peer_down(icc, node);
+	icc_gates_peer_down(icc, endpoint);
 	icc_flush_progress(icc);
 }
 

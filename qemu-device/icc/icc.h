@@ -36,8 +36,8 @@ struct icc;
  *           (release); a processor of the node sees it whole
  * @armw:    atomic against the node's processors on an aligned word of @size
  *           4 or 8 bytes; @old gets the value before, zero-extended
- * @pull:    copy @len bytes at @src of node @node's memory to @dst of the own
- *           memory: the one memcpy of a transfer. @node can be the own number,
+ * @pull:    copy @len bytes at @src of @endpoint's memory to @dst of the own
+ *           memory: the one memcpy of a transfer. @endpoint can be the own one,
  *           and source and destination may overlap then.
  * @write_ordered, @pull_ordered: the same, and the bytes land in ascending
  *           order (strong order)
@@ -45,7 +45,9 @@ struct icc;
  * @tx_commit: send what the last successful @tx_begin gave; header and
  *           payload are complete
  * @tx_room: true when tx_begin() of the largest packet would succeed, or
- *           when @node is gone (the packet then goes nowhere)
+ *           when @endpoint is gone (the packet then goes nowhere)
+ * @owner:   the endpoint of a node of the machine that has a queue or gate, or
+ *           -1; asked where nodes can have several processes
  * @fence_begin, @fence_done: a fence is done when every packet with
  *           references that had been sent as a response before it began has
  *           been taken by its receiver, or the receiver is gone. One fence at
@@ -76,15 +78,17 @@ struct icc_host_ops {
 	int (*armw)(void *host, uint64_t addr, unsigned int size,
 		    enum tofu_armw_op op, uint64_t operand, uint64_t compare,
 		    uint64_t *old);
-	int (*pull)(void *host, uint32_t node, uint64_t src, uint64_t dst,
+	int (*pull)(void *host, uint32_t endpoint, uint64_t src, uint64_t dst,
 		    size_t len);
-	int (*pull_ordered)(void *host, uint32_t node, uint64_t src,
+	int (*pull_ordered)(void *host, uint32_t endpoint, uint64_t src,
 			    uint64_t dst, size_t len);
-	struct tofu_packet *(*tx_begin)(void *host, uint32_t node,
+	struct tofu_packet *(*tx_begin)(void *host, uint32_t endpoint,
 					enum tofu_class class_, size_t payload,
 					int *err);
 	void (*tx_commit)(void *host);
-	bool (*tx_room)(void *host, uint32_t node, enum tofu_class class_);
+	bool (*tx_room)(void *host, uint32_t endpoint, enum tofu_class class_);
+	int64_t (*owner)(void *host, uint32_t node, enum tofu_share share,
+			 unsigned int tni, unsigned int number);
 	void (*fence_begin)(void *host);
 	bool (*fence_done)(void *host);
 	void (*irq)(void *host, unsigned int vector);
@@ -99,6 +103,10 @@ struct icc_host_ops {
  * @tnis:   1 … TOFU_TNIS_MAX
  * @shape:  of the machine
  * @node:   number of this node, in the shape
+ * @ppn:    processes that a node can have; 0 is 1. A controller is that of one
+ *          of them, an endpoint: queues and gates that others of its node have
+ *          it leaves alone. Packets go from endpoint to endpoint; those of node
+ *          n have the numbers n * ppn and on. With a machine there is one.
  * @pages:  first half of TOFU_BAR_PAGES: TOFU_PAGES_HALF bytes that the CQs'
  *          owners write at any time
  * @ram_pages: what TOFU_CAPS_RAM_PAGES says
@@ -113,6 +121,7 @@ struct icc_params {
 	unsigned int tnis;
 	struct tofu_shape shape;
 	uint32_t node;
+	uint32_t ppn;
 	void *pages;
 	bool ram_pages;
 	size_t inline_max;
@@ -208,8 +217,8 @@ void icc_port_counter(struct icc *icc, enum tofu_port port,
 int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 		const void *payload);
 
-/* icc_peer_down - node is gone: what is under way to it ends in an error */
-void icc_peer_down(struct icc *icc, uint32_t node);
+/* icc_peer_down - it is gone: what is under way to it ends in an error */
+void icc_peer_down(struct icc *icc, uint32_t endpoint);
 
 /**
  * icc_need_kick - say in the pages which kicks are wanted

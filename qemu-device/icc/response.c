@@ -60,7 +60,7 @@ static struct icc_xfer *find(struct icc *icc, const struct tofu_packet *pkt)
 	/* Streams have more packets than bits, and are answered as one. */
 	if (icc->machine && fragment)
 		return NULL;
-	if (pkt->src != c->node || pkt->type != expected_type(c) ||
+	if (pkt->src != c->peer || pkt->type != expected_type(c) ||
 	    pkt->src_tni != TOFU_GET(c->desc.route, TOFU_ROUTE_TNI) ||
 	    pkt->src_cq != TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ))
 		return NULL;

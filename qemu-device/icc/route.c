@@ -43,16 +43,18 @@ static enum tofu_port last_port(const struct icc *icc, uint32_t from,
 }
 
 /* A route takes longer to find than a small put: remember the last ones. */
-static const struct icc_route *route(struct icc *icc, uint32_t node,
+static const struct icc_route *route(struct icc *icc, uint32_t endpoint,
 				     unsigned int path)
 {
-	const uint64_t id = ((uint64_t)node << TOFU_TOQ_PATH_BITS) |
+	const uint64_t id = ((uint64_t)endpoint << TOFU_TOQ_PATH_BITS) |
 			    (path & TOFU_MASK(TOFU_TOQ_PATH_BITS));
 	struct tofu_coords coords;
 	struct icc_route *r;
 
 	r = &icc->route[(id ^ (id >> TOFU_TOQ_PATH_BITS)) % ICC_ROUTES];
 	if (r->key != id + 1) {
+		const uint32_t node = endpoint / icc->ppn;
+
 		r->key = id + 1;
 		r->out = (uint8_t)first_port(icc, node, path);
 		r->in = (uint8_t)last_port(icc, node, path);
@@ -67,10 +69,10 @@ uint64_t icc_route_coords(struct icc *icc, const struct tofu_packet *pkt)
 	return route(icc, pkt->src, pkt->path)->coords;
 }
 
-void icc_route_sent(struct icc *icc, uint32_t node, unsigned int path,
+void icc_route_sent(struct icc *icc, uint32_t endpoint, unsigned int path,
 		    uint64_t bytes)
 {
-	const struct icc_route *r = route(icc, node, path);
+	const struct icc_route *r = route(icc, endpoint, path);
 
 	if (icc->machine || r->out == TOFU_PORTS)
 		return; /* with a machine its network counts */

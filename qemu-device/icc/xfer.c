@@ -62,7 +62,7 @@ static void command_notice_trace(struct icc *icc, const struct icc_xfer *x,
 		.end = icc_now(icc),
 		.id = icc_tid(x->cq, c),
 		.origin = icc->node,
-		.peer = (uint32_t)c->node,
+		.peer = (uint32_t)c->peer,
 		.tni = x->cq->tni,
 		.cq = x->cq->cq,
 		.detail = type,
@@ -270,11 +270,22 @@ static enum tofu_status command_check(const struct icc_cq *cq,
 	}
 }
 
+/* The endpoint that a command is for, or -1. */
+static int64_t target_of(const struct icc *icc, const struct icc_command *c)
+{
+	const uint64_t route = c->desc.route;
+	const struct tofu_coords coords = tofu_coords_unpack(route);
+
+	return icc_endpoint(icc, tofu_node_at(&icc->shape, &coords),
+			    TOFU_SHARE_CQ,
+			    (unsigned int)TOFU_GET(route, TOFU_ROUTE_TNI),
+			    (unsigned int)TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ));
+}
+
 /* The next command of the TOQ; false: there is none that may be fetched. */
 static bool fetch_command(struct icc *icc, struct icc_cq *cq,
 			  struct icc_command *c)
 {
-	struct tofu_coords coords;
 	unsigned int slots;
 
 	slots = icc_cq_fetch(icc, cq, c);
@@ -282,8 +293,7 @@ static bool fetch_command(struct icc *icc, struct icc_cq *cq,
 		return false;
 	if (slots == 1)
 		c->data[0] = c->desc.lcl;
-	coords = tofu_coords_unpack(c->desc.route);
-	c->node = tofu_node_at(&icc->shape, &coords);
+	c->peer = target_of(icc, c);
 	c->length = (uint32_t)TOFU_GET(c->desc.route, TOFU_ROUTE_LENGTH);
 	c->last_block = true;
 	c->lcl_beyond = false;
@@ -554,7 +564,7 @@ static void command_stamp(struct icc *icc, const struct icc_xfer *x,
 		.end = pkt->time,
 		.id = pkt->tid,
 		.origin = icc->node,
-		.peer = (uint32_t)x->command.node,
+		.peer = (uint32_t)x->command.peer,
 		.bytes = pkt->payload,
 		.type = pkt->type,
 		.tni = cq->tni,
@@ -592,7 +602,7 @@ static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 
 	if (x->status != TOFU_ST_OK && !c->stream)
 		return unsent(c);
-	if (c->node < 0 ||
+	if (c->peer < 0 ||
 	    TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ) >= TOFU_CQS_PER_TNI)
 		return failed(x, TOFU_ST_PEER);
 	if (c->rmt_beyond)
@@ -601,7 +611,7 @@ static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 	if (c->sent + c->part == c->length && c->outstanding && !c->stream)
 		return ICC_INJECT;
 
-	pkt = icc->ops->tx_begin(icc->host, (uint32_t)c->node, TOFU_REQUEST,
+	pkt = icc->ops->tx_begin(icc->host, (uint32_t)c->peer, TOFU_REQUEST,
 				 cq->out.bytes, &err);
 	if (!pkt)
 		return err == -EAGAIN ? ICC_INJECT : unreachable(x);
@@ -623,7 +633,7 @@ static enum icc_stage command_route(struct icc *icc, struct icc_xfer *x)
 	const bool put = kind_of(c) == TOFU_CMD_PUT ||
 			 kind_of(c) == TOFU_CMD_PUT_PIGGYBACK;
 
-	icc_route_sent(icc, (uint32_t)c->node,
+	icc_route_sent(icc, (uint32_t)c->peer,
 		       TOFU_GET(c->desc.ctrl, TOFU_TOQ_PATH),
 		       put ? c->part : 0);
 	if (kind_of(c) != TOFU_CMD_ARMW)

@@ -115,7 +115,7 @@ static void machine_enter(void)
 	int fabric = memfd_create("fabric", MFD_ALLOW_SEALING);
 	char text[64];
 
-	if (fabric < 0 || tofu_fabric_format(fabric, &shape))
+	if (fabric < 0 || tofu_fabric_format(fabric, &shape, 1))
 		abort();
 	snprintf(text, sizeof(text), "/proc/self/fd/%d", fabric);
 	setenv("TOFU_PORT", "emu", 1);

@@ -52,7 +52,7 @@ char *tofu_fabric_make(const char *text)
 
 	g_assert_cmpint(fd, >=, 0);
 	g_assert_cmpint(tofu_shape_parse(text, &shape), ==, 0);
-	g_assert_cmpint(tofu_fabric_format(fd, &shape), ==, 0);
+	g_assert_cmpint(tofu_fabric_format(fd, &shape, 1), ==, 0);
 	return g_strdup_printf("/proc/%d/fd/%d", getpid(), fd);
 }
 

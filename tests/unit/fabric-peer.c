@@ -149,12 +149,12 @@ TEST(formatting_wants_an_empty_file_and_a_fair_shape)
 	struct tofu_shape largest = { { 256, 4, 1, 1, 1, 1 } };
 	int fd = memfd_create("format", MFD_ALLOW_SEALING), pipes[2];
 
-	EXPECT_EQ(-EINVAL, tofu_fabric_format(fd, &shape));
-	EXPECT_EQ(0, tofu_fabric_format(fd, &largest));
-	EXPECT_EQ(-EEXIST, tofu_fabric_format(fd, &largest));
+	EXPECT_EQ(-EINVAL, tofu_fabric_format(fd, &shape, 1));
+	EXPECT_EQ(0, tofu_fabric_format(fd, &largest, 1));
+	EXPECT_EQ(-EEXIST, tofu_fabric_format(fd, &largest, 1));
 	EXPECT_EQ(-1, ftruncate(fd, 4096));
 	ASSERT_EQ(0, pipe(pipes));
-	EXPECT_EQ(-EINVAL, tofu_fabric_format(pipes[1], &largest));
+	EXPECT_EQ(-EINVAL, tofu_fabric_format(pipes[1], &largest, 1));
 	close(fd);
 }
 
@@ -189,7 +189,7 @@ TEST(a_plain_file_will_do)
 	struct tofu_fabric *fabric;
 
 	ASSERT_GE(fd, 0);
-	ASSERT_EQ(0, tofu_fabric_format(fd, &shape));
+	ASSERT_EQ(0, tofu_fabric_format(fd, &shape, 1));
 	close(fd);
 	fabric = attach(path, -1);
 	unlink(path);

@@ -35,7 +35,7 @@ static UNUSED int machine_create(uint32_t nodes, char path[32])
 
 	shape.size[TOFU_X] = (uint16_t)(nodes > 256 ? 256 : nodes);
 	shape.size[TOFU_Y] = (uint16_t)(nodes > 256 ? nodes / 256 : 1);
-	if (fd < 0 || tofu_fabric_format(fd, &shape))
+	if (fd < 0 || tofu_fabric_format(fd, &shape, 1))
 		return -1;
 	snprintf(path, 32, "/dev/fd/%d", fd);
 	return fd;

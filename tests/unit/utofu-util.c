@@ -117,7 +117,7 @@ int tofu_nodes_run(unsigned int count,
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	fabric = memfd_create("fabric", MFD_ALLOW_SEALING);
 	if (nodes == MAP_FAILED || fabric < 0 ||
-	    tofu_fabric_format(fabric, &shape))
+	    tofu_fabric_format(fabric, &shape, 1))
 		return (int)count;
 	nodes->count = count;
 	for (unsigned int i = 0; i < count; i++) {

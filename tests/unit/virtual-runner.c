@@ -160,7 +160,7 @@ int machine_of(const char *text, char path[32])
 	struct tofu_shape shape;
 	int fd = memfd_create("virtual", MFD_ALLOW_SEALING);
 
-	if (tofu_shape_parse(text, &shape) || tofu_fabric_format(fd, &shape))
+	if (tofu_shape_parse(text, &shape) || tofu_fabric_format(fd, &shape, 1))
 		return -1;
 	snprintf(path, 32, "/dev/fd/%d", fd);
 	return fd;

@@ -73,6 +73,27 @@ static uint64_t mask_of(const struct tofu_port_gates *gates)
 	return mask;
 }
 
+/* Those that no process of the node has. */
+static int gates_take(struct tofu_port_gates *gates)
+{
+	struct tofu_node *node = gates->kick.node;
+	struct tofu_fabric *fabric = tofu_node_fabric(node);
+	int err = tofu_fabric_shares_lock(fabric);
+	uint64_t taken;
+
+	if (err)
+		return err;
+	tofu_node_lock(node);
+	taken = tofu_fabric_taken_locked(fabric, TOFU_SHARE_GATE, gates->tni);
+	err = pick(taken, gates->count, gates->gate);
+	if (!err)
+		tofu_fabric_take_locked(fabric, TOFU_SHARE_GATE, gates->tni,
+					mask_of(gates));
+	tofu_node_unlock(node);
+	tofu_fabric_shares_unlock(fabric);
+	return err;
+}
+
 /* ---- Their life ---- */
 
 int tofu_emu_gates_create(struct tofu_emu_gates *all, unsigned int tni,
@@ -87,15 +108,14 @@ int tofu_emu_gates_create(struct tofu_emu_gates *all, unsigned int tni,
 	if (!new->channel)
 		goto err_free;
 	memset(new->channel, 0, sizeof(*new->channel));
-	err = pick(all->used[tni], count, new->gate);
-	if (err)
-		goto err_channel;
 	new->tni = tni;
 	new->count = count;
 	new->kick.node = all->node;
 	/* The engine runs in this thread: the sooner, the better. */
 	new->poll_patience = 1;
-	all->used[tni] |= mask_of(new);
+	err = gates_take(new);
+	if (err)
+		goto err_channel;
 	*gates = new;
 	return 0;
 
@@ -118,7 +138,8 @@ void tofu_emu_gates_destroy(struct tofu_emu_gates *all,
 	while (rounds-- && tofu_node_progress(all->node))
 		;
 	tofu_node_unlock(all->node);
-	all->used[gates->tni] &= ~mask_of(gates);
+	tofu_fabric_give(tofu_node_fabric(all->node), TOFU_SHARE_GATE,
+			 gates->tni, mask_of(gates));
 	free(gates->channel);
 	free(gates);
 }

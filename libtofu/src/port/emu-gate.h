@@ -10,12 +10,10 @@
 
 /**
  * struct tofu_emu_gates
- * @node: whose gates they are
- * @used: those in use, a bit each, by TNI
+ * @node: whose gates they are; the node's processes share them
  */
 struct tofu_emu_gates {
 	struct tofu_node *node;
-	uint64_t used[TOFU_TNIS_MAX];
 };
 
 /* tofu_emu_gates_count - gates of a TNI; 0: there is no barrier interface */

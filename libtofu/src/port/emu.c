@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The emu port: this process is a node. The controller runs in the calls that
+ * The emu port: this process is a node, or one of the processes that a node
+ * has. Each has a controller of its own, for the queues and gates that are its;
+ * which these are stands in the fabric. The controller runs in the calls that
  * post and poll, and in a helper thread that sleeps while they do.
  */
 #define _GNU_SOURCE
@@ -30,9 +32,9 @@
  * struct emu_port
  * @dev:  what others see
  * @job:  where it belongs
- * @node: the node that it is
+ * @node: the node that it is, or has a part of
  * @pages: the CQ pages of all queues
- * @used: queues in use, a bit each, by TNI
+ * @used: own queues, a bit each, by TNI
  * @gates: what is known of barrier gates
  */
 struct emu_port {
@@ -197,12 +199,33 @@ static int rings_map(struct emu_cq *cq, unsigned int toq_code,
 	return 0;
 }
 
-static int cq_number(const struct emu_port *port, unsigned int tni)
+/* The lowest that no process of the node has, which is ours then. */
+static int cq_take(struct emu_port *port, unsigned int tni)
 {
-	for (unsigned int cq = 0; cq < port->dev.info.cqs; cq++)
-		if (!(port->used[tni] & 1U << cq))
-			return (int)cq;
-	return -ENOSPC;
+	struct tofu_fabric *fabric = tofu_node_fabric(port->node);
+	int number = tofu_fabric_shares_lock(fabric);
+	uint64_t taken;
+
+	if (number)
+		return number;
+	tofu_node_lock(port->node);
+	taken = tofu_fabric_taken_locked(fabric, TOFU_SHARE_CQ, tni);
+	number = __builtin_ctzll(~taken);
+	if (number < (int)port->dev.info.cqs)
+		tofu_fabric_take_locked(fabric, TOFU_SHARE_CQ, tni,
+					1ULL << number);
+	else
+		number = -ENOSPC;
+	tofu_node_unlock(port->node);
+	tofu_fabric_shares_unlock(fabric);
+	return number;
+}
+
+static void cq_give(struct emu_port *port, unsigned int tni,
+		    unsigned int number)
+{
+	tofu_fabric_give(tofu_node_fabric(port->node), TOFU_SHARE_CQ, tni,
+			 1ULL << number);
 }
 
 static void cq_init(struct emu_cq *cq, struct emu_port *port, unsigned int tni,
@@ -223,15 +246,15 @@ static int emu_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 			 unsigned int mrq_code, struct tofu_port_cq **base)
 {
 	struct emu_port *port = (struct emu_port *)dev;
-	int number = cq_number(port, tni);
+	int number = cq_take(port, tni);
 	struct emu_cq *cq;
-	int err;
+	int err = -ENOMEM;
 
 	if (number < 0)
 		return number;
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
-		return -ENOMEM;
+		goto err_number;
 	err = rings_map(cq, toq_code, mrq_code);
 	if (err)
 		goto err_free;
@@ -254,6 +277,8 @@ err_rings:
 	munmap(cq->base.toq, cq->rings_size);
 err_free:
 	free(cq);
+err_number:
+	cq_give(port, tni, (unsigned int)number);
 	return err;
 }
 
@@ -267,6 +292,7 @@ static void emu_cq_destroy(struct tofu_port_cq *base)
 	flush_locked(base, 0);
 	tofu_node_unlock(port->node);
 	port->used[base->tni] &= ~(1U << base->cq);
+	cq_give(port, base->tni, base->cq);
 	tofu_emu_mem_destroy(&cq->mem);
 	munmap(base->toq, cq->rings_size);
 	free(cq);
@@ -431,7 +457,7 @@ static void emu_info(struct emu_port *port)
 
 	info->tnis = port->job.tnis;
 	info->cqs = TOFU_CQ_KERNEL;
-	info->node = tofu_fabric_node(fabric);
+	info->node = tofu_fabric_node(fabric) / tofu_fabric_ppn(fabric);
 	info->nodes = tofu_shape_nodes(shape);
 	coords = tofu_coords_of(shape, info->node);
 	info->coords = tofu_coords_pack(&coords);

@@ -186,7 +186,8 @@ static int file_open_locked(struct tofu_job *job, struct stat *st)
 	return ret;
 }
 
-static int file_open(struct tofu_job *job, const struct tofu_shape *shape)
+static int file_open(struct tofu_job *job, const struct tofu_shape *shape,
+		     unsigned int ppn)
 {
 	struct stat st;
 	int ret;
@@ -196,7 +197,7 @@ static int file_open(struct tofu_job *job, const struct tofu_shape *shape)
 	} while (!ret);
 	if (ret < 0)
 		return ret;
-	ret = st.st_size ? 0 : tofu_fabric_format(job->fd, shape);
+	ret = st.st_size ? 0 : tofu_fabric_format(job->fd, shape, ppn);
 	if (ret) {
 		unlink(job->file);
 		close(job->fd);
@@ -209,16 +210,20 @@ static int launcher_job(struct tofu_job *job, unsigned int rank,
 			unsigned int size)
 {
 	struct tofu_shape shape;
+	unsigned int ppn = 1;
 	char name[64];
 	int err;
 
-	err = job_shape(size, &shape);
+	err = env_number("TOFU_PPN", 1, TOFU_FABRIC_PPN_MAX, &ppn);
+	if (err < 0)
+		return err;
+	err = job_shape((size + ppn - 1) / ppn, &shape);
 	if (err)
 		return err;
 	job_name(name, sizeof(name));
 	snprintf(job->file, sizeof(job->file), "/dev/shm/tofu-%u-%s",
 		 (unsigned int)geteuid(), name);
-	err = file_open(job, &shape);
+	err = file_open(job, &shape, ppn);
 	if (err) {
 		tofu_debug("%s: %s", job->file, strerror(-err));
 		return err;
@@ -226,8 +231,8 @@ static int launcher_job(struct tofu_job *job, unsigned int rank,
 	snprintf(job->fd_path, sizeof(job->fd_path), "/proc/self/fd/%d",
 		 job->fd);
 	job->fabric = job->fd_path;
-	job->node = (int)rank;
-	job->nodes = size;
+	job->node = (int)(rank / ppn);
+	job->processes = size;
 	return 0;
 }
 
@@ -258,13 +263,14 @@ int tofu_job_find(struct tofu_job *job)
 }
 
 /* Others of the job that are there now. */
-static unsigned int others_up(const struct tofu_job *job,
-			      struct tofu_fabric *fabric)
+static unsigned int others_up(struct tofu_fabric *fabric)
 {
+	const uint32_t endpoints = tofu_shape_nodes(tofu_fabric_shape(fabric)) *
+				   tofu_fabric_ppn(fabric);
 	unsigned int count = 0;
 
-	for (unsigned int i = 0; i < job->nodes; i++)
-		if ((int)i != job->node && tofu_fabric_up(fabric, i))
+	for (uint32_t i = 0; i < endpoints; i++)
+		if (i != tofu_fabric_node(fabric) && tofu_fabric_up(fabric, i))
 			count++;
 	return count;
 }
@@ -283,7 +289,7 @@ void tofu_job_attached(struct tofu_job *job, struct tofu_fabric *fabric)
 {
 	if (job->fd < 0)
 		return;
-	if (others_up(job, fabric) == job->nodes - 1)
+	if (others_up(fabric) == job->processes - 1)
 		file_unlink(job);
 	flock(job->fd, LOCK_UN);
 }

@@ -3,9 +3,10 @@
  * Which node of which machine a process of the emu port is, by its
  * environment:
  *   TOFU_FABRIC, TOFU_NODE   as tofu-run sets them: the shared file, and the
- *                            number (without it, the lowest that is free)
+ *                            number (without it, the lowest that has room)
  *   rank and count of mpirun or srun   the shared file is then made in
- *                            /dev/shm by whoever comes first
+ *                            /dev/shm by whoever comes first; TOFU_PPN ranks in
+ *                            a row are on one node
  *   neither                  a machine of one node
  * and TOFU_TNIS, TNIs of each node.
  */
@@ -18,7 +19,7 @@
  * struct tofu_job
  * @fabric: path for tofu_fabric_attach(), or NULL
  * @node:   number, or -1
- * @nodes:  processes that will come, where that is known; else 0
+ * @processes: that will come, where that is known; else 0
  * @tnis:   of each node
  * @file:   of mpirun or srun: name of the shared file, else empty
  * @fd:     of @file, else -1
@@ -26,7 +27,7 @@
 struct tofu_job {
 	const char *fabric;
 	int node;
-	unsigned int nodes;
+	unsigned int processes;
 	unsigned int tnis;
 	char file[128];
 	char fd_path[32];
