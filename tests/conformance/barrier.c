@@ -326,7 +326,7 @@ static void check_death(bool node)
 		claim_skip(name, "fewer than 3");
 		return;
 	}
-	if (several_processes() && !node) {
+	if (engine_apart() && !node) {
 		claim_skip(name, "a node outlives its process here");
 		return;
 	}

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,16 +25,19 @@ struct world world;
  *            verdict as the lowest bit
  * @released: the round that may be left
  * @mail:     values exchanged, of even and odd exchanges
+ * @greeted:  by the next process of the node
  */
 struct page {
 	_Atomic uint64_t arrived[RANKS_MAX];
 	_Atomic uint64_t released;
 	_Atomic uint64_t mail[2][RANKS_MAX];
+	_Atomic uint64_t greeted;
 };
 
 /*
  * Where this process is with the others. Once it is parting, one that has been
- * released may be gone before its answer has left.
+ * released may be gone before its answer has left. @children are the other
+ * processes of its node, where it has started them.
  */
 static struct {
 	utofu_vcq_hdl_t vcq;
@@ -44,6 +49,7 @@ static struct {
 	unsigned int failed;
 	atomic_bool bad;
 	bool parting;
+	unsigned int children;
 } control;
 
 /* ---- Words ---- */
@@ -62,7 +68,7 @@ void note(const char *format, ...)
 	char before[32];
 	va_list args;
 
-	snprintf(before, sizeof(before), "# node %u: ", world.rank);
+	snprintf(before, sizeof(before), "# %u: ", world.rank);
 	va_start(args, format);
 	say(before, format, args);
 	va_end(args);
@@ -139,23 +145,23 @@ void rest(unsigned int milliseconds)
 
 /* ---- Meeting ---- */
 
-/* Put a word into another's page; the code of its notice. */
-static int control_put(unsigned int rank, size_t offset, uint64_t value)
+/* Put a word into a page, through some VCQ; the code of its notice. */
+static int page_put(utofu_vcq_hdl_t vcq, utofu_vcq_id_t id, size_t offset,
+		    uint64_t value)
 {
 	struct patience patience = { 0 };
 	struct utofu_mrq_notice notice;
 	utofu_stadd_t stadd;
 	int code;
 
-	if (utofu_query_stadd(control.id[rank], CONTROL_STAG, &stadd))
-		give_up("the address of node %u's page", rank);
+	if (utofu_query_stadd(id, CONTROL_STAG, &stadd))
+		give_up("no address of a page");
 	do {
-		code = utofu_put_piggyback8(control.vcq, control.id[rank],
-					    value, stadd + offset,
+		code = utofu_put_piggyback8(vcq, id, value, stadd + offset,
 					    sizeof(value), 0, LCL, NULL);
 	} while (code == UTOFU_ERR_BUSY && patient(&patience));
 	while (code == UTOFU_SUCCESS) {
-		code = utofu_poll_mrq(control.vcq, 0, &notice);
+		code = utofu_poll_mrq(vcq, 0, &notice);
 		if (code != UTOFU_ERR_NOT_FOUND)
 			return code;
 		code = patient(&patience) ? UTOFU_SUCCESS : code;
@@ -170,11 +176,11 @@ static void control_send(unsigned int rank, size_t offset, uint64_t value)
 	int code;
 
 	do {
-		code = control_put(rank, offset, value);
+		code = page_put(control.vcq, control.id[rank], offset, value);
 		if (code == UTOFU_SUCCESS || control.parting)
 			return;
 	} while (control.round <= 1 && patient(&patience));
-	give_up("node %u cannot write to node %u: %d", world.rank, rank, code);
+	give_up("%u cannot write to %u: %d", world.rank, rank, code);
 }
 
 static void await(_Atomic uint64_t *word, uint64_t least, const char *what,
@@ -185,7 +191,7 @@ static void await(_Atomic uint64_t *word, uint64_t least, const char *what,
 	/* The others may be waiting in vain for several things first. */
 	while (atomic_load(word) < least)
 		if (!patient_for(&patience, WAIT_SECONDS))
-			give_up("node %u waits for %s of node %u, round %u",
+			give_up("%u waits for %s of %u, round %u",
 				world.rank, what, rank,
 				(unsigned int)control.round);
 }
@@ -199,7 +205,7 @@ static bool gather(void)
 		await(&control.page->arrived[r], control.round << 1, "arrival",
 		      r);
 		if (atomic_load(&control.page->arrived[r]) & 1) {
-			printf("# wrong on node %u\n", r);
+			printf("# wrong in process %u\n", r);
 			good = false;
 		}
 	}
@@ -319,20 +325,26 @@ static unsigned int shape_read(unsigned long size[6])
 }
 
 /* Node numbers count coordinates X Y Z A B C, the last one fastest. */
+static void node_coords(unsigned int node, const unsigned long size[6],
+			uint8_t coords[6])
+{
+	for (int axis = 5; axis >= 0; axis--) {
+		coords[axis] = (uint8_t)(node % size[axis]);
+		node /= (unsigned int)size[axis];
+	}
+}
+
 static void world_shape(void)
 {
+	unsigned int occupied = (world.ranks + world.ppn - 1) / world.ppn;
 	unsigned long size[6];
+	unsigned int nodes = shape_read(size);
 
-	world.nodes = shape_read(size);
-	for (unsigned int r = 0; r < world.nodes && r < RANKS_MAX; r++) {
-		unsigned long rest_of = r;
-
-		for (int axis = 5; axis >= 0; axis--) {
-			world.coords[r][axis] =
-				(uint8_t)(rest_of % size[axis]);
-			rest_of /= size[axis];
-		}
-	}
+	for (unsigned int r = 0; r < world.ranks; r++)
+		node_coords(r / world.ppn, size, world.coords[r]);
+	world.empty = occupied < nodes;
+	if (world.empty)
+		node_coords(occupied, size, world.empty_coords);
 }
 
 static void world_neighbours(void)
@@ -341,18 +353,46 @@ static void world_neighbours(void)
 	world.prev = (world.rank + world.ranks - 1) % world.ranks;
 }
 
+/* One of a node's processes was started, and starts the others. */
+static void world_multiply(void)
+{
+	world.ppn = (unsigned int)env_number("CONFORM_PPN", 1);
+	world.ranks = (unsigned int)env_number("TOFU_NODES", 1) * world.ppn;
+	world.rank = (unsigned int)env_number("TOFU_NODE", 0) * world.ppn;
+	fflush(stdout);
+	for (unsigned int p = 1; p < world.ppn; p++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			give_up("no process");
+		if (!pid) {
+			world.rank += p;
+			return;
+		}
+		control.children++;
+	}
+}
+
 void world_read(void)
 {
-	world_shape();
+	if (world.ranks)
+		return;
 	world.wait_seconds = (long)env_number("CONFORM_WAIT", WAIT_SECONDS);
-	world.rank = (unsigned int)env_number("TOFU_NODE", 0);
-	world.ranks = (unsigned int)env_number("TOFU_NODES", world.nodes);
-	if (world.ranks > RANKS_MAX || world.rank >= world.ranks)
-		give_up("1 to %d nodes", RANKS_MAX);
+	if (getenv("TOFU_RANK")) {
+		world.rank = (unsigned int)env_number("TOFU_RANK", 0);
+		world.ranks = (unsigned int)env_number("TOFU_RANKS", 1);
+		world.ppn = (unsigned int)env_number("TOFU_PPN", 1);
+	} else {
+		world_multiply();
+	}
+	if (world.ranks > RANKS_MAX || world.rank >= world.ranks || !world.ppn)
+		give_up("1 to %d processes", RANKS_MAX);
+	world.own = world.rank % world.ppn;
+	world_shape();
 	world_neighbours();
 }
 
-bool several_processes(void)
+bool engine_apart(void)
 {
 	const char *port = getenv("TOFU_PORT");
 
@@ -365,14 +405,48 @@ static void world_open(void)
 	size_t count;
 
 	if (utofu_get_onesided_tnis(&tnis, &count) != UTOFU_SUCCESS)
-		give_up("node %u has no TNIs", world.rank);
+		give_up("%u has no TNIs", world.rank);
 	world.tnis = (unsigned int)count;
 	free(tnis);
+}
+
+static utofu_vcq_id_t control_id(unsigned int rank)
+{
+	utofu_tni_id_t tni = (utofu_tni_id_t)(world.tnis - 1);
+	utofu_vcq_id_t id = 0;
+
+	if (utofu_construct_vcq_id(world.coords[rank], tni,
+				   (utofu_cq_id_t)(rank % world.ppn),
+				   CONTROL_CMP_ID, &id))
+		give_up("no ID of the control VCQ of %u", rank);
+	return id;
+}
+
+/*
+ * The control VCQs of a node get queues in the order of its processes: each
+ * waits until the one before it has its own, which it sees by writing there.
+ */
+static void await_previous(void)
+{
+	struct patience patience = { 0 };
+	utofu_vcq_hdl_t vcq;
+	int code;
+
+	if (utofu_create_vcq(0, 0, &vcq))
+		give_up("%u has no VCQ", world.rank);
+	do {
+		code = page_put(vcq, control_id(world.rank - 1),
+				offsetof(struct page, greeted), 1);
+	} while (code != UTOFU_SUCCESS && patient(&patience));
+	if (code != UTOFU_SUCCESS || utofu_free_vcq(vcq))
+		give_up("%u does not see the process before it: %d",
+			world.rank, code);
 }
 
 static void control_open(void)
 {
 	utofu_tni_id_t tni = (utofu_tni_id_t)(world.tnis - 1);
+	utofu_vcq_id_t id;
 	utofu_stadd_t stadd;
 
 	control.page = aligned_alloc(4096, 4096);
@@ -384,17 +458,19 @@ static void control_open(void)
 					 &control.vcq) ||
 	    utofu_reg_mem_with_stag(control.vcq, control.page, 4096,
 				    CONTROL_STAG, 0, &stadd))
-		give_up("node %u has no control VCQ", world.rank);
+		give_up("%u has no control VCQ", world.rank);
 	for (unsigned int r = 0; r < world.ranks; r++)
-		if (utofu_construct_vcq_id(world.coords[r], tni, 0,
-					   CONTROL_CMP_ID, &control.id[r]))
-			give_up("the control VCQ's ID on node %u", r);
+		control.id[r] = control_id(r);
+	if (utofu_query_vcq_id(control.vcq, &id) || id != control.id[world.rank])
+		give_up("the control VCQ of %u has another queue", world.rank);
 }
 
 void conform_begin(void)
 {
 	world_read();
 	world_open();
+	if (world.own)
+		await_previous();
 	control_open();
 	if (world.rank == 0)
 		printf("TAP version 13\n");
@@ -408,6 +484,12 @@ int conform_end(void)
 	if (world.rank == 0)
 		printf("1..%u\n", control.points);
 	utofu_free_vcq(control.vcq);
+	for (; control.children; control.children--) {
+		int status = 0;
+
+		if (wait(&status) < 0 || status)
+			control.failed++;
+	}
 	return control.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -428,11 +510,11 @@ void conform_lose_last(bool node)
 
 /* ---- Ports ---- */
 
-void port_open(struct port *port, utofu_tni_id_t tni, unsigned long flags,
-	       size_t bytes)
+void port_open_alone(struct port *port, utofu_tni_id_t tni,
+		     unsigned long flags, size_t bytes)
 {
-	utofu_stadd_t stadd;
-	utofu_vcq_id_t id;
+	utofu_stadd_t *stadd = &port->stadd[world.rank];
+	utofu_vcq_id_t *id = &port->id[world.rank];
 
 	port->bytes = (bytes + 4095) / 4096 * 4096;
 	port->area = aligned_alloc(4096, port->bytes);
@@ -440,11 +522,22 @@ void port_open(struct port *port, utofu_tni_id_t tni, unsigned long flags,
 		give_up("no memory");
 	memset(port->area, 0, port->bytes);
 	if (utofu_create_vcq(tni, flags, &port->vcq) ||
-	    utofu_query_vcq_id(port->vcq, &id) ||
-	    utofu_reg_mem(port->vcq, port->area, port->bytes, 0, &stadd))
-		give_up("node %u has no VCQ on TNI %u", world.rank, tni);
-	exchange(id, port->id);
-	exchange(stadd, port->stadd);
+	    utofu_query_vcq_id(port->vcq, id) ||
+	    utofu_reg_mem(port->vcq, port->area, port->bytes, 0, stadd))
+		give_up("%u has no VCQ on TNI %u", world.rank, tni);
+}
+
+void port_introduce(struct port *port)
+{
+	exchange(port->id[world.rank], port->id);
+	exchange(port->stadd[world.rank], port->stadd);
+}
+
+void port_open(struct port *port, utofu_tni_id_t tni, unsigned long flags,
+	       size_t bytes)
+{
+	port_open_alone(port, tni, flags, bytes);
+	port_introduce(port);
 }
 
 void port_close(struct port *port)

@@ -4,11 +4,13 @@
  * other with nothing but uTofu, how they agree on a verdict, and how they wait.
  * Nothing here knows more of the library than <utofu.h> says.
  *
- * A program runs once on each node. Each process is told its number by
- * TOFU_NODE, how many they are by TOFU_NODES, and the machine's sizes by
- * TOFU_SHAPE. All make the same claims
- * in the same order; a claim holds when it holds on every node, and process 0
- * prints it as a point of TAP.
+ * A program runs as one process or more on each node; the processes of a node
+ * have numbers in a row. Each is told its number by TOFU_RANK, how many they are
+ * by TOFU_RANKS, how many a node has by TOFU_PPN, and the machine's sizes by
+ * TOFU_SHAPE. Where only TOFU_NODE and TOFU_NODES are told, it is started once on
+ * each node, and makes itself into CONFORM_PPN processes. All make the same
+ * claims in the same order; a claim holds when it holds in every process, and
+ * process 0 prints it as a point of TAP.
  */
 #ifndef CONFORM_H
 #define CONFORM_H
@@ -35,12 +37,14 @@
 
 /**
  * struct world - the machine as this process sees it
- * @rank:   this process, the number of its node
- * @ranks:  processes, one a node
- * @nodes:  of the machine; those that are more have no process
+ * @rank:   this process
+ * @ranks:  processes
+ * @ppn:    of each node
+ * @own:    number of this process in its node
  * @next:   the process that this one sends to, in tests where all send
  * @prev:   the process that sends to this one there
- * @coords: of all nodes
+ * @coords: of the nodes of all processes
+ * @empty:  a node without any process follows these, with @empty_coords
  * @tnis:   TNIs of a node
  * @wait_seconds: what lasts longer does not come any more; CONFORM_WAIT in the
  *          environment, where waits are expected to be in vain
@@ -48,10 +52,13 @@
 struct world {
 	unsigned int rank;
 	unsigned int ranks;
-	unsigned int nodes;
+	unsigned int ppn;
+	unsigned int own;
 	unsigned int next;
 	unsigned int prev;
 	uint8_t coords[RANKS_MAX][6];
+	bool empty;
+	uint8_t empty_coords[6];
 	unsigned int tnis;
 	long wait_seconds;
 };
@@ -82,10 +89,19 @@ int conform_end(void);
 
 /*
  * For programs that fork, which has to be before the first call of the library:
- * who this is, and whether a node can have several processes here.
+ * who this is, and whether the node's engine is one that goes on while all its
+ * processes are stopped.
  */
 void world_read(void);
-bool several_processes(void);
+bool engine_apart(void);
+
+/*
+ * Before a statement in which the processes of a node would be in each other's
+ * way: one after the other does it.
+ */
+#define IN_TURN                                                             \
+	for (unsigned int turn_ = 0; turn_ < world.ppn; turn_++, meet())    \
+		if (turn_ == world.own)
 
 /*
  * The last process leaves without a word, or its node is lost, which somebody
@@ -135,8 +151,12 @@ void rest(unsigned int milliseconds);
 
 /* ---- Ports ---- */
 
+/* All open one and introduce it; or first the one and then the other. */
 void port_open(struct port *port, utofu_tni_id_t tni, unsigned long flags,
 	       size_t bytes);
+void port_open_alone(struct port *port, utofu_tni_id_t tni,
+		     unsigned long flags, size_t bytes);
+void port_introduce(struct port *port);
 void port_close(struct port *port);
 
 /* The next report or notice; UTOFU_ERR_NOT_FOUND when it does not come. */

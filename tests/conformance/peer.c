@@ -119,17 +119,17 @@ static void check_no_vcq(void)
 	claim("no VCQ ID at all: INVALID_VCQ_ID");
 }
 
-/* A node that has no process, where the machine is larger than TOFU_NODES. */
+/* Where the machine has more nodes than are needed. */
 static void check_empty_node(void)
 {
 	utofu_vcq_id_t id;
 
-	if (world.nodes == world.ranks) {
+	if (!world.empty) {
 		claim_skip("a node without a process: MRQ_PEER",
 			   "all nodes have one");
 		return;
 	}
-	CODE(utofu_construct_vcq_id(world.coords[world.ranks], 0, 0, 0, &id),
+	CODE(utofu_construct_vcq_id(world.empty_coords, 0, 0, 0, &id),
 	     UTOFU_SUCCESS);
 	CODE(put_to(id, port.stadd[world.next], 8, LCL), UTOFU_ERR_MRQ_PEER);
 	check_well("a node without a process: MRQ_PEER");

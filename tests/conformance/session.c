@@ -473,7 +473,9 @@ static void check_stopped_chains(pid_t pid)
 
 	if (!pid) {
 		claim_skip("chains whose programs are all stopped",
-			   "a process is its node's engine here");
+			   engine_apart() ?
+				   "with one process a node" :
+				   "a process is its own engine here");
 		return;
 	}
 	/* What the chains before have left is not what this process waits for. */
@@ -490,7 +492,7 @@ int main(void)
 
 	world_read();
 	chain_make();
-	if (several_processes()) {
+	if (engine_apart() && world.ppn == 1) {
 		/* Before the first call of the library. */
 		pid = fork();
 		if (pid < 0)

@@ -33,10 +33,10 @@ static utofu_cq_id_t cq_of(utofu_vcq_id_t id, utofu_tni_id_t tni,
 	return cq;
 }
 
-/* The control VCQ has the last TNI's first queue. */
+/* The control VCQs have the last TNI's first queues. */
 static utofu_cq_id_t first_cq(utofu_tni_id_t tni)
 {
-	return tni == world.tnis - 1 ? 1 : 0;
+	return (utofu_cq_id_t)(tni == world.tnis - 1 ? world.ppn : 0);
 }
 
 static void check_component_ids(utofu_tni_id_t tni)
@@ -74,18 +74,24 @@ static void check_construction(void)
 	utofu_vcq_hdl_t vcq = 0;
 	utofu_vcq_id_t made;
 	uint64_t all[RANKS_MAX];
+	uint16_t extra;
 
-	CODE(utofu_create_vcq_with_cmp_id(0, 5, 0, &vcq), UTOFU_SUCCESS);
+	IN_TURN
+		CODE(utofu_create_vcq_with_cmp_id(0, 5, 0, &vcq),
+		     UTOFU_SUCCESS);
+	CHECK(cq_of(id_of(vcq), 0, &extra) == world.own);
 	exchange(id_of(vcq), all);
 	for (unsigned int r = 0; r < world.ranks; r++) {
-		CODE(utofu_construct_vcq_id(world.coords[r], 0, 0, 5, &made),
+		CODE(utofu_construct_vcq_id(world.coords[r], 0,
+					    (utofu_cq_id_t)(r % world.ppn), 5,
+					    &made),
 		     UTOFU_SUCCESS);
 		CHECK(made == all[r]);
 		for (unsigned int i = 0; i < r; i++)
 			CHECK(all[i] != all[r]);
 	}
 	CODE(utofu_free_vcq(vcq), UTOFU_SUCCESS);
-	claim("a constructed VCQ ID is the one that the other node has");
+	claim("a constructed VCQ ID is the one that the other process has");
 }
 
 static void check_sharing(utofu_tni_id_t tni)
@@ -136,16 +142,20 @@ static void check_exclusive(utofu_tni_id_t tni, unsigned long flags)
 
 static void check_queues(void)
 {
-	for (unsigned int tni = 0; tni < world.tnis; tni++)
-		check_component_ids((utofu_tni_id_t)tni);
+	IN_TURN
+		for (unsigned int tni = 0; tni < world.tnis; tni++)
+			check_component_ids((utofu_tni_id_t)tni);
 	claim("component IDs 0 to 7, each once, in queue 0 of every TNI");
 	check_construction();
-	for (unsigned int tni = 0; tni < world.tnis; tni++)
-		check_sharing((utofu_tni_id_t)tni);
+	IN_TURN
+		for (unsigned int tni = 0; tni < world.tnis; tni++)
+			check_sharing((utofu_tni_id_t)tni);
 	claim("7 VCQs on every TNI share queue 0");
-	check_exclusive(0, UTOFU_VCQ_FLAG_EXCLUSIVE);
+	IN_TURN
+		check_exclusive(0, UTOFU_VCQ_FLAG_EXCLUSIVE);
 	claim("EXCLUSIVE VCQs have queues of their own, until FULL");
-	check_exclusive(0, UTOFU_VCQ_FLAG_SESSION_MODE);
+	IN_TURN
+		check_exclusive(0, UTOFU_VCQ_FLAG_SESSION_MODE);
 	claim("SESSION_MODE VCQs have queues of their own, until FULL");
 	for (unsigned long flags = 0; flags < 8; flags++) {
 		utofu_vcq_hdl_t vcq;
