@@ -37,11 +37,10 @@ def _words(option, text):
 def _check_time(args):
     """Refuse what does not go together; the machine, of virtual time, and the TNIs."""
     if args.time == "functional":
-        for option, value in (("--machine", args.machine), ("--trace", args.trace),
-                              ("--realtime", args.realtime)):
+        for option, value in (("--trace", args.trace), ("--realtime", args.realtime)):
             if value:
                 raise ClusterError(f"{option} wants --time virtual")
-        return None, args.tnis or 4
+        return None, args.tnis or machine.MACHINES.get(args.machine, 4)
     if args.accel == "kvm":
         raise ClusterError("--time virtual counts instructions, which KVM cannot: "
                            "leave --accel away")

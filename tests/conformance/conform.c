@@ -366,6 +366,7 @@ static void world_multiply(void)
 		if (pid < 0)
 			give_up("no process");
 		if (!pid) {
+			control.children = 0;
 			world.rank += p;
 			return;
 		}
