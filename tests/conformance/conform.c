@@ -68,7 +68,10 @@ void note(const char *format, ...)
 	char before[32];
 	va_list args;
 
-	snprintf(before, sizeof(before), "# %u: ", world.rank);
+	if (world.ppn > 1)
+		snprintf(before, sizeof(before), "# process %u: ", world.rank);
+	else
+		snprintf(before, sizeof(before), "# node %u: ", world.rank);
 	va_start(args, format);
 	say(before, format, args);
 	va_end(args);
