@@ -15,6 +15,7 @@
 
 #include "fabric/process.h"
 #include "port/debug.h"
+#include "port/job-file.h"
 #include "port/shape.h"
 
 /* ---- Environment ---- */
@@ -118,29 +119,6 @@ static int job_shape(unsigned int size, struct tofu_shape *shape)
 /* ---- The shared file of a launcher's job ---- */
 
 /*
- * Whoever has a part in the file has a lock on its first byte, which goes with
- * the process however that ends. So the system knows whether anybody has, also
- * where what the file says was written by processes that are dead. The lock
- * is of this descriptor, and not in the way of those that the fabric takes.
- */
-static int part_lock(const struct tofu_job *job, short type)
-{
-	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_len = 1 };
-
-	return fcntl(job->fd, F_OFD_SETLK, &lock) ? -errno : 0;
-}
-
-/* Return: 1 where another process has a part in the file, 0, or an errno. */
-static int others_have_part(const struct tofu_job *job)
-{
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
-
-	if (fcntl(job->fd, F_OFD_GETLK, &lock))
-		return -errno;
-	return lock.l_type != F_UNLCK;
-}
-
-/*
  * Takes a part in the file, or its name away if it is what a job has left
  * whose processes are dead. Called with the lock.
  *
@@ -148,13 +126,13 @@ static int others_have_part(const struct tofu_job *job)
  */
 static int file_take_part(const struct tofu_job *job, const struct stat *st)
 {
-	int ret = others_have_part(job);
+	int ret = tofu_job_file_others(job->fd);
 
 	if (ret < 0)
 		return ret;
 	if (st->st_size && !ret)
 		return unlink(job->file) ? -errno : 0;
-	ret = part_lock(job, F_RDLCK);
+	ret = tofu_job_file_join(job->fd);
 	return ret ? ret : 1;
 }
 
@@ -221,8 +199,7 @@ static int launcher_job(struct tofu_job *job, unsigned int rank,
 	if (err)
 		return err;
 	job_name(name, sizeof(name));
-	snprintf(job->file, sizeof(job->file), "/dev/shm/tofu-%u-%s",
-		 (unsigned int)geteuid(), name);
+	tofu_job_file_name(name, job->file, sizeof(job->file));
 	err = file_open(job, &shape, ppn);
 	if (err) {
 		tofu_debug("%s: %s", job->file, strerror(-err));
@@ -275,22 +252,12 @@ static unsigned int others_up(struct tofu_fabric *fabric)
 	return count;
 }
 
-/* A name that is not this file's any more is another job's. */
-static void file_unlink(const struct tofu_job *job)
-{
-	struct stat own, named;
-
-	if (!fstat(job->fd, &own) && !lstat(job->file, &named) &&
-	    own.st_ino == named.st_ino && own.st_dev == named.st_dev)
-		unlink(job->file);
-}
-
 void tofu_job_attached(struct tofu_job *job, struct tofu_fabric *fabric)
 {
 	if (job->fd < 0)
 		return;
 	if (others_up(fabric) == job->processes - 1)
-		file_unlink(job);
+		tofu_job_file_unlink(job->fd, job->file);
 	flock(job->fd, LOCK_UN);
 }
 
@@ -305,8 +272,8 @@ void tofu_job_leave(struct tofu_job *job)
 {
 	if (job->fd < 0 || flock(job->fd, LOCK_EX))
 		return;
-	part_lock(job, F_UNLCK);
-	if (!others_have_part(job))
-		file_unlink(job);
+	tofu_job_file_leave(job->fd);
+	if (!tofu_job_file_others(job->fd))
+		tofu_job_file_unlink(job->fd, job->file);
 	flock(job->fd, LOCK_UN);
 }
