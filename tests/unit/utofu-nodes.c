@@ -15,6 +15,7 @@
 
 #include "fabric/process.h"
 #include "kselftest_harness.h"
+#include "port/job-file.h"
 #include "utofu-util.h"
 
 #define BIG (1 << 20)
@@ -282,6 +283,24 @@ TEST(strong_order_writes_the_last_byte_last)
 
 #define RANKS 3
 
+/* Others' jobs would remove what dead ones leave here. */
+FIXTURE(launcher)
+{
+	char folder[32];
+};
+
+FIXTURE_SETUP(launcher)
+{
+	strcpy(self->folder, "/tmp/utofu-nodes-XXXXXX");
+	ASSERT_NE(mkdtemp(self->folder), NULL);
+	tofu_job_folder = self->folder;
+}
+
+FIXTURE_TEARDOWN(launcher)
+{
+	rmdir(self->folder);
+}
+
 /* What a launcher says to ranks; the name is of this process. */
 static char job[64];
 
@@ -294,7 +313,7 @@ static void job_say(const char *size)
 
 static int files_of_job(void)
 {
-	DIR *dir = opendir("/dev/shm");
+	DIR *dir = opendir(tofu_job_folder);
 	struct dirent *entry;
 	int count = 0;
 
@@ -378,7 +397,7 @@ static int ranks_run(void (*body)(unsigned int rank), unsigned int count)
 	return failed;
 }
 
-TEST(ranks_of_a_launcher_find_each_other)
+TEST_F(launcher, ranks_of_a_launcher_find_each_other)
 {
 	job_say("3");
 	EXPECT_EQ(ranks_run(rank_main, RANKS), 0);
@@ -404,7 +423,7 @@ static void rank_killed(unsigned int rank)
 }
 
 /* The dead job's machine has too few nodes for the next one of its name. */
-TEST(what_a_killed_job_left_is_not_used)
+TEST_F(launcher, what_a_killed_job_left_is_not_used)
 {
 	job_say("2");
 	EXPECT_EQ(ranks_run(rank_killed, 1), 1);
@@ -415,13 +434,13 @@ TEST(what_a_killed_job_left_is_not_used)
 }
 
 /* A process that ended while it made the file has left a part of one. */
-TEST(what_is_no_machine_is_not_used)
+TEST_F(launcher, what_is_no_machine_is_not_used)
 {
 	char path[128];
 
 	job_say("3");
-	snprintf(path, sizeof(path), "/dev/shm/tofu-%u-%s.0",
-		 (unsigned int)geteuid(), job);
+	tofu_job_file_name(job, path, sizeof(path));
+	strcat(path, ".0");
 	close(open(path, O_RDWR | O_CREAT, 0600));
 	ASSERT_EQ(truncate(path, 1 << 20), 0);
 	EXPECT_EQ(ranks_run(rank_main, RANKS), 0);
@@ -457,7 +476,7 @@ static void rank_ends_with_other(unsigned int rank)
 }
 
 /* Neither has ended when the other leaves; a third rank never comes. */
-TEST(the_last_of_those_that_end_together_takes_the_name)
+TEST_F(launcher, the_last_of_those_that_end_together_takes_the_name)
 {
 	come = mmap(NULL, sizeof(*come) * 2, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -473,7 +492,7 @@ TEST(the_last_of_those_that_end_together_takes_the_name)
 /* ---- */
 
 /* Process numbers are used anew; when a process was started is not. */
-TEST(a_job_without_a_name_has_that_of_its_one_launcher)
+TEST_F(launcher, a_job_without_a_name_has_that_of_its_one_launcher)
 {
 	uint64_t start;
 

@@ -2,17 +2,26 @@
 #define _GNU_SOURCE
 #include "port/job-file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "port/debug.h"
+
+#define PREFIX "tofu-%u-" /* and the user's number */
 
 const char *tofu_job_folder = "/dev/shm";
 
 void tofu_job_file_name(const char *job, char *path, size_t size)
 {
-	snprintf(path, size, "%s/tofu-%u-%s", tofu_job_folder,
+	snprintf(path, size, "%s/" PREFIX "%s", tofu_job_folder,
 		 (unsigned int)geteuid(), job);
 }
 
@@ -58,4 +67,52 @@ void tofu_job_file_unlink(int fd, const char *path)
 	if (!fstat(fd, &own) && !lstat(path, &named) &&
 	    own.st_ino == named.st_ino && own.st_dev == named.st_dev)
 		unlink(path);
+}
+
+/* ---- What dead jobs have left ---- */
+
+/*
+ * With the lock nobody can join: a process that has opened the file and waits
+ * finds that the name has gone, and makes another file. A lock that is taken is
+ * not waited for, since its owner comes, leaves or does the same as this one.
+ * That also spares the file that this process is making.
+ */
+static bool is_leftover(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	       st.st_uid == geteuid() && !flock(fd, LOCK_EX | LOCK_NB) &&
+	       !tofu_job_file_others(fd);
+}
+
+static void leftover_remove(const char *name)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", tofu_job_folder, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return;
+	if (is_leftover(fd)) {
+		tofu_debug("%s: removed, its job has died", path);
+		tofu_job_file_unlink(fd, path);
+	}
+	close(fd);
+}
+
+void tofu_job_files_clean(void)
+{
+	DIR *folder = opendir(tofu_job_folder);
+	struct dirent *entry;
+	char prefix[32];
+
+	if (!folder)
+		return;
+	snprintf(prefix, sizeof(prefix), PREFIX, (unsigned int)geteuid());
+	while ((entry = readdir(folder)))
+		if (!strncmp(entry->d_name, prefix, strlen(prefix)))
+			leftover_remove(entry->d_name);
+	closedir(folder);
 }

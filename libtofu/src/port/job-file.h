@@ -26,4 +26,10 @@ int tofu_job_file_others(int fd);
 /* tofu_job_file_unlink - takes @path away if that is the file @fd */
 void tofu_job_file_unlink(int fd, const char *path);
 
+/*
+ * tofu_job_files_clean - removes the user's files in which nobody has a part:
+ * those of jobs that have died
+ */
+void tofu_job_files_clean(void);
+
 #endif /* PORT_JOB_FILE_H */

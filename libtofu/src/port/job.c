@@ -164,6 +164,14 @@ static int file_open_locked(struct tofu_job *job, struct stat *st)
 	return ret;
 }
 
+/* Dead jobs' files go first: they may fill the folder. */
+static int file_make(struct tofu_job *job, const struct tofu_shape *shape,
+		     unsigned int ppn)
+{
+	tofu_job_files_clean();
+	return tofu_fabric_format(job->fd, shape, ppn);
+}
+
 static int file_open(struct tofu_job *job, const struct tofu_shape *shape,
 		     unsigned int ppn)
 {
@@ -175,7 +183,7 @@ static int file_open(struct tofu_job *job, const struct tofu_shape *shape,
 	} while (!ret);
 	if (ret < 0)
 		return ret;
-	ret = st.st_size ? 0 : tofu_fabric_format(job->fd, shape, ppn);
+	ret = st.st_size ? 0 : file_make(job, shape, ppn);
 	if (ret) {
 		unlink(job->file);
 		close(job->fd);

@@ -5,8 +5,9 @@
  *   TOFU_FABRIC, TOFU_NODE   as tofu-run sets them: the shared file, and the
  *                            number (without it, the lowest that has room)
  *   rank and count of mpirun or srun   the shared file is then made in
- *                            /dev/shm by whoever comes first; TOFU_PPN ranks in
- *                            a row are on one node
+ *                            /dev/shm by whoever comes first, who also
+ *                            removes those of the user's dead jobs; TOFU_PPN
+ *                            ranks in a row are on one node
  *   neither                  a machine of one node
  * and TOFU_TNIS, TNIs of each node.
  */
