@@ -379,6 +379,57 @@ static void run_wait(struct run *run)
 	free(fd);
 }
 
+/* ---- MPI programs ---- */
+
+/* As a shell reads it. */
+static void word_print(const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_@%+=:,./-";
+
+	if (*word && !word[strspn(word, plain)]) {
+		fprintf(stderr, " %s", word);
+		return;
+	}
+	fputs(" '", stderr);
+	for (; *word; word++)
+		if (*word == '\'')
+			fputs("'\\''", stderr);
+		else
+			fputc(*word, stderr);
+	fputc('\'', stderr);
+}
+
+/* What mpirun's ranks take from the environment, where it is not the default */
+static void machine_print(const struct run *run)
+{
+	char text[TOFU_SHAPE_TEXT];
+	struct tofu_shape usual;
+
+	if (tofu_shape_of_count(nodes_of(run), &usual) ||
+	    memcmp(&usual, &run->shape, sizeof(usual)))
+		fprintf(stderr, " TOFU_SHAPE=%s",
+			tofu_shape_text(&run->shape, text));
+	if (run->ppn != 1)
+		fprintf(stderr, " TOFU_PPN=%u", run->ppn);
+	if (run->tnis != TOFU_TNIS_DEFAULT)
+		fprintf(stderr, " TOFU_TNIS=%u", run->tnis);
+}
+
+__attribute__((noreturn)) static void mpi_refuse(const struct run *run)
+{
+	warnx("%s is an MPI program, which mpirun starts:", run->program[0]);
+	fputc(' ', stderr);
+	machine_print(run);
+	fprintf(stderr, " mpirun -n %u", run->processes);
+	for (char **word = run->program; *word; word++)
+		word_print(*word);
+	fputs("\nPut 'env' before its name to start it here all the same; then "
+	      "each process is\nan MPI job of its own.\n", stderr);
+	exit(STATUS_USAGE);
+}
+
 /* ---- Starting ---- */
 
 static void fabric_make(struct run *run)
@@ -533,6 +584,8 @@ int main(int argc, char **argv)
 	};
 
 	arguments_read(&run, argc, argv);
+	if (tofu_program_is_mpi(run.program[0]))
+		mpi_refuse(&run);
 	fabric_make(&run);
 	signals_init(&run);
 	limits_raise(&run);

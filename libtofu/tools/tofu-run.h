@@ -35,4 +35,13 @@ void tofu_output_read(struct tofu_output *output);
 /* tofu_output_close - copy what is there and close, end or not */
 void tofu_output_close(struct tofu_output *output);
 
+/**
+ * tofu_program_is_mpi - whether a program needs an MPI library
+ * @name: found as execvp() does
+ *
+ * Return: false also where there is no such program, or it cannot be read, or
+ * is anything but an ELF file of 64 bits, little endian.
+ */
+bool tofu_program_is_mpi(const char *name);
+
 #endif /* TOFU_RUN_H */
