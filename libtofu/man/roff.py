@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""What the manual pages have in common: how they begin, and how text becomes roff."""
+
+import re
+import textwrap
+
+WIDTH = 76
+RAGGED = [".nh", ".ad l"]  # names are not broken, nor stretched
+
+
+def flowed(text):
+    return " ".join(text.split())
+
+
+def escaped(text):
+    text = text.replace("\\", r"\e").replace("…", "...")
+    # An option's hyphens are minuses; a line must not begin as a request does.
+    text = re.sub(r"(?<![\w.])--?(?=\w)", lambda match: r"\-" * len(match[0]), text)
+    return re.sub(r"^(?=[.'])", r"\\&", text, flags=re.M)
+
+
+def wrapped(text):
+    """Lines of a paragraph that is roff already."""
+    return [re.sub(r"^(?=[.'])", r"\&", line) for line in
+            textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)]
+
+
+def top(name, section, origin, date, source, title):
+    """Lines up to the first section; origin says where a page is to be edited."""
+    return [r".\" SPDX-License-Identifier: MIT", rf".\" {origin}",
+            f'.TH {name.upper()} {section} {date} "{source}" {title}', *RAGGED]
