@@ -40,7 +40,10 @@ static const char help[] =
 	"  -s, --shape SHAPE  nodes: 4, 2x2, 4x3x8 or six sizes 1x1x1x2x3x2\n"
 	"  -p, --ppn N        processes that a node can have, 1 to 48 (default 1)\n"
 	"  -j, --json         print JSON\n"
-	"  -h, --help         print this and exit\n";
+	"  -h, --help         print this and exit\n"
+	"\n"
+	"Exit status: 0; 1 when PATH cannot be made or is no such file; 2 for wrong\n"
+	"options.\n";
 
 __attribute__((noreturn)) static void usage(const char *problem)
 {

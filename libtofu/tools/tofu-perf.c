@@ -86,14 +86,16 @@ static const char usage[] =
 	"                        where the time of a put goes; only in virtual time,\n"
 	"                        and there the default\n"
 	"      --memcpy          also the speed of memcpy() on node 0, and the ratio\n"
-	"      --timeout SECONDS give up when nothing happens for so long (default 60)\n"
+	"      --timeout SECONDS\n"
+	"                        give up when nothing happens for so long (default 60)\n"
 	"      --json            print results as JSON\n"
 	"      --help            print this and exit\n"
 	"\n"
 	"Run it on every node: scripts/tofu-cluster run tofu-perf, or without VMs\n"
 	"tofu-run -n 2 tofu-perf. Nodes without a part wait.\n"
 	"Latency: of put one way, half of a ping-pong in which both sides poll for the\n"
-	"last bytes; of get and armw from the post to the notice. MB is 10^6 bytes.\n";
+	"last bytes; of get and armw from the post to the notice. MB is 10^6 bytes.\n"
+	"Exit status: 0; 1 when nodes could not talk; 2 for wrong options.\n";
 
 /**
  * struct options - what the user wants

@@ -58,8 +58,9 @@ static const char usage[] =
 	"PROGRAM finds TOFU_RANK, TOFU_RANKS, TOFU_PPN, TOFU_NODE, TOFU_NODES and\n"
 	"TOFU_SHAPE in its environment. Its standard input is empty. When one process\n"
 	"fails, the others are ended. Exit status: the largest of the processes, where\n"
-	"one that was killed by a signal counts as 128 plus the signal; 124 after the\n"
-	"time, 125 when tofu-run itself fails, 127 when PROGRAM cannot be started.\n";
+	"one that was killed by a signal counts as 128 plus the signal; 2 for wrong\n"
+	"options and for MPI programs, 124 after the time, 125 when tofu-run itself\n"
+	"fails, 127 when PROGRAM cannot be started.\n";
 
 /**
  * struct process - one of the machine's

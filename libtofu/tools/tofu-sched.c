@@ -52,7 +52,10 @@ static const char usage[] =
 	"      --happened FILE   beside all that what 'tofu-trace engines' saw of it, a\n"
 	"                        line a put; - is standard input\n"
 	"      --json            print as JSON\n"
-	"      --help            print this and exit\n";
+	"      --help            print this and exit\n"
+	"\n"
+	"Exit status: 0; 1 when a file cannot be read or written; 2 for wrong options, and\n"
+	"for lines of files that are wrong.\n";
 
 /**
  * struct options - what the user wants
