@@ -16,55 +16,10 @@
 #include "fabric/process.h"
 #include "port/debug.h"
 #include "port/job-file.h"
+#include "port/launch.h"
 #include "port/shape.h"
 
 /* ---- Environment ---- */
-
-/* Return: 1 where @name is set and @value with it, 0 where not, -EINVAL. */
-static int env_number(const char *name, unsigned int min, unsigned int max,
-		      unsigned int *value)
-{
-	const char *text = getenv(name);
-	unsigned long n;
-	char *end;
-
-	if (!text)
-		return 0;
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (!isdigit((unsigned char)*text) || *end || errno || n < min ||
-	    n > max) {
-		tofu_debug("%s=%s: not a number from %u to %u", name, text, min,
-			   max);
-		return -EINVAL;
-	}
-	*value = (unsigned int)n;
-	return 1;
-}
-
-/* What launchers tell their processes. */
-static const struct {
-	const char *rank;
-	const char *size;
-} launchers[] = {
-	{ "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
-	{ "PMI_RANK", "PMI_SIZE" },
-	{ "SLURM_PROCID", "SLURM_NTASKS" },
-};
-
-static int launcher_find(unsigned int *rank, unsigned int *size)
-{
-	for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++) {
-		int ret = env_number(launchers[i].size, 1,
-				     TOFU_FABRIC_NODES_MAX, size);
-
-		if (ret > 0)
-			ret = env_number(launchers[i].rank, 0, *size - 1, rank);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
 
 /*
  * What tells this job from others of the user. Where the launcher gives no
@@ -200,7 +155,7 @@ static int launcher_job(struct tofu_job *job, unsigned int rank,
 	char name[64];
 	int err;
 
-	err = env_number("TOFU_PPN", 1, TOFU_FABRIC_PPN_MAX, &ppn);
+	err = tofu_env_number("TOFU_PPN", 1, TOFU_FABRIC_PPN_MAX, &ppn);
 	if (err < 0)
 		return err;
 	err = job_shape((size + ppn - 1) / ppn, &shape);
@@ -230,18 +185,18 @@ int tofu_job_find(struct tofu_job *job)
 	job->fd = -1;
 	job->node = -1;
 	job->tnis = TOFU_TNIS_DEFAULT;
-	ret = env_number("TOFU_TNIS", 1, TOFU_TNIS_MAX, &job->tnis);
+	ret = tofu_env_number("TOFU_TNIS", 1, TOFU_TNIS_MAX, &job->tnis);
 	if (ret < 0)
 		return ret;
 	job->fabric = getenv("TOFU_FABRIC");
 	if (job->fabric) {
-		ret = env_number("TOFU_NODE", 0, TOFU_FABRIC_NODES_MAX - 1,
-				 &node);
+		ret = tofu_env_number("TOFU_NODE", 0,
+				      TOFU_FABRIC_NODES_MAX - 1, &node);
 		if (ret > 0)
 			job->node = (int)node;
 		return ret < 0 ? ret : 0;
 	}
-	ret = launcher_find(&rank, &size);
+	ret = tofu_launcher_find(TOFU_FABRIC_NODES_MAX, &rank, &size);
 	if (ret < 0)
 		return ret;
 	return ret && size > 1 ? launcher_job(job, rank, size) : 0;
