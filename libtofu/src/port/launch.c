@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fabric/fabric.h"
 #include "port/debug.h"
+
+/* ---- The environment ---- */
 
 int tofu_env_number(const char *name, unsigned int min, unsigned int max,
 		    unsigned int *value)
@@ -59,4 +62,75 @@ int tofu_launcher_find(unsigned int max, unsigned int *rank,
 	     i++)
 		ret = pair_find(&launchers[i], max, rank, ranks);
 	return ret;
+}
+
+/* ---- The job ---- */
+
+/* Return: as tofu_env_number() */
+static int own_find(unsigned int *rank, unsigned int *ranks)
+{
+	static const struct names own = { "TOFU_RANK", "TOFU_RANKS" };
+
+	if (!getenv(own.rank) != !getenv(own.ranks)) {
+		tofu_debug("%s and %s: only one of them is set", own.rank,
+			   own.ranks);
+		return -EINVAL;
+	}
+	return pair_find(&own, TOFU_LAUNCH_RANKS_MAX, rank, ranks);
+}
+
+/* A node's number is that of its process where there is but one. */
+static int nodes_find(unsigned int ppn, unsigned int *rank,
+		      unsigned int *ranks)
+{
+	static const struct names nodes = { "TOFU_NODE", "TOFU_NODES" };
+	int ret = pair_find(&nodes, TOFU_LAUNCH_RANKS_MAX, rank, ranks);
+
+	if (ret > 0 && ppn > 1) {
+		tofu_debug("TOFU_PPN=%u: TOFU_RANK and TOFU_RANKS have to say which process of its node this is",
+			   ppn);
+		return -EINVAL;
+	}
+	return ret;
+}
+
+int tofu_launch_find(struct tofu_launch *launch)
+{
+	unsigned int rank = 0, ranks = 1, ppn = 1;
+	int ret = tofu_env_number("TOFU_PPN", 1, TOFU_FABRIC_PPN_MAX, &ppn);
+
+	if (ret >= 0)
+		ret = own_find(&rank, &ranks);
+	if (!ret)
+		ret = tofu_launcher_find(TOFU_LAUNCH_RANKS_MAX, &rank, &ranks);
+	if (!ret)
+		ret = nodes_find(ppn, &rank, &ranks);
+	if (ret < 0)
+		return ret;
+	*launch = (struct tofu_launch){
+		.rank = ret ? rank : 0,
+		.ranks = ret ? ranks : 1,
+		.ppn = ppn,
+	};
+	return 0;
+}
+
+int tofu_launch_place(struct tofu_launch *launch,
+		      const struct tofu_shape *shape, uint32_t node)
+{
+	uint32_t nodes = tofu_shape_nodes(shape);
+
+	launch->first = launch->ranks == 1 ? node : 0;
+	if (tofu_launch_node(launch, launch->ranks - 1) >= nodes) {
+		tofu_debug("%u processes, %u on a node, are too many for %u nodes",
+			   launch->ranks, launch->ppn, nodes);
+		return -EINVAL;
+	}
+	if (tofu_launch_node(launch, launch->rank) != node) {
+		tofu_debug("process %u is on node %u, not %u: processes have to be placed in blocks of %u (TOFU_PPN)",
+			   launch->rank, node,
+			   tofu_launch_node(launch, launch->rank), launch->ppn);
+		return -EINVAL;
+	}
+	return 0;
 }

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+/* What the environment says of a job, and where that puts its processes. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <kselftest_harness.h>
+
+#include "port/launch.h"
+
+static const char *const variables[] = {
+	"TOFU_RANK",	 "TOFU_RANKS",		 "TOFU_PPN",
+	"TOFU_NODE",	 "TOFU_NODES",		 "OMPI_COMM_WORLD_RANK",
+	"PMI_RANK",	 "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+	"SLURM_PROCID",	 "SLURM_NTASKS",
+};
+
+FIXTURE(launch)
+{
+	struct tofu_launch launch;
+};
+
+FIXTURE_SETUP(launch)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
+		unsetenv(variables[i]);
+	self->launch = (struct tofu_launch){ .rank = 77 };
+}
+
+FIXTURE_TEARDOWN(launch)
+{
+}
+
+static void pair_set(const char *rank, const char *rank_value,
+		     const char *ranks, const char *ranks_value)
+{
+	setenv(rank, rank_value, 1);
+	setenv(ranks, ranks_value, 1);
+}
+
+#define EXPECT_JOB(expected_rank, expected_ranks, expected_ppn)    \
+	do {                                                       \
+		ASSERT_EQ(0, tofu_launch_find(&self->launch));     \
+		EXPECT_EQ(expected_rank, self->launch.rank);       \
+		EXPECT_EQ(expected_ranks, self->launch.ranks);     \
+		EXPECT_EQ(expected_ppn, self->launch.ppn);         \
+	} while (0)
+
+TEST_F(launch, without_a_word_it_is_the_only_process)
+{
+	EXPECT_JOB(0, 1, 1);
+	/* One of a pair alone says nothing. */
+	setenv("TOFU_NODE", "3", 1);
+	setenv("PMI_SIZE", "9", 1);
+	EXPECT_JOB(0, 1, 1);
+}
+
+TEST_F(launch, sources_come_in_order)
+{
+	pair_set("TOFU_NODE", "1", "TOFU_NODES", "2");
+	EXPECT_JOB(1, 2, 1);
+	pair_set("SLURM_PROCID", "2", "SLURM_NTASKS", "3");
+	EXPECT_JOB(2, 3, 1);
+	pair_set("PMI_RANK", "3", "PMI_SIZE", "4");
+	EXPECT_JOB(3, 4, 1);
+	pair_set("OMPI_COMM_WORLD_RANK", "4", "OMPI_COMM_WORLD_SIZE", "5");
+	EXPECT_JOB(4, 5, 1);
+	pair_set("TOFU_RANK", "5", "TOFU_RANKS", "6");
+	setenv("TOFU_PPN", "4", 1);
+	EXPECT_JOB(5, 6, 4);
+}
+
+TEST_F(launch, bad_values_are_refused)
+{
+	static const char *const bad[] = { "", "-1", "x", "1x", " 1", "6",
+					   "99999999999" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		pair_set("TOFU_RANK", bad[i], "TOFU_RANKS", "6");
+		EXPECT_EQ(-EINVAL, tofu_launch_find(&self->launch));
+	}
+	pair_set("TOFU_RANK", "0", "TOFU_RANKS", "0");
+	EXPECT_EQ(-EINVAL, tofu_launch_find(&self->launch));
+	unsetenv("TOFU_RANKS");
+	EXPECT_EQ(-EINVAL, tofu_launch_find(&self->launch));
+	pair_set("TOFU_RANK", "0", "TOFU_RANKS", "1");
+	setenv("TOFU_PPN", "0", 1);
+	EXPECT_EQ(-EINVAL, tofu_launch_find(&self->launch));
+	EXPECT_EQ(77, self->launch.rank);
+}
+
+TEST_F(launch, nodes_do_not_say_which_of_several_processes)
+{
+	pair_set("TOFU_NODE", "1", "TOFU_NODES", "2");
+	setenv("TOFU_PPN", "2", 1);
+	EXPECT_EQ(-EINVAL, tofu_launch_find(&self->launch));
+	pair_set("TOFU_RANK", "3", "TOFU_RANKS", "4");
+	EXPECT_JOB(3, 4, 2);
+}
+
+static const struct tofu_shape shape = { { 4, 2, 1, 1, 1, 1 } };
+
+TEST_F(launch, processes_are_placed_in_blocks)
+{
+	for (uint32_t rank = 0; rank < 7; rank++) {
+		struct tofu_launch launch = { .rank = rank, .ranks = 7,
+					      .ppn = 2 };
+
+		ASSERT_EQ(0, tofu_launch_place(&launch, &shape, rank / 2));
+		for (uint32_t other = 0; other < 7; other++)
+			EXPECT_EQ(other / 2, tofu_launch_node(&launch, other));
+		EXPECT_EQ(-EINVAL,
+			  tofu_launch_place(&launch, &shape, rank / 2 + 1));
+	}
+}
+
+TEST_F(launch, a_job_has_to_fit_the_machine)
+{
+	struct tofu_launch launch = { .ranks = 16, .ppn = 2 };
+
+	EXPECT_EQ(0, tofu_launch_place(&launch, &shape, 0));
+	launch.ranks = 17;
+	EXPECT_EQ(-EINVAL, tofu_launch_place(&launch, &shape, 0));
+}
+
+TEST_F(launch, the_only_process_can_be_anywhere)
+{
+	struct tofu_launch launch = { .ranks = 1, .ppn = 1 };
+
+	ASSERT_EQ(0, tofu_launch_place(&launch, &shape, 5));
+	EXPECT_EQ(5, tofu_launch_node(&launch, 0));
+}
+
+TEST_HARNESS_MAIN
