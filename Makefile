@@ -77,7 +77,7 @@ check-conformance: tests ## what programs rely on, on machines of processes
 check-qtest: qemu ## registers and rings of the device
 	@scripts/check qtest
 
-check-fjmpi: tests ## FJMPI_Rdma on four ranks, with each MPI that is here
+check-fjmpi: tests ## FJMPI_* on four ranks, with each MPI that is here
 	@scripts/check fjmpi
 
 check-cluster: all tests ## virtual machines

@@ -1,34 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The extended RDMA interface of K and FX10: one-sided transfers between the
- * ranks of MPI_COMM_WORLD, over uTofu. The MPI's own <mpi-ext.h>, where it has
- * one, is included too. Documentation/library/fjmpi.rst says what is chosen
- * where the public facts about this interface are silent; the values of the
- * constants are chosen too.
+ * What the MPI of K, FX10 and Fugaku has beside MPI, over uTofu: one-sided
+ * transfers between the ranks of MPI_COMM_WORLD (FJMPI_Rdma_*), and where ranks are
+ * (FJMPI_Topology_*). The MPI's own <mpi-ext.h>, where it has one, is included too.
+ * Documentation/library/fjmpi.rst says what is chosen where the public facts about
+ * these interfaces are silent; the values of the constants are chosen too.
  *
- * Words used below. A pid is a rank in MPI_COMM_WORLD. A NIC is one of the four
+ * Words of the transfers. A pid is a rank in MPI_COMM_WORLD. A NIC is one of the four
  * network interfaces of a process. A memid names registered memory in its
  * process. A DMA address stands for a byte of registered memory: adding bytes
  * to it addresses further into the memory. The end of a transfer is told by a
  * notice, which is polled for.
  *
- * A function that fails returns FJMPI_RDMA_ERROR, which is (uint64_t)-1; as int
- * it is -1. MPI has to be initialised when FJMPI_Rdma_init() is called, and not
- * finalised before FJMPI_Rdma_finalize(). Only these two communicate by MPI. All
- * functions may be called by several threads at once where the MPI permits it.
+ * A transfer function that fails returns FJMPI_RDMA_ERROR, which is (uint64_t)-1;
+ * as int it is -1. MPI has to be initialised when FJMPI_Rdma_init() is called, and
+ * not finalised before FJMPI_Rdma_finalize(). Only these two communicate by MPI.
+ *
+ * Words of the ranks' places. Coordinates on the machine are six: X, Y, Z, A, B and
+ * C. Logical coordinates are those of a torus of one to three dimensions, whose
+ * neighbours are neighbours on the machine. These functions work between MPI_Init()
+ * and MPI_Finalize(), and communicate with nobody.
+ *
+ * All functions may be called by several threads at once where the MPI permits it.
  */
-#ifndef TOFU_MPI_EXT_H
-#define TOFU_MPI_EXT_H
 
 /* #include_next is an extension that -pedantic would otherwise report. */
 #pragma GCC system_header
 
-#ifdef __has_include_next
-#if __has_include_next(<mpi-ext.h>) && __has_include(<mpi.h>)
+#if __has_include(<mpi.h>)
+/* Open MPI's <mpi-ext.h> does not include it. */
 #include <mpi.h>
+
+/*
+ * The MPI's own <mpi-ext.h>. This is not guarded: where a program names this file by
+ * its path, the next one in the search path is this file again. Where the MPI's
+ * folder comes before this one's, there is no next one, but a first one.
+ */
+#if __has_include_next(<mpi-ext.h>)
 #include_next <mpi-ext.h>
+#elif __has_include(<mpi-ext.h>) && !defined(TOFU_MPI_EXT_SEARCHED)
+#define TOFU_MPI_EXT_SEARCHED
+#include <mpi-ext.h>
 #endif
 #endif
+
+#ifndef TOFU_MPI_EXT_H
+#define TOFU_MPI_EXT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -217,6 +234,159 @@ int FJMPI_Rdma_mput(int pid, int tag, uint64_t raddrs[], uint64_t laddrs[],
  * @nic is none.
  */
 int FJMPI_Rdma_poll_cq(int nic, struct FJMPI_Rdma_cq *cq);
+
+/* ---- Where ranks are ---- */
+
+#define FJMPI_SUCCESS 0
+
+/**
+ * DOC: FJMPI_ERR_TOPOLOGY_*
+ * @INVALID_COMM: MPI_COMM_NULL, or an intercommunicator
+ * @INVALID_RANK: no rank of the communicator, or one that is not in
+ *	MPI_COMM_WORLD
+ * @INVALID_VIEW: neither FJMPI_LOGICAL nor FJMPI_TOFU_SYS nor FJMPI_TOFU_REL
+ * @INVALID_MAXDIMS: less than the coordinates are
+ * @INVALID_COORDS: coordinates outside the machine
+ * @INVALID_MAXPPN: less than 1
+ * @INVALID_POINTER: a pointer is NULL
+ * @INVALID_DIMENSION: the logical shape has more dimensions than the function
+ * @NO_PROCESS: no process there, or none of the communicator
+ * @NODE_SHARED_JOB: never returned: no node is shared by several jobs
+ * @NOT_AVAILABLE: MPI is not initialised, there is no interconnect, or the ranks
+ *	are not where <tofu/job.h> expects them
+ */
+#define FJMPI_ERR_TOPOLOGY_INVALID_COMM 1
+#define FJMPI_ERR_TOPOLOGY_INVALID_RANK 2
+#define FJMPI_ERR_TOPOLOGY_INVALID_VIEW 3
+#define FJMPI_ERR_TOPOLOGY_INVALID_MAXDIMS 4
+#define FJMPI_ERR_TOPOLOGY_INVALID_COORDS 5
+#define FJMPI_ERR_TOPOLOGY_INVALID_MAXPPN 6
+#define FJMPI_ERR_TOPOLOGY_INVALID_POINTER 7
+#define FJMPI_ERR_TOPOLOGY_INVALID_DIMENSION 8
+#define FJMPI_ERR_TOPOLOGY_NO_PROCESS 9
+#define FJMPI_ERR_TOPOLOGY_NODE_SHARED_JOB 10
+#define FJMPI_ERR_TOPOLOGY_NOT_AVAILABLE 11
+
+/* Views */
+#define FJMPI_LOGICAL 1
+#define FJMPI_TOFU_SYS 2
+#define FJMPI_TOFU_REL 3
+
+/**
+ * DOC: places of ranks
+ * @comm: a communicator
+ * @rank: a rank of @comm
+ * @view: which coordinates: FJMPI_LOGICAL, one to three of them; FJMPI_TOFU_SYS,
+ *	six on the machine; FJMPI_TOFU_REL, six as well, rank 0 of MPI_COMM_WORLD
+ *	being at their origin
+ * @x: along the first dimension
+ * @y: along the second dimension
+ * @z: along the third dimension
+ *
+ * Return: FJMPI_SUCCESS, which is 0; FJMPI_ERR_TOPOLOGY_*, and nothing is set.
+ */
+
+/**
+ * FJMPI_Topology_get_dimension - tell the dimensions of the logical shape
+ * @size: set to 1, 2 or 3
+ */
+int FJMPI_Topology_get_dimension(int *size);
+
+/**
+ * FJMPI_Topology_get_shape - tell the sizes of the logical shape
+ *
+ * A dimension that is not there has size 0.
+ */
+int FJMPI_Topology_get_shape(int *x, int *y, int *z);
+
+#ifdef MPI_VERSION
+
+/**
+ * FJMPI_Topology_get_coords - tell where a rank is
+ * @maxdims: room in @coords: of logical coordinates at least as many as there are
+ *	dimensions, else at least 6
+ * @coords:  set; of logical coordinates three as far as there is room, those of
+ *	dimensions that are not there to 0
+ */
+int FJMPI_Topology_get_coords(MPI_Comm comm, int rank, int view, int maxdims,
+			      int coords[]);
+
+/**
+ * FJMPI_Topology_get_ranks - tell which ranks are at a place
+ * @coords: as many as the view has; logical ones as many as there are dimensions
+ * @maxppn: room in @ranks, 1 or more
+ * @outppn: set to the number of ranks of @comm there, which can be more than
+ *	@maxppn
+ * @ranks:  set to them, in the order of MPI_COMM_WORLD, as far as there is room
+ */
+int FJMPI_Topology_get_ranks(MPI_Comm comm, int view, int coords[], int maxppn,
+			     int *outppn, int ranks[]);
+
+#endif
+
+/* ---- Where ranks are, in the form of K and FX10 ---- */
+
+/**
+ * DOC: places of ranks of MPI_COMM_WORLD
+ * @rank: a rank of MPI_COMM_WORLD
+ * @x: along the first dimension, or X
+ * @y: along the second dimension, or Y
+ * @z: along the third dimension, or Z
+ * @a: A
+ * @b: B
+ * @c: C
+ *
+ * Logical coordinates of dimensions that are not there are 0. Of several ranks at a
+ * place, the lowest one is told.
+ *
+ * Return: FJMPI_SUCCESS, which is 0; FJMPI_ERR_TOPOLOGY_*, and nothing is set.
+ */
+
+/**
+ * FJMPI_Topology_rank2x - tell where a rank is in a logical shape of one dimension
+ */
+int FJMPI_Topology_rank2x(int rank, int *x);
+
+/**
+ * FJMPI_Topology_rank2xy - tell where a rank is in a logical shape of up to two
+ * dimensions
+ */
+int FJMPI_Topology_rank2xy(int rank, int *x, int *y);
+
+/**
+ * FJMPI_Topology_rank2xyz - tell where a rank is in the logical shape
+ */
+int FJMPI_Topology_rank2xyz(int rank, int *x, int *y, int *z);
+
+/**
+ * FJMPI_Topology_x2rank - tell which rank is at a place in a logical shape of one
+ * dimension
+ */
+int FJMPI_Topology_x2rank(int x, int *rank);
+
+/**
+ * FJMPI_Topology_xy2rank - tell which rank is at a place in a logical shape of up
+ * to two dimensions
+ */
+int FJMPI_Topology_xy2rank(int x, int y, int *rank);
+
+/**
+ * FJMPI_Topology_xyz2rank - tell which rank is at a place in the logical shape
+ */
+int FJMPI_Topology_xyz2rank(int x, int y, int z, int *rank);
+
+/**
+ * FJMPI_Topology_sys_rank2xyzabc - tell where a rank is on the machine
+ */
+int FJMPI_Topology_sys_rank2xyzabc(int rank, int *x, int *y, int *z, int *a,
+				   int *b, int *c);
+
+/**
+ * FJMPI_Topology_rel_rank2xyzabc - tell where a rank is on the machine, rank 0 being
+ * at the origin
+ */
+int FJMPI_Topology_rel_rank2xyzabc(int rank, int *x, int *y, int *z, int *a,
+				   int *b, int *c);
 
 #pragma GCC visibility pop
 

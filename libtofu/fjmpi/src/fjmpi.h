@@ -164,6 +164,9 @@ static inline bool fjmpi_memid_valid(int memid)
 	return memid >= 0 && memid < FJMPI_MEMIDS;
 }
 
+/* fjmpi_mpi_usable - whether MPI is between its start and its end */
+bool fjmpi_mpi_usable(void);
+
 /* fjmpi_memid_of - Return: of a DMA address the memid, or -1 */
 int fjmpi_memid_of(uint64_t addr);
 

@@ -234,7 +234,7 @@ static void close_own(void)
 	memset(&fjmpi, 0, sizeof(fjmpi));
 }
 
-static bool mpi_usable(void)
+bool fjmpi_mpi_usable(void)
 {
 	int begun, ended;
 
@@ -263,7 +263,7 @@ int FJMPI_Rdma_init(void)
 	int ret = (int)FJMPI_RDMA_ERROR;
 
 	pthread_mutex_lock(&fjmpi_lock);
-	if (!fjmpi.up && mpi_usable())
+	if (!fjmpi.up && fjmpi_mpi_usable())
 		ret = init_locked();
 	pthread_mutex_unlock(&fjmpi_lock);
 	return ret;
@@ -277,7 +277,7 @@ int FJMPI_Rdma_finalize(void)
 	if (fjmpi.up) {
 		fjmpi_quiesce();
 		/* Others may have transfers under way to this rank. */
-		if (mpi_usable())
+		if (fjmpi_mpi_usable())
 			MPI_Barrier(MPI_COMM_WORLD);
 		close_own();
 		ret = 0;
