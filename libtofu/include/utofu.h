@@ -14,7 +14,7 @@
  * says that a command is through with its source; an MRQ notice tells of data
  * that came in, or of a command's end at its target.
  *
- * Every function but two returns enum utofu_return_code, and fills its results
+ * Every function but three returns enum utofu_return_code, and fills its results
  * on UTOFU_SUCCESS only, except where it says otherwise. Any of them can return
  * UTOFU_ERR_NOT_AVAILABLE and UTOFU_ERR_FATAL, and any that takes a handle
  * UTOFU_ERR_INVALID_VCQ_HDL. With TOFU_DEBUG=1 in the environment the library
@@ -1181,6 +1181,19 @@ void utofu_query_utofu_version(int *major_ver, int *minor_ver);
  * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
  */
 int utofu_query_my_coords(uint8_t coords[]);
+
+/**
+ * utofu_get_last_error - print the last error of this thread
+ * @text: comes first, and a colon behind it; NULL for neither
+ *
+ * A line on standard error: name, number and meaning of the last code that a
+ * function has returned to the thread and that is an error. UTOFU_ERR_BUSY,
+ * UTOFU_ERR_NOT_FOUND and UTOFU_ERR_NOT_COMPLETED are none here: programs meet them
+ * whenever they wait. Success does not change what is remembered.
+ *
+ * It is not a part of version 1.0 of the interface, but programs call it.
+ */
+void utofu_get_last_error(const char *text);
 
 #pragma GCC visibility pop
 

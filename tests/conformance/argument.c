@@ -3,6 +3,7 @@
  * Bad arguments of every transfer, posted or prepared: a code, nothing queued,
  * nothing written. And a child that uses what its parent has opened.
  */
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -252,6 +253,39 @@ static void check_good(void)
 	claim("all of them with good arguments");
 }
 
+/* What is printed on standard error after an error, into a file. */
+static bool last_error_says(const char *text, const char *expected)
+{
+	int out = dup(STDERR_FILENO);
+	char line[200] = "";
+	FILE *file = tmpfile();
+
+	if (!CHECK(out >= 0 && file))
+		return false;
+	dup2(fileno(file), STDERR_FILENO);
+	utofu_get_last_error(text);
+	dup2(out, STDERR_FILENO);
+	close(out);
+	rewind(file);
+	if (!fgets(line, sizeof(line), file))
+		note("nothing is printed");
+	fclose(file);
+	return strstr(line, expected) == line;
+}
+
+static void check_last_error(void)
+{
+	void *cbdata;
+
+	CODE(utofu_query_my_coords(NULL), UTOFU_ERR_INVALID_POINTER);
+	CODE(utofu_poll_tcq(port.vcq, 0, &cbdata), UTOFU_ERR_NOT_FOUND);
+	CHECK(last_error_says("coords",
+			      "coords: UTOFU_ERR_INVALID_POINTER (-513)"));
+	CODE(utofu_nop(0, 0, NULL), UTOFU_ERR_INVALID_VCQ_HDL);
+	CHECK(last_error_says(NULL, "UTOFU_ERR_INVALID_VCQ_HDL (-521)"));
+	claim("the last error is printed, and what only says to wait is none");
+}
+
 /* What the child of a process that has opened it is told. */
 static bool child_is_refused(void)
 {
@@ -289,6 +323,7 @@ int main(void)
 	check_handles();
 	check_rest();
 	check_sizes();
+	check_last_error();
 	check_good();
 	check_child();
 	port_close(&port);

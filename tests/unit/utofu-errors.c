@@ -132,7 +132,8 @@ static int provoke_NOT_AVAILABLE(struct world *w)
 	pid_t pid = fork();
 
 	if (!pid)
-		_exit(utofu_nop(w->vcq, 0, NULL) != UTOFU_ERR_NOT_AVAILABLE);
+		_exit(utofu_nop(w->vcq, 0, NULL) != UTOFU_ERR_NOT_AVAILABLE ||
+		      !strstr(tofu_last_error(NULL), "_ERR_NOT_AVAILABLE "));
 	waitpid(pid, &status, 0);
 	return status ? UTOFU_SUCCESS : UTOFU_ERR_NOT_AVAILABLE;
 }
@@ -166,12 +167,17 @@ static int provoke_OUT_OF_MEMORY(struct world *w)
 
 static int provoke_OUT_OF_RESOURCE(struct world *w)
 {
-	const struct rlimit none = { 0, 0 };
+	struct rlimit old, none;
 	utofu_stadd_t at;
+	int code;
 
 	/* Registration looks at the process's mappings, in a file. */
+	getrlimit(RLIMIT_NOFILE, &old);
+	none = (struct rlimit){ 0, old.rlim_max };
 	setrlimit(RLIMIT_NOFILE, &none);
-	return utofu_reg_mem(w->vcq, w->memory, 8, 0, &at);
+	code = utofu_reg_mem(w->vcq, w->memory, 8, 0, &at);
+	setrlimit(RLIMIT_NOFILE, &old);
+	return code;
 }
 
 /* ---- Reports ---- */
@@ -434,13 +440,28 @@ static int provoke_INVALID_DESC(struct world *w)
 	X(BARRIER_OTHER) X(BARRIER_MISMATCH) X(INVALID_VBG_ID)   \
 	X(INVALID_BG_ID) X(INVALID_DATA)
 
-#define PROVOKE(code)                                                  \
-	TEST(code)                                                     \
-	{                                                              \
-		struct world w;                                        \
+/*
+ * The last error is the one that was returned, unless it is met in every wait, or
+ * it was returned to a child.
+ */
+static bool is_remembered(const char *name, int code)
+{
+	const char *line = tofu_last_error(NULL);
+	bool same = !strncmp(line, name, strlen(name)) &&
+		    line[strlen(name)] == ' ';
+
+	return same == (code != UTOFU_ERR_NOT_FOUND && code != UTOFU_ERR_BUSY &&
+			code != UTOFU_ERR_NOT_AVAILABLE);
+}
+
+#define PROVOKE(code)                                                       \
+	TEST(code)                                                          \
+	{                                                                   \
+		struct world w;                                             \
 									 \
-		ASSERT_EQ(world_open(&w), 0);                          \
-		EXPECT_EQ(provoke_##code(&w), UTOFU_ERR_##code);       \
+		ASSERT_EQ(world_open(&w), 0);                               \
+		EXPECT_EQ(provoke_##code(&w), UTOFU_ERR_##code);            \
+		EXPECT_TRUE(is_remembered("UTOFU_ERR_" #code, UTOFU_ERR_##code)); \
 	}
 CODES(PROVOKE)
 

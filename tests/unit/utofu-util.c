@@ -83,6 +83,22 @@ int tofu_wait_word(const uint64_t *word, uint64_t value)
 	return 0;
 }
 
+const char *tofu_last_error(const char *text)
+{
+	static char line[200];
+	int out = dup(STDERR_FILENO), file = memfd_create("stderr", 0);
+	ssize_t length;
+
+	dup2(file, STDERR_FILENO);
+	utofu_get_last_error(text);
+	dup2(out, STDERR_FILENO);
+	length = pread(file, line, sizeof(line) - 1, 0);
+	line[length < 0 ? 0 : length] = 0;
+	close(file);
+	close(out);
+	return line;
+}
+
 void tofu_nodes_meet(struct tofu_nodes *nodes)
 {
 	time_t since = time(NULL);

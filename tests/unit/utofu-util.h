@@ -41,6 +41,13 @@ int tofu_wait_double(utofu_vbg_id_t vbg, double data[]);
 /* tofu_wait_word - until another thread or node has stored it; 0 if so */
 int tofu_wait_word(const uint64_t *word, uint64_t value);
 
+/*
+ * tofu_last_error - what utofu_get_last_error() prints
+ *
+ * Return: the line, until the next call.
+ */
+const char *tofu_last_error(const char *text);
+
 #define NODES_MAX 16
 #define NODE_GATES_MAX 8
 

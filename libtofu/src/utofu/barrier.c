@@ -63,7 +63,7 @@ static int begin_locked(struct tofu_vbg_group *group, unsigned int op,
 			const void *data, unsigned int count)
 {
 	if (!group->linked)
-		return UTOFU_ERR_INVALID_VBG_ID;
+		return tofu_error(UTOFU_ERR_INVALID_VBG_ID);
 	if (group->begun)
 		return UTOFU_ERR_BUSY;
 	block_fill(group->gates->channel, op, data, count);
@@ -96,7 +96,7 @@ int utofu_barrier(utofu_vbg_id_t vbg_id, unsigned long int flags)
 	if (!group)
 		return tofu_vbg_missing();
 	if (flags)
-		return UTOFU_ERR_INVALID_FLAGS;
+		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	return start(group, TOFU_REDUCE_BARRIER, NULL, 0);
 }
 
@@ -104,8 +104,10 @@ int utofu_barrier(utofu_vbg_id_t vbg_id, unsigned long int flags)
 static int op_check(unsigned int op, enum kind kind)
 {
 	if (op < TOFU_REDUCE_BARRIER || op >= TOFU_REDUCE_OPS)
-		return UTOFU_ERR_INVALID_OP;
-	return kind_of(op) == kind ? UTOFU_SUCCESS : UTOFU_ERR_NOT_SUPPORTED;
+		return tofu_error(UTOFU_ERR_INVALID_OP);
+	if (kind_of(op) != kind)
+		return tofu_error(UTOFU_ERR_NOT_SUPPORTED);
+	return UTOFU_SUCCESS;
 }
 
 int utofu_reduce_uint64(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
@@ -118,15 +120,15 @@ int utofu_reduce_uint64(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
 	if (!group)
 		return tofu_vbg_missing();
 	if (flags)
-		return UTOFU_ERR_INVALID_FLAGS;
+		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	code = op_check(reduce_op, KIND_UINT64);
 	if (code)
 		return code;
 	if (!num_data || num_data > TOFU_REDUCE_WORDS ||
 	    (reduce_op == UTOFU_REDUCE_OP_MAXLOC && num_data % 2))
-		return UTOFU_ERR_INVALID_NUMBER;
+		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
 	if (!data)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	return start(group, reduce_op, data, num_data);
 }
 
@@ -152,18 +154,18 @@ int utofu_reduce_double(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
 	if (!group)
 		return tofu_vbg_missing();
 	if (flags)
-		return UTOFU_ERR_INVALID_FLAGS;
+		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	code = op_check(reduce_op, KIND_DOUBLE);
 	if (code)
 		return code;
 	if (!num_data || num_data > TOFU_REDUCE_DOUBLES)
-		return UTOFU_ERR_INVALID_NUMBER;
+		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
 	if (!data)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	memcpy(copy, data, num_data * sizeof(*data));
 	for (size_t i = 0; i < num_data; i++)
 		if (!is_finite(copy[i]))
-			return UTOFU_ERR_INVALID_DATA;
+			return tofu_error(UTOFU_ERR_INVALID_DATA);
 	return start(group, reduce_op, copy, num_data);
 }
 
@@ -199,17 +201,18 @@ static int end_locked(struct tofu_vbg_group *group, enum kind kind, void *data)
 	int code;
 
 	if (!group->begun)
-		return UTOFU_ERR_NOT_PROCESSED;
+		return tofu_error(UTOFU_ERR_NOT_PROCESSED);
 	if (kind_of(group->op) != kind)
-		return UTOFU_ERR_INVALID_OP;
+		return tofu_error(UTOFU_ERR_INVALID_OP);
 	done = tofu_done_acquire(&channel->done);
 	if (TOFU_GET(done, TOFU_CHANNEL_ENDED) != group->started)
 		return UTOFU_ERR_NOT_COMPLETED;
 	group->begun = false;
 	code = barrier_code(TOFU_GET(done, TOFU_CHANNEL_STATUS));
-	if (!code)
-		block_take(channel, data, group->count);
-	return code;
+	if (code)
+		return tofu_error(code);
+	block_take(channel, data, group->count);
+	return UTOFU_SUCCESS;
 }
 
 static int look(struct tofu_vbg_group *group, enum kind kind, void *data)
@@ -244,9 +247,9 @@ static int poll(utofu_vbg_id_t vbg_id, unsigned long flags, enum kind kind,
 	if (!group)
 		return tofu_vbg_missing();
 	if (flags)
-		return UTOFU_ERR_INVALID_FLAGS;
+		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	if (!data && kind != KIND_BARRIER)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	code = look(group, kind, data);
 	if (code == UTOFU_ERR_NOT_COMPLETED && idle(group))
 		code = look(group, kind, data);

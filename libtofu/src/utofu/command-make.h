@@ -136,9 +136,9 @@ static inline int tofu_desc_putget(struct tofu_toq_desc *desc,
 	if (code)
 		return code;
 	if (lcl_stadd & ~TOFU_STADD_FIELDS)
-		return UTOFU_ERR_INVALID_STADD;
+		return tofu_error_known(UTOFU_ERR_INVALID_STADD);
 	if (length > TOFU_LENGTH_MAX)
-		return UTOFU_ERR_INVALID_SIZE;
+		return tofu_error_known(UTOFU_ERR_INVALID_SIZE);
 	tofu_desc_fill(desc, transfer, kind, 0, length,
 		       lcl_stadd | transfer->vcq->addr_cq);
 	return UTOFU_SUCCESS;
@@ -152,7 +152,7 @@ static inline int tofu_desc_piggyback8(struct tofu_toq_desc *desc,
 	int code = tofu_transfer_check(transfer);
 
 	if (length > TOFU_PIGGYBACK_SLOT || (!code && !length))
-		return UTOFU_ERR_INVALID_SIZE;
+		return tofu_error_known(UTOFU_ERR_INVALID_SIZE);
 	if (code)
 		return code;
 	/* Bytes of the word that are not sent are zero. */
@@ -184,7 +184,7 @@ static inline int tofu_desc_armw(struct tofu_toq_desc *desc,
 
 	/* The values of the interface are those of the engine. */
 	if (op < UTOFU_ARMW_OP_SWAP || op > UTOFU_ARMW_OP_OR)
-		return UTOFU_ERR_INVALID_OP;
+		return tofu_error_known(UTOFU_ERR_INVALID_OP);
 	code = tofu_transfer_check(transfer);
 	if (code)
 		return code;

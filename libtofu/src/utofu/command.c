@@ -27,15 +27,15 @@ int tofu_transfer_judge(struct tofu_transfer *transfer)
 	unsigned long flags = transfer->flags;
 
 	if (flags & ~FLAGS_KNOWN)
-		return UTOFU_ERR_INVALID_FLAGS;
+		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	if (!tofu_path_id_exists(flags_path(flags)))
-		return UTOFU_ERR_INVALID_PATH_ID;
+		return tofu_error(UTOFU_ERR_INVALID_PATH_ID);
 	if (!tofu_vcq_id_valid(transfer->rmt))
-		return UTOFU_ERR_INVALID_VCQ_ID;
+		return tofu_error(UTOFU_ERR_INVALID_VCQ_ID);
 	if (transfer->stadd & ~TOFU_STADD_FIELDS)
-		return UTOFU_ERR_INVALID_STADD;
+		return tofu_error(UTOFU_ERR_INVALID_STADD);
 	if (transfer->edata > TOFU_MASK(TOFU_TOQ_EDATA_BITS))
-		return UTOFU_ERR_INVALID_EDATA;
+		return tofu_error(UTOFU_ERR_INVALID_EDATA);
 	transfer->path = tofu_path_taken(transfer->rmt, flags_path(flags)) |
 			 flags_sps(flags) << TOFU_TOQ_PATH_BITS;
 	return UTOFU_SUCCESS;
@@ -57,15 +57,15 @@ static uint64_t pace_word(const struct tofu_putget *more)
 static int putget_check(const struct tofu_putget *more)
 {
 	if (more->mtu > TOFU_MTU_MAX)
-		return UTOFU_ERR_INVALID_SIZE;
+		return tofu_error(UTOFU_ERR_INVALID_SIZE);
 	if (more->gap > TOFU_MASK(TOFU_TOQ_GAP_BITS))
-		return UTOFU_ERR_INVALID_ARG;
+		return tofu_error(UTOFU_ERR_INVALID_ARG);
 	if (!more->strided)
 		return UTOFU_SUCCESS;
 	if (more->stride > TOFU_MASK(TOFU_ADDR_OFFSET_BITS))
-		return UTOFU_ERR_INVALID_SIZE;
+		return tofu_error(UTOFU_ERR_INVALID_SIZE);
 	if (!more->num_blocks || more->num_blocks > TOFU_BLOCKS_MAX)
-		return UTOFU_ERR_INVALID_NUMBER;
+		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
 	return UTOFU_SUCCESS;
 }
 
@@ -103,9 +103,9 @@ int tofu_cmd_piggyback(struct tofu_cmd *cmd,
 	if (code)
 		return code;
 	if (!data)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!length || length > TOFU_PIGGYBACK_MAX)
-		return UTOFU_ERR_INVALID_SIZE;
+		return tofu_error(UTOFU_ERR_INVALID_SIZE);
 	tofu_desc_fill(&cmd->desc, transfer, TOFU_CMD_PUT_PIGGYBACK, 0, length,
 		       0);
 	cmd->slots = length > TOFU_PIGGYBACK_SLOT ? 2 : 1;
@@ -135,7 +135,7 @@ int tofu_cmd_cswap(struct tofu_cmd *cmd, struct tofu_transfer *transfer,
 int tofu_cmd_nop(struct tofu_cmd *cmd, unsigned long flags)
 {
 	if (flags & ~FLAGS_NOP)
-		return UTOFU_ERR_INVALID_FLAGS;
+		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	memset(&cmd->desc, 0, sizeof(cmd->desc));
 	cmd->desc.ctrl = htole64(tofu_ctrl_word(TOFU_CMD_NOP, flags));
 	cmd->slots = 1;
@@ -153,9 +153,9 @@ int tofu_cmd_posted(struct tofu_queue *queue, int ret)
 	}
 	/* What was prepared has changed since it was looked at. */
 	if (ret == -EINVAL)
-		return UTOFU_ERR_INVALID_DESC;
+		return tofu_error(UTOFU_ERR_INVALID_DESC);
 	if (ret != -EBUSY)
-		return UTOFU_ERR_FATAL;
+		return tofu_error(UTOFU_ERR_FATAL);
 	/* Who retries without polling shall see room some time. */
 	tofu_queue_start(queue);
 	tofu_queue_idle(queue);

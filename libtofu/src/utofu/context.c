@@ -81,12 +81,12 @@ int tofu_context_open(void)
 	int err = 0;
 
 	if (tofu_context.forked)
-		return UTOFU_ERR_NOT_AVAILABLE;
+		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
 	tofu_context_lock();
 	if (!tofu_context.port)
 		err = context_open_locked();
 	tofu_context_unlock();
-	return err ? UTOFU_ERR_NOT_AVAILABLE : UTOFU_SUCCESS;
+	return err ? tofu_error(UTOFU_ERR_NOT_AVAILABLE) : UTOFU_SUCCESS;
 }
 
 void tofu_context_lock(void)
@@ -101,11 +101,11 @@ void tofu_context_unlock(void)
 
 int tofu_vcq_missing(void)
 {
-	return tofu_context.forked ? UTOFU_ERR_NOT_AVAILABLE :
-				     UTOFU_ERR_INVALID_VCQ_HDL;
+	return tofu_error(tofu_context.forked ? UTOFU_ERR_NOT_AVAILABLE :
+						UTOFU_ERR_INVALID_VCQ_HDL);
 }
 
-int tofu_code_of_errno(int err)
+static int code_of_errno(int err)
 {
 	switch (-err) {
 	case 0:
@@ -129,6 +129,11 @@ int tofu_code_of_errno(int err)
 	default:
 		return UTOFU_ERR_FATAL;
 	}
+}
+
+int tofu_code_of_errno(int err)
+{
+	return tofu_error(code_of_errno(err));
 }
 
 /*

@@ -14,6 +14,7 @@
 #include "icc/topology.h"
 #include "port/port.h"
 #include "queue/queue.h"
+#include "utofu/error.h"
 #include "utofu/vbg_id.h"
 
 /**

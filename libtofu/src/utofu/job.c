@@ -16,7 +16,7 @@ static int launch_get(struct tofu_launch *launch)
 	if (tofu_launch_find(launch) ||
 	    tofu_launch_place(launch, &tofu_context.shape,
 			      tofu_context.port->info.node))
-		return UTOFU_ERR_NOT_AVAILABLE;
+		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
 	return UTOFU_SUCCESS;
 }
 
@@ -26,7 +26,7 @@ int tofu_query_job(struct tofu_job_info *info)
 	int code;
 
 	if (!info)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	code = launch_get(&launch);
 	if (code)
 		return code;
@@ -48,12 +48,12 @@ int tofu_query_rank_coords(uint32_t rank, uint8_t coords[])
 	int code;
 
 	if (!coords)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	code = launch_get(&launch);
 	if (code)
 		return code;
 	if (rank >= launch.ranks)
-		return UTOFU_ERR_INVALID_NUMBER;
+		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
 	at = tofu_coords_of(&tofu_context.shape,
 			    tofu_launch_node(&launch, rank));
 	for (int i = 0; i < TOFU_AXES; i++)

@@ -29,7 +29,7 @@ static int mem_reg_locked(struct tofu_vcq *vcq, void *addr, size_t size,
 	int err;
 
 	if (!region)
-		return UTOFU_ERR_OUT_OF_MEMORY;
+		return tofu_error(UTOFU_ERR_OUT_OF_MEMORY);
 	err = cq->port->ops->mem_reg(cq, addr, size, flags, &stag, &offset);
 	if (err) {
 		free(region);
@@ -54,7 +54,7 @@ static int mem_dereg_locked(struct tofu_vcq *vcq, utofu_stadd_t stadd)
 		at = &(*at)->next;
 	region = *at;
 	if (!region)
-		return UTOFU_ERR_INVALID_STADD;
+		return tofu_error(UTOFU_ERR_INVALID_STADD);
 	err = cq->port->ops->mem_dereg(cq, stag_of_stadd(stadd));
 	if (err)
 		return tofu_code_of_errno(err);
@@ -93,16 +93,16 @@ static int mem_reg(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
 	if (!vcq)
 		return tofu_vcq_missing();
 	if (!stadd)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (flags & ~UTOFU_REG_MEM_FLAG_READ_ONLY)
-		return UTOFU_ERR_INVALID_FLAGS;
+		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	if (!addr || (uintptr_t)addr + size < (uintptr_t)addr)
-		return UTOFU_ERR_INVALID_ADDRESS;
+		return tofu_error(UTOFU_ERR_INVALID_ADDRESS);
 	if (!size || size > TOFU_FIELD(TOFU_ADDR_OFFSET) - TOFU_STAG_ALIGN)
-		return UTOFU_ERR_INVALID_SIZE;
+		return tofu_error(UTOFU_ERR_INVALID_SIZE);
 	if (chosen) {
 		if (stag >= TOFU_STAGS_RESERVED)
-			return UTOFU_ERR_INVALID_STAG;
+			return tofu_error(UTOFU_ERR_INVALID_STAG);
 		mem_stag = stag_of_lane(vcq->lane->number, stag);
 	}
 	if (flags & UTOFU_REG_MEM_FLAG_READ_ONLY)
@@ -132,11 +132,11 @@ int utofu_query_stadd(utofu_vcq_id_t vcq_id, unsigned int stag,
 	unsigned int number;
 
 	if (!stadd)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!tofu_vcq_id_valid(vcq_id))
-		return UTOFU_ERR_INVALID_VCQ_ID;
+		return tofu_error(UTOFU_ERR_INVALID_VCQ_ID);
 	if (stag >= TOFU_STAGS_RESERVED)
-		return UTOFU_ERR_INVALID_STAG;
+		return tofu_error(UTOFU_ERR_INVALID_STAG);
 	number = (unsigned int)TOFU_GET(vcq_id, TOFU_VCQ_ID_NUMBER);
 	*stadd = TOFU_SET(TOFU_ADDR_STAG, stag_of_lane(number, stag));
 	return UTOFU_SUCCESS;
@@ -151,7 +151,7 @@ int utofu_dereg_mem(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
 	if (!vcq)
 		return tofu_vcq_missing();
 	if (flags)
-		return UTOFU_ERR_INVALID_FLAGS;
+		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	tofu_context_lock();
 	code = mem_dereg_locked(vcq, stadd);
 	tofu_context_unlock();

@@ -56,9 +56,9 @@ int utofu_set_vcq_id_path(utofu_vcq_id_t *id, uint8_t path_coords[])
 	int path = 0;
 
 	if (!id)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!tofu_vcq_id_valid(*id))
-		return UTOFU_ERR_INVALID_VCQ_ID;
+		return tofu_error(UTOFU_ERR_INVALID_VCQ_ID);
 	if (path_coords) {
 		int code = tofu_context_open();
 
@@ -66,7 +66,7 @@ int utofu_set_vcq_id_path(utofu_vcq_id_t *id, uint8_t path_coords[])
 			return code;
 		path = path_id_of(path_coords);
 		if (path < 0)
-			return UTOFU_ERR_INVALID_PATH;
+			return tofu_error(UTOFU_ERR_INVALID_PATH);
 	}
 	*id &= ~TOFU_FIELD(TOFU_VCQ_ID_PATH);
 	*id |= TOFU_SET(TOFU_VCQ_ID_PATH, path);
@@ -79,15 +79,15 @@ int utofu_get_path_id(utofu_vcq_id_t id, uint8_t path_coords[],
 	int code, path;
 
 	if (!path_coords || !path_id)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!tofu_vcq_id_valid(id))
-		return UTOFU_ERR_INVALID_VCQ_ID;
+		return tofu_error(UTOFU_ERR_INVALID_VCQ_ID);
 	code = tofu_context_open();
 	if (code)
 		return code;
 	path = tofu_path_id_to(id, path_coords);
 	if (path < 0)
-		return UTOFU_ERR_INVALID_PATH;
+		return tofu_error(UTOFU_ERR_INVALID_PATH);
 	*path_id = (utofu_path_id_t)path;
 	return UTOFU_SUCCESS;
 }
@@ -98,14 +98,14 @@ int utofu_get_path_coords(utofu_vcq_id_t id, utofu_path_id_t path_id,
 	int code;
 
 	if (!path_coords)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!tofu_vcq_id_valid(id))
-		return UTOFU_ERR_INVALID_VCQ_ID;
+		return tofu_error(UTOFU_ERR_INVALID_VCQ_ID);
 	code = tofu_context_open();
 	if (code)
 		return code;
 	if (!tofu_path_id_exists(path_id))
-		return UTOFU_ERR_INVALID_PATH_ID;
+		return tofu_error(UTOFU_ERR_INVALID_PATH_ID);
 	coords_of_path(tofu_path_taken(id, path_id), path_coords);
 	return UTOFU_SUCCESS;
 }

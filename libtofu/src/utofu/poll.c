@@ -39,7 +39,7 @@ static inline int tcq_found(const struct tofu_report *report, void **cbdata)
 {
 	*cbdata = report->cbdata;
 	return report->status == TOFU_ST_OK ? UTOFU_SUCCESS :
-					      tcq_code(report->status);
+					      tofu_error(tcq_code(report->status));
 }
 
 /* Nothing was found, often enough: the engine is lent the processor. */
@@ -74,9 +74,9 @@ int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 	if (!vcq)
 		return tofu_vcq_missing();
 	if (flags)
-		return UTOFU_ERR_INVALID_FLAGS;
+		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	if (!cbdata)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	switch (tofu_queue_report_glance(vcq->queue, vcq->lane, &report)) {
 	case TOFU_FOUND:
 		return tcq_found(&report, cbdata);
@@ -105,7 +105,7 @@ int utofu_query_num_unread_tcq(utofu_vcq_hdl_t vcq_hdl, size_t *count)
 	if (!vcq)
 		return tofu_vcq_missing();
 	if (!count)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	/* A program may wait by this alone: it counts as a poll. */
 	tofu_queue_idle(vcq->queue);
 	*count = tcq_count(vcq);
@@ -193,7 +193,7 @@ static bool mrq_poll(const struct tofu_vcq *vcq, struct tofu_mrq_entry *entry)
 static int mrq_lost(struct utofu_mrq_notice *notice)
 {
 	memset(notice, 0, sizeof(*notice));
-	return UTOFU_ERR_MRQ_OTHER;
+	return tofu_error(UTOFU_ERR_MRQ_OTHER);
 }
 
 /* Nothing is there: because there is nothing, or because it was lost. */
@@ -214,7 +214,10 @@ static int mrq_found(struct utofu_mrq_notice *notice,
 	uint64_t ctrl = le64toh(entry->ctrl);
 
 	notice_fill(notice, entry, tofu_mrq_tag(ctrl, le64toh(entry->route)));
-	return mrq_code((unsigned int)TOFU_GET(ctrl, TOFU_MRQ_STATUS));
+	if (ctrl & TOFU_FIELD(TOFU_MRQ_STATUS))
+		return tofu_error(mrq_code(
+			(unsigned int)TOFU_GET(ctrl, TOFU_MRQ_STATUS)));
+	return UTOFU_SUCCESS;
 }
 
 /* As tcq_lend() */
@@ -277,9 +280,9 @@ int utofu_poll_mrq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 	if (!vcq)
 		return tofu_vcq_missing();
 	if (flags)
-		return UTOFU_ERR_INVALID_FLAGS;
+		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	if (!notice)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	switch (tofu_queue_notice_glance(vcq->queue, vcq->lane, &next, &ctrl)) {
 	case TOFU_FOUND:
 		return mrq_take(vcq, notice, ctrl, next);
@@ -307,7 +310,7 @@ int utofu_query_num_unread_mrq(utofu_vcq_hdl_t vcq_hdl, size_t *count)
 	if (!vcq)
 		return tofu_vcq_missing();
 	if (!count)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	tofu_queue_idle(vcq->queue);
 	*count = mrq_count(vcq);
 	return UTOFU_SUCCESS;

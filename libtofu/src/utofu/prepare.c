@@ -18,7 +18,7 @@ static int prepared(const struct tofu_vcq *vcq, struct tofu_cmd *cmd,
 		    void *desc, size_t *desc_size)
 {
 	if (!desc || !desc_size)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	cmd->desc.ctrl |= htole64(origin(vcq));
 	memcpy(desc, cmd->slot, cmd->slots * SLOT);
 	*desc_size = cmd->slots * SLOT;
@@ -362,12 +362,12 @@ int utofu_post_toq(utofu_vcq_hdl_t vcq_hdl, void *desc, size_t desc_size,
 	if (!vcq)
 		return tofu_vcq_missing();
 	if (!desc)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!desc_size || desc_size % SLOT ||
 	    desc_size / SLOT > tofu_queue_slots_max(vcq->queue))
-		return UTOFU_ERR_INVALID_SIZE;
+		return tofu_error(UTOFU_ERR_INVALID_SIZE);
 	code = desc_check(desc, desc_size / SLOT, vcq);
 	if (code)
-		return code;
+		return tofu_error(code);
 	return tofu_cmd_post(vcq, desc, desc_size / SLOT, cbdata);
 }

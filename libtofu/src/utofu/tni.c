@@ -49,7 +49,7 @@ static int tnis_give(unsigned int tnis, utofu_tni_id_t **tni_ids,
 	utofu_tni_id_t *ids = malloc((tnis + 1) * sizeof(*ids));
 
 	if (!ids)
-		return UTOFU_ERR_OUT_OF_MEMORY;
+		return tofu_error(UTOFU_ERR_OUT_OF_MEMORY);
 	for (unsigned int i = 0; i < tnis; i++)
 		ids[i] = (utofu_tni_id_t)i;
 	*tni_ids = ids;
@@ -62,7 +62,7 @@ int utofu_get_onesided_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis)
 	int code;
 
 	if (!tni_ids || !num_tnis)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	code = tofu_context_open();
 	if (code)
 		return code;
@@ -74,7 +74,7 @@ int utofu_get_barrier_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis)
 	int code;
 
 	if (!tni_ids || !num_tnis)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	code = tofu_context_open();
 	if (code)
 		return code;
@@ -87,12 +87,12 @@ int utofu_query_onesided_caps(utofu_tni_id_t tni_id,
 	int code;
 
 	if (!tni_caps)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	code = tofu_context_open();
 	if (code)
 		return code;
 	if (tni_id >= tofu_context.port->info.tnis)
-		return UTOFU_ERR_INVALID_TNI_ID;
+		return tofu_error(UTOFU_ERR_INVALID_TNI_ID);
 	*tni_caps = &onesided_caps;
 	return UTOFU_SUCCESS;
 }
@@ -103,12 +103,12 @@ int utofu_query_barrier_caps(utofu_tni_id_t tni_id,
 	int code;
 
 	if (!tni_caps)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	code = tofu_context_open();
 	if (code)
 		return code;
 	if (tni_id >= tofu_barrier_tnis())
-		return UTOFU_ERR_INVALID_TNI_ID;
+		return tofu_error(UTOFU_ERR_INVALID_TNI_ID);
 	*tni_caps = &barrier_caps;
 	return UTOFU_SUCCESS;
 }
@@ -136,7 +136,7 @@ int utofu_query_my_coords(uint8_t coords[])
 	int code;
 
 	if (!coords)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	code = tofu_context_open();
 	if (code)
 		return code;

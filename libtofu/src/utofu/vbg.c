@@ -9,8 +9,8 @@
 
 int tofu_vbg_missing(void)
 {
-	return tofu_context.forked ? UTOFU_ERR_NOT_AVAILABLE :
-				     UTOFU_ERR_INVALID_VBG_ID;
+	return tofu_error(tofu_context.forked ? UTOFU_ERR_NOT_AVAILABLE :
+						UTOFU_ERR_INVALID_VBG_ID);
 }
 
 void tofu_vbg_forked(void)
@@ -45,7 +45,7 @@ static int group_create_locked(unsigned int tni, unsigned int count,
 	int err;
 
 	if (!group)
-		return UTOFU_ERR_OUT_OF_MEMORY;
+		return tofu_error(UTOFU_ERR_OUT_OF_MEMORY);
 	err = tofu_lock_init(&group->lock);
 	if (err)
 		goto err_group;
@@ -88,14 +88,15 @@ static int group_whole(const utofu_vbg_id_t ids[], size_t count,
 		if (!vbg)
 			return tofu_vbg_missing();
 		if (i && vbg->group != *group)
-			return UTOFU_ERR_INVALID_VBG_ID;
+			return tofu_error(UTOFU_ERR_INVALID_VBG_ID);
 		if (seen & 1ULL << vbg->index)
-			return UTOFU_ERR_INVALID_NUMBER;
+			return tofu_error(UTOFU_ERR_INVALID_NUMBER);
 		seen |= 1ULL << vbg->index;
 		*group = vbg->group;
 	}
-	return count == (*group)->gates->count ? UTOFU_SUCCESS :
-						 UTOFU_ERR_INVALID_NUMBER;
+	if (count != (*group)->gates->count)
+		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
+	return UTOFU_SUCCESS;
 }
 
 int utofu_alloc_vbg(utofu_tni_id_t tni_id, size_t num_vbgs,
@@ -104,18 +105,18 @@ int utofu_alloc_vbg(utofu_tni_id_t tni_id, size_t num_vbgs,
 	int code;
 
 	if (!vbg_ids)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!num_vbgs)
-		return UTOFU_ERR_INVALID_NUMBER;
+		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
 	if (flags & ~UTOFU_VBG_FLAG_THREAD_SAFE)
-		return UTOFU_ERR_INVALID_FLAGS;
+		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	code = tofu_context_open();
 	if (code)
 		return code;
 	if (tni_id >= tofu_barrier_tnis())
-		return UTOFU_ERR_INVALID_TNI_ID;
+		return tofu_error(UTOFU_ERR_INVALID_TNI_ID);
 	if (num_vbgs > TOFU_GATES)
-		return UTOFU_ERR_FULL;
+		return tofu_error(UTOFU_ERR_FULL);
 	tofu_context_lock();
 	code = group_create_locked(tni_id, (unsigned int)num_vbgs, flags,
 				   vbg_ids);
@@ -125,15 +126,15 @@ int utofu_alloc_vbg(utofu_tni_id_t tni_id, size_t num_vbgs,
 
 int utofu_free_vbg(utofu_vbg_id_t vbg_ids[], size_t num_vbgs)
 {
-	struct tofu_vbg_group *group;
+	struct tofu_vbg_group *group = NULL;
 	int code;
 
 	if (!vbg_ids)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!num_vbgs)
-		return UTOFU_ERR_INVALID_NUMBER;
+		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
 	if (tofu_context.forked)
-		return UTOFU_ERR_NOT_AVAILABLE;
+		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
 	tofu_context_lock();
 	code = group_whole(vbg_ids, num_vbgs, &group);
 	if (!code)
@@ -180,9 +181,9 @@ static int setting_check(const struct utofu_vbg_setting *setting)
 	if (!is_lcl_link(setting->vbg_id, setting->src_lcl_vbg_id) ||
 	    !is_lcl_link(setting->vbg_id, setting->dst_lcl_vbg_id) ||
 	    !is_rmt_link(setting->src_rmt_vbg_id) || !is_rmt_link(dst))
-		return UTOFU_ERR_INVALID_VBG_ID;
+		return tofu_error(UTOFU_ERR_INVALID_VBG_ID);
 	if (dst != UTOFU_VBG_ID_NULL && path_id(setting) < 0)
-		return UTOFU_ERR_INVALID_PATH;
+		return tofu_error(UTOFU_ERR_INVALID_PATH);
 	return UTOFU_SUCCESS;
 }
 
@@ -280,7 +281,7 @@ static int setting_apply(const struct utofu_vbg_setting *setting)
 		tofu_block_write(&gates->channel->done, 0);
 	}
 	/* All that a program can have done wrong has been looked at. */
-	return err ? UTOFU_ERR_FATAL : UTOFU_SUCCESS;
+	return err ? tofu_error(UTOFU_ERR_FATAL) : UTOFU_SUCCESS;
 }
 
 static int settings_apply(const struct utofu_vbg_setting settings[],
@@ -299,11 +300,11 @@ int utofu_set_vbg(struct utofu_vbg_setting vbg_settings[],
 	int code;
 
 	if (!vbg_settings)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!num_vbg_settings)
-		return UTOFU_ERR_INVALID_NUMBER;
+		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
 	if (tofu_context.forked)
-		return UTOFU_ERR_NOT_AVAILABLE;
+		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
 	tofu_context_lock();
 	code = settings_check(vbg_settings, num_vbg_settings);
 	if (!code) {
@@ -325,11 +326,11 @@ int utofu_query_vbg_info(utofu_vbg_id_t id, uint8_t coords[],
 	struct tofu_coords at;
 
 	if (!coords || !tni_id || !bg_id || !extra_val)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!tofu_vbg_id_valid(id))
-		return UTOFU_ERR_INVALID_VBG_ID;
+		return tofu_error(UTOFU_ERR_INVALID_VBG_ID);
 	if (tofu_vbg_id_gate(id) >= TOFU_GATES)
-		return UTOFU_ERR_INVALID_BG_ID;
+		return tofu_error(UTOFU_ERR_INVALID_BG_ID);
 	at = tofu_coords_unpack(tofu_vbg_id_route(id));
 	for (int i = 0; i < TOFU_AXES; i++)
 		coords[i] = at.c[i];

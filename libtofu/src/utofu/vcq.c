@@ -157,14 +157,14 @@ static int vcq_create(unsigned int tni, unsigned int number,
 	int err, code;
 
 	if (!hdl)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (flags & ~(UTOFU_VCQ_FLAG_THREAD_SAFE | FLAGS_ALONE))
-		return UTOFU_ERR_INVALID_FLAGS;
+		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	code = tofu_context_open();
 	if (code)
 		return code;
 	if (tni >= tofu_context.port->info.tnis)
-		return UTOFU_ERR_INVALID_TNI_ID;
+		return tofu_error(UTOFU_ERR_INVALID_TNI_ID);
 	tofu_context_lock();
 	err = vcq_create_locked(tni, number, flags, hdl);
 	tofu_context_unlock();
@@ -182,7 +182,7 @@ int utofu_create_vcq_with_cmp_id(utofu_tni_id_t tni_id, utofu_cmp_id_t cmp_id,
 				 utofu_vcq_hdl_t *vcq_hdl)
 {
 	if (cmp_id >= TOFU_LANE_ANONYMOUS)
-		return UTOFU_ERR_INVALID_CMP_ID;
+		return tofu_error(UTOFU_ERR_INVALID_CMP_ID);
 	return vcq_create(tni_id, cmp_id, flags, vcq_hdl);
 }
 
@@ -191,7 +191,7 @@ int utofu_free_vcq(utofu_vcq_hdl_t vcq_hdl)
 	struct tofu_vcq *vcq;
 
 	if (tofu_context.forked)
-		return UTOFU_ERR_NOT_AVAILABLE;
+		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
 	tofu_context_lock();
 	vcq = tofu_vcq_find(vcq_hdl);
 	if (!vcq) {
@@ -216,7 +216,7 @@ int utofu_query_vcq_id(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t *id)
 	if (!vcq)
 		return tofu_vcq_missing();
 	if (!id)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	*id = vcq->id;
 	return UTOFU_SUCCESS;
 }
@@ -229,20 +229,20 @@ int utofu_construct_vcq_id(uint8_t coords[], utofu_tni_id_t tni_id,
 	int code;
 
 	if (!coords || !id)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	code = tofu_context_open();
 	if (code)
 		return code;
 	for (int i = 0; i < TOFU_AXES; i++)
 		at.c[i] = coords[i];
 	if (tofu_node_at(&tofu_context.shape, &at) < 0)
-		return UTOFU_ERR_INVALID_COORDS;
+		return tofu_error(UTOFU_ERR_INVALID_COORDS);
 	if (tni_id >= tofu_context.port->info.tnis)
-		return UTOFU_ERR_INVALID_TNI_ID;
+		return tofu_error(UTOFU_ERR_INVALID_TNI_ID);
 	if (cq_id >= tofu_context.port->info.cqs)
-		return UTOFU_ERR_INVALID_CQ_ID;
+		return tofu_error(UTOFU_ERR_INVALID_CQ_ID);
 	if (cmp_id >= TOFU_LANE_ANONYMOUS)
-		return UTOFU_ERR_INVALID_CMP_ID;
+		return tofu_error(UTOFU_ERR_INVALID_CMP_ID);
 	*id = vcq_id(tofu_coords_pack(&at), tni_id, cq_id, cmp_id);
 	return UTOFU_SUCCESS;
 }
@@ -254,9 +254,9 @@ int utofu_query_vcq_info(utofu_vcq_id_t id, uint8_t coords[],
 	struct tofu_coords at;
 
 	if (!coords || !tni_id || !cq_id || !extra_val)
-		return UTOFU_ERR_INVALID_POINTER;
+		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!tofu_vcq_id_valid(id))
-		return UTOFU_ERR_INVALID_VCQ_ID;
+		return tofu_error(UTOFU_ERR_INVALID_VCQ_ID);
 	at = tofu_coords_unpack(id);
 	for (int i = 0; i < TOFU_AXES; i++)
 		coords[i] = at.c[i];

@@ -3,7 +3,11 @@
 #ifndef TOFU_TOOLS_ERROR_H
 #define TOFU_TOOLS_ERROR_H
 
-/* tofu_error_text - name and meaning of a negative enum utofu_return_code */
+/*
+ * tofu_error_text - name and meaning of a negative enum utofu_return_code
+ *
+ * Return: a text that lasts until the thread asks for the next one.
+ */
 const char *tofu_error_text(int code);
 
 /**
