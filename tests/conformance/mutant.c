@@ -239,10 +239,12 @@ static void give_steps(utofu_vcq_hdl_t hdl, utofu_stadd_t own, size_t blocks)
 {
 	utofu_vcq_id_t id;
 
-	REAL(utofu_query_vcq_id)(hdl, &id);
+	REAL(utofu_query_vcq_id)
+	(hdl, &id);
 	for (size_t steps = 1; steps < blocks; steps += 14)
-		REAL(utofu_put)(hdl, id, own, own, 0, 0,
-				UTOFU_ONESIDED_FLAG_SPS(15), NULL);
+		REAL(utofu_put)
+		(hdl, id, own, own, 0, 0,
+		 UTOFU_ONESIDED_FLAG_SPS(15), NULL);
 }
 
 int utofu_put_stride(utofu_vcq_hdl_t hdl, utofu_vcq_id_t id, utofu_stadd_t lcl,

@@ -24,6 +24,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <tofu/job.h>
 #include <utofu.h>
 
 #include "boot.h"
@@ -445,6 +446,24 @@ static uint32_t hello_draw(void)
 	return hello;
 }
 
+/* CQ 0 of TNI 0 is that of one process of a node. */
+static int alone_check(const struct tofu_machine *machine, char **why)
+{
+	struct tofu_job_info job;
+	int code = tofu_query_job(&job);
+
+	if (code == UTOFU_SUCCESS && job.ppn == 1)
+		return 0;
+	if (code == UTOFU_SUCCESS)
+		tofu_error_say(why,
+			       "node %u: this program is one process a node, and there are %u: start it without --ppn or TOFU_PPN",
+			       machine->node, job.ppn);
+	else
+		tofu_error_say(why, "node %u: cannot tell what job this is: %s",
+			       machine->node, tofu_error_text(code));
+	return -EINVAL;
+}
+
 int tofu_boot_join(const struct tofu_machine *machine, unsigned int timeout,
 		   char **why, struct tofu_boot **result)
 {
@@ -458,7 +477,9 @@ int tofu_boot_join(const struct tofu_machine *machine, unsigned int timeout,
 	boot->hello = hello_draw();
 	while (1ULL << boot->rounds < machine->nodes)
 		boot->rounds++;
-	err = vcq_create(boot, why);
+	err = alone_check(machine, why);
+	if (!err)
+		err = vcq_create(boot, why);
 	if (!err)
 		err = area_create(boot, why);
 	if (!err)

@@ -34,8 +34,8 @@ struct tofu_boot;
  *
  * Tries again while a node is not up yet.
  *
- * Return: 0; -ETIMEDOUT, @why names the nodes that are missing; -EIO where
- * uTofu failed; -ENOMEM.
+ * Return: 0; -ETIMEDOUT, @why names the nodes that are missing; -EINVAL where a
+ * node has several processes; -EIO where uTofu failed; -ENOMEM.
  */
 int tofu_boot_join(const struct tofu_machine *machine, unsigned int timeout,
 		   char **why, struct tofu_boot **boot);
