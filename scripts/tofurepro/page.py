@@ -98,8 +98,9 @@ BELIEF = (
     "Every time on this page is virtual: a nanosecond an instruction in the guests, and the times "
     "of a machine model in the interconnect. Clusters of virtual machines boot, and run the "
     "programs that are named below each section, on the driver and the library of this tree. Two "
-    "runs give the same text, on an idle and on a busy host: the tables are compared with those "
-    "in tests/repro/, and a run that differs in a digit fails.",
+    "runs of the same binaries give the same text, on an idle and on a busy host. Other binaries "
+    "move a time by nanoseconds: the tables are compared with those in tests/repro/, and a run of "
+    "which a time differs by more than 2 %, or another schedule is the fastest, fails.",
     "So the figures are exact, and true of the model; how near the model is to a real machine is "
     "what the sections with published figures are for. A processor with caches, errors of links "
     "and a busy network are not in it. The time that a run took is the host's, and no figure.",

@@ -21,12 +21,12 @@ def _measure(tap, name):
 
 
 def repro_brief(tap):
-    """12 nodes: a few rows of 'make repro' come out as expected, to the nanosecond"""
+    """12 nodes: a few rows of 'make repro' come out as expected"""
     _measure(tap, "brief")
 
 
 def repro_p2p(tap):
-    """3 nodes: messages, records and memory come out as expected, to the nanosecond"""
+    """3 nodes: messages, records and memory come out as expected"""
     _measure(tap, "p2p-brief")
 
 
