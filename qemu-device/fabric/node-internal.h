@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the sources of a node share: node.c what every node has, virtual.c what
- * it has in virtual time, trace.c its trace.
+ * What the sources of a node share: node.c what every node has, progress.c
+ * who runs it, virtual.c what it has in virtual time, trace.c its trace.
  */
 #ifndef FABRIC_NODE_INTERNAL_H
 #define FABRIC_NODE_INTERNAL_H
@@ -39,6 +39,14 @@ struct tofu_node {
 	bool assist;
 	struct tofu_virtual *virtual;
 };
+
+/* tofu_node_kicks - the TOFU_NEED_KICK_* to ask for; @asleep: its thread is */
+static inline uint32_t tofu_node_kicks(const struct tofu_node *node,
+				       bool asleep)
+{
+	return (node->assist ? TOFU_NEED_KICK_POLL : 0) |
+	       (asleep ? TOFU_NEED_KICK_TAIL : 0);
+}
 
 /* ---- node.c ---- */
 
