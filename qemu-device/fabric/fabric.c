@@ -400,13 +400,22 @@ bool tofu_fabric_up(struct tofu_fabric *fabric, uint32_t node)
 
 /* ---- Sleeping ---- */
 
-void tofu_fabric_want_wake(struct tofu_fabric *fabric, bool want)
+static void want_wake(struct tofu_fabric *fabric, uint64_t want)
 {
-	tofu_store(&tofu_fabric_entry(fabric, fabric->self)->want_wake,
-		   want ? fabric->gen : 0);
+	tofu_store(&tofu_fabric_entry(fabric, fabric->self)->want_wake, want);
 	/* Who sends after this sees the word, or the caller's poll sees it. */
 	if (want)
 		tofu_fence_full();
+}
+
+void tofu_fabric_want_wake(struct tofu_fabric *fabric, bool want)
+{
+	want_wake(fabric, want ? fabric->gen : 0);
+}
+
+void tofu_fabric_want_wake_late(struct tofu_fabric *fabric)
+{
+	want_wake(fabric, fabric->gen | TOFU_SHM_WAKE_LATE);
 }
 
 void tofu_fabric_wake(struct tofu_fabric *fabric)

@@ -206,6 +206,22 @@ bool tofu_fabric_poll(struct tofu_fabric *fabric,
  */
 void tofu_fabric_want_wake(struct tofu_fabric *fabric, bool want);
 
+/**
+ * tofu_fabric_want_wake_late - the same for a node whose program polls
+ *
+ * A sender does not make the descriptor readable when it sends, but by
+ * tofu_fabric_wake_unseen().
+ */
+void tofu_fabric_want_wake_late(struct tofu_fabric *fabric);
+
+/**
+ * tofu_fabric_wake_unseen - wake who has not looked at what it was sent
+ *
+ * To be called when this node has waited for a while: each node that wants to
+ * be woken late, and has not polled since this one sent to it, is woken.
+ */
+void tofu_fabric_wake_unseen(struct tofu_fabric *fabric);
+
 /* tofu_fabric_wake - make tofu_fabric_fd() of this node readable; any thread */
 void tofu_fabric_wake(struct tofu_fabric *fabric);
 

@@ -126,6 +126,8 @@ struct tofu_own_rings {
  * @known:  connected peers
  * @todo:   peers whose rings may hold something
  * @fenced: peers that the fence waits for
+ * @unseen: peers that were not woken by what was sent to them: they want that
+ *          late
  */
 struct tofu_fabric {
 	int fd;
@@ -153,6 +155,7 @@ struct tofu_fabric {
 	uint64_t known[TOFU_FABRIC_WORDS];
 	uint64_t todo[TOFU_FABRIC_WORDS];
 	uint64_t fenced[TOFU_FABRIC_WORDS];
+	uint64_t unseen[TOFU_FABRIC_WORDS];
 	struct tofu_peer *peers;
 };
 
@@ -201,8 +204,16 @@ void tofu_peer_lose(struct tofu_fabric *fabric, uint32_t node);
 /* tofu_peer_forget - undo the connection */
 void tofu_peer_forget(struct tofu_fabric *fabric, uint32_t node);
 
-/* tofu_peer_wake - wake a connected peer if it wants that */
+/* tofu_peer_wake - wake a connected peer if it wants that, even if late */
 void tofu_peer_wake(struct tofu_fabric *fabric, uint32_t node);
+
+/**
+ * tofu_peer_tell - wake a connected peer if it wants that now
+ *
+ * The own pending bit there is set. A peer that wants to be woken late is noted
+ * as unseen.
+ */
+void tofu_peer_tell(struct tofu_fabric *fabric, uint32_t node);
 
 /* tofu_peer_watch - note which peers have ended; drains the wake pipe only
  * when @ack

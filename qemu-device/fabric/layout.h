@@ -69,6 +69,11 @@ TOFU_ASSERT_SIZE(struct tofu_shm_ram, 32);
 #define TOFU_SHM_LIFE_GEN_SHIFT 1
 #define TOFU_SHM_LIFE_GEN_BITS 32
 
+/* struct tofu_shm_node.want_wake */
+#define TOFU_SHM_WAKE_GEN_SHIFT 0
+#define TOFU_SHM_WAKE_GEN_BITS 32
+#define TOFU_SHM_WAKE_LATE (1ULL << 32) /* its program polls: wait a little */
+
 /**
  * struct tofu_shm_node - entry of an endpoint
  * @life:      TOFU_SHM_LIFE_*; whether a process has the number, and how many
@@ -77,9 +82,9 @@ TOFU_ASSERT_SIZE(struct tofu_shm_ram, 32);
  *             from another that has got the same @pid
  * @pid:       process
  * @wake_fd:   in that process, a pipe: a byte wakes it
- * @want_wake: not 0: it sleeps, and whoever makes that 0 writes to the pipe;
- *             the value is its generation, so that nobody takes the wish of
- *             one process and wakes another
+ * @want_wake: TOFU_SHM_WAKE_*; not 0: it sleeps, and whoever makes that 0
+ *             writes to the pipe; it holds its generation, so that nobody
+ *             takes the wish of one process and wakes another
  * @pending:   bit s: node s has sent something since the bit was cleared
  * @ram_seq:   odd while the table of memory is written; changes with it
  * @ram_count: pieces
@@ -94,8 +99,8 @@ struct tofu_shm_node {
 	int32_t pid;
 	int32_t wake_fd;
 	uint8_t reserved0[40];
-	uint32_t want_wake;
-	uint8_t reserved1[60];
+	uint64_t want_wake;
+	uint8_t reserved1[56];
 	uint64_t pending[TOFU_FABRIC_NODES_MAX / 64];
 	uint32_t ram_seq;
 	uint32_t ram_count;

@@ -8,7 +8,8 @@
  * thread of the program that kicks (QEMU: a vCPU that writes the kick page;
  * emu: a caller of post or poll). With assist, a poll that finds nothing kicks
  * too and so lends its processor to the engine; while that goes on the node's
- * thread stays asleep, and nobody pays to wake it.
+ * thread stays asleep, and nobody pays to wake it. When it has stopped, a peer
+ * whose own polls find nothing wakes the thread.
  *
  * With a machine (icc/machine.h) the node lives in virtual time. Then there is
  * no thread of its own: its home calls in from the thread of its processor,

@@ -154,24 +154,82 @@ void tofu_peer_forget(struct tofu_fabric *fabric, uint32_t node)
 	peer->life = 0;
 	tofu_bit_clear(fabric->known, node);
 	tofu_bit_clear(fabric->fenced, node);
+	tofu_bit_clear(fabric->unseen, node);
 }
 
-void tofu_peer_wake(struct tofu_fabric *fabric, uint32_t node)
+/*
+ * What the peer of this life wants; another's wish is none of ours.
+ *
+ * Sequentially consistent: behind the store of the pending bit, which is no
+ * fence on every processor.
+ */
+static uint64_t peer_wants(const struct tofu_fabric *fabric, uint32_t node)
+{
+	uint64_t want =
+		__atomic_load_n(&tofu_fabric_entry(fabric, node)->want_wake,
+				__ATOMIC_SEQ_CST);
+
+	return TOFU_GET(want, TOFU_SHM_WAKE_GEN) ==
+			       tofu_shm_gen(fabric->peers[node].life) ?
+		       want :
+		       0;
+}
+
+/* Unless somebody else does: @want is what it wanted. */
+static void wake_peer(struct tofu_fabric *fabric, uint32_t node, uint64_t want)
 {
 	struct tofu_shm_node *entry = tofu_fabric_entry(fabric, node);
-	uint32_t gen = tofu_shm_gen(fabric->peers[node].life);
 
-	/*
-	 * Sequentially consistent: behind the store of the pending bit, which
-	 * is no fence on every processor.
-	 */
-	if (__atomic_load_n(&entry->want_wake, __ATOMIC_SEQ_CST) != gen ||
-	    !__atomic_compare_exchange_n(&entry->want_wake, &gen, 0, false,
+	if (!__atomic_compare_exchange_n(&entry->want_wake, &want, 0, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return;
 	/* A full pipe is as good: its owner has bytes to read. */
 	while (write(fabric->peers[node].wake, "", 1) < 0 && errno == EINTR)
 		;
+}
+
+void tofu_peer_wake(struct tofu_fabric *fabric, uint32_t node)
+{
+	uint64_t want = peer_wants(fabric, node);
+
+	if (want)
+		wake_peer(fabric, node, want);
+}
+
+void tofu_peer_tell(struct tofu_fabric *fabric, uint32_t node)
+{
+	uint64_t want = peer_wants(fabric, node);
+
+	if (want & TOFU_SHM_WAKE_LATE)
+		tofu_bit_set(fabric->unseen, node);
+	else if (want)
+		wake_peer(fabric, node, want);
+}
+
+/* Whether @node has not looked since this one has last told it to. */
+static bool still_pending(const struct tofu_fabric *fabric, uint32_t node)
+{
+	const struct tofu_shm_node *entry = tofu_fabric_entry(fabric, node);
+
+	return tofu_load(&entry->pending[fabric->self / 64]) >>
+		       (fabric->self % 64) &
+	       1;
+}
+
+/* Why nobody is forgotten: see the top of ring.c. */
+void tofu_fabric_wake_unseen(struct tofu_fabric *fabric)
+{
+	for (uint32_t w = 0; w * 64 < fabric->nodes; w++) {
+		uint64_t left = fabric->unseen[w];
+
+		fabric->unseen[w] = 0;
+		for (; left; left &= left - 1) {
+			uint32_t node = w * 64 + __builtin_ctzll(left);
+
+			if (still_pending(fabric, node))
+				tofu_peer_wake(fabric, node);
+		}
+	}
 }
 
 static void drain_pipe(int fd)

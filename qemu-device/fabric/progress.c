@@ -16,10 +16,22 @@
  */
 #define IDLE_NS 5000
 
+/*
+ * How long they find nothing before peers are woken that polled when last
+ * heard of, and have not looked at what they were sent. A peer that still polls
+ * has looked by then, even if it had to wait for its turn on a processor: with
+ * 20 us, eight processes that poll on two processors took twice as long.
+ */
+#define PATIENCE_NS 100000
+
 /* Rounds of bounded work that a kick does; the node's thread does the rest. */
 #define KICK_ROUNDS 16
 
-/* How long the node's thread sleeps while others do its work. */
+/*
+ * How long the node's thread sleeps while others do its work. A peer that sends
+ * and then polls wakes it before that; one that sends and goes elsewhere
+ * cannot.
+ */
 #define ASSISTED_MS 1
 
 /* ---- Progress ---- */
@@ -105,6 +117,18 @@ static bool try_progress(struct tofu_node *node)
 	return work;
 }
 
+/*
+ * What is unseen was sent before the first of the kicks that found nothing. If
+ * the lock is taken, the next kick tries again.
+ */
+static void wake_unseen(struct tofu_node *node)
+{
+	if (pthread_mutex_trylock(&node->lock))
+		return;
+	tofu_fabric_wake_unseen(node->fabric);
+	tofu_node_unlock(node);
+}
+
 /* Whoever has what this one polls for may need the processor. */
 static void idle(struct tofu_node *node)
 {
@@ -114,10 +138,28 @@ static void idle(struct tofu_node *node)
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	now = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-	if (!since)
+	if (!since) {
 		__atomic_store_n(&node->idle_since, now, __ATOMIC_RELAXED);
-	else if (now - since > IDLE_NS)
+		return;
+	}
+	if (now - since > PATIENCE_NS)
+		wake_unseen(node);
+	if (now - since > IDLE_NS)
 		sched_yield();
+}
+
+/*
+ * Only a poll that follows a poll says that the program waits here. A program
+ * may look once after each post and then wait for a word in memory. A count
+ * that is lost where two threads poll does no harm.
+ */
+static void count_assist(struct tofu_node *node)
+{
+	unsigned int assists =
+		__atomic_load_n(&node->assists, __ATOMIC_RELAXED);
+
+	if (__atomic_load_n(&node->polled, __ATOMIC_RELAXED))
+		__atomic_store_n(&node->assists, assists + 1, __ATOMIC_RELAXED);
 }
 
 bool tofu_node_kick(struct tofu_node *node, bool poll)
@@ -125,7 +167,8 @@ bool tofu_node_kick(struct tofu_node *node, bool poll)
 	bool work;
 
 	if (poll)
-		__atomic_fetch_add(&node->assists, 1, __ATOMIC_RELAXED);
+		count_assist(node);
+	__atomic_store_n(&node->polled, poll, __ATOMIC_RELAXED);
 	work = try_progress(node);
 	if (work || !poll)
 		__atomic_store_n(&node->idle_since, 0, __ATOMIC_RELAXED);
@@ -160,7 +203,10 @@ int tofu_node_sleep(struct tofu_node *node)
 	tofu_node_lock(node);
 	timeout = assisted(node) ? ASSISTED_MS : -1;
 	icc_need_kick(node->icc, tofu_node_kicks(node, true));
-	tofu_fabric_want_wake(node->fabric, timeout < 0);
+	if (timeout < 0)
+		tofu_fabric_want_wake(node->fabric, true);
+	else
+		tofu_fabric_want_wake_late(node->fabric);
 	/*
 	 * A post or a packet that came before the words above were seen is
 	 * found here; one after them kicks or wakes.

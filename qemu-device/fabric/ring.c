@@ -15,6 +15,21 @@
  *
  * A bit that the producer finds set already was set before the consumer
  * cleared it, so that the consumer sees the tail.
+ *
+ * A consumer whose program polls sleeps with TOFU_SHM_WAKE_LATE in want_wake.
+ * Its polls look at the bits, so a producer that sends does not wake it, and
+ * remembers it as unseen. A producer that has waited in vain then looks at its
+ * own bit there:
+ *
+ *	clear	The consumer has looked since: there is nothing to do.
+ *	set	Nobody has looked. The producer wakes, whatever want_wake
+ *		says by now. If that is 0, the consumer is awake and looks
+ *		before it sleeps: it stores want_wake, executes a full fence,
+ *		then looks at the bits.
+ *
+ * In both cases the consumer is no longer unseen. So it is woken once at most
+ * for what it was sent, and only if nobody lends it a processor. The same holds
+ * for a producer that waits for the head: its bit is set as well.
  */
 #define _GNU_SOURCE
 #include "fabric/internal.h"
@@ -85,7 +100,7 @@ static void connect_rx(struct tofu_fabric *fabric, uint32_t node,
 	rx->ready = false;
 }
 
-/* Say that something was sent to @node. */
+/* Say that something was sent to @node, or taken from it. */
 static void notify(struct tofu_fabric *fabric, uint32_t node)
 {
 	struct tofu_shm_node *entry = tofu_fabric_entry(fabric, node);
@@ -96,7 +111,7 @@ static void notify(struct tofu_fabric *fabric, uint32_t node)
 	tofu_fence_full();
 	if (!(tofu_load(word) & bit))
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
-	tofu_peer_wake(fabric, node);
+	tofu_peer_tell(fabric, node);
 }
 
 void tofu_ring_connect(struct tofu_fabric *fabric, uint32_t node)
@@ -334,8 +349,7 @@ static void join_rx(struct tofu_fabric *fabric, uint32_t node,
 	rx->ready = true;
 	tofu_store(&rx->ring->head, rx->head);
 	tofu_store_release(&rx->ring->head_conn, rx->conn);
-	tofu_fence_full();
-	tofu_peer_wake(fabric, node);
+	notify(fabric, node);
 }
 
 /*
@@ -440,7 +454,7 @@ static void head_moved(struct tofu_fabric *fabric, uint32_t node,
 	tofu_fence_full();
 	if (tofu_load(&rx->ring->want_head) &&
 	    __atomic_exchange_n(&rx->ring->want_head, 0, __ATOMIC_SEQ_CST))
-		tofu_peer_wake(fabric, node);
+		notify(fabric, node);
 }
 
 /*

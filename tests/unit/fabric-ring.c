@@ -492,6 +492,58 @@ TEST_F(pair, only_who_wants_is_woken_and_only_once)
 	EXPECT_FALSE(readable(self->b, 0));
 }
 
+TEST_F(pair, who_wants_to_be_woken_late_is_not_woken_by_what_is_sent)
+{
+	tofu_fabric_want_wake_late(self->b);
+	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 1));
+	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 2));
+	EXPECT_FALSE(readable(self->b, 0));
+	tofu_fabric_wake_unseen(self->a);
+	EXPECT_TRUE(readable(self->b, 0));
+	tofu_fabric_fd_ack(self->b);
+	/* Once is enough, as long as nothing more is sent. */
+	tofu_fabric_want_wake_late(self->b);
+	tofu_fabric_wake_unseen(self->a);
+	EXPECT_FALSE(readable(self->b, 0));
+}
+
+TEST_F(pair, who_has_looked_is_not_woken_late)
+{
+	tofu_fabric_want_wake_late(self->b);
+	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 1));
+	ASSERT_TRUE(sink_poll(self->b, &self->at_b));
+	tofu_fabric_wake_unseen(self->a);
+	EXPECT_FALSE(readable(self->b, 0));
+	/* Nor for what somebody else has sent. */
+	ASSERT_EQ(0, send_one(self->b, 1, TOFU_REQUEST, 2));
+	tofu_fabric_wake_unseen(self->a);
+	EXPECT_FALSE(readable(self->b, 0));
+}
+
+TEST_F(pair, who_has_fallen_asleep_for_good_since_is_not_forgotten)
+{
+	tofu_fabric_want_wake_late(self->b);
+	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 1));
+	tofu_fabric_want_wake(self->b, true);
+	tofu_fabric_wake_unseen(self->a);
+	EXPECT_TRUE(readable(self->b, 0));
+}
+
+TEST_F(pair, who_waits_for_room_can_be_woken_late)
+{
+	/* They have met, and have looked at that. */
+	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 0));
+	ASSERT_TRUE(sink_poll(self->b, &self->at_b));
+	sink_poll(self->a, &self->at_a);
+	while (!send_one(self->a, 1, TOFU_REQUEST, 0))
+		;
+	tofu_fabric_want_wake_late(self->a);
+	ASSERT_TRUE(sink_poll(self->b, &self->at_b));
+	EXPECT_FALSE(readable(self->a, 0));
+	tofu_fabric_wake_unseen(self->b);
+	EXPECT_TRUE(readable(self->a, 0));
+}
+
 TEST_F(pair, who_waits_for_room_is_woken_by_the_reader)
 {
 	while (!send_one(self->a, 1, TOFU_REQUEST, 0))
@@ -529,12 +581,15 @@ TEST_F(pair, a_node_can_wake_itself)
 #define PINGS 100000
 
 static bool take_asleep(struct tofu_fabric *fabric, struct sink *sink,
-			unsigned int count)
+			unsigned int count, bool late)
 {
 	while (sink->count < count) {
 		if (sink_poll(fabric, sink))
 			continue;
-		tofu_fabric_want_wake(fabric, true);
+		if (late)
+			tofu_fabric_want_wake_late(fabric);
+		else
+			tofu_fabric_want_wake(fabric, true);
 		if (sink_poll(fabric, sink)) {
 			tofu_fabric_want_wake(fabric, false);
 			continue;
@@ -546,42 +601,65 @@ static bool take_asleep(struct tofu_fabric *fabric, struct sink *sink,
 	return true;
 }
 
-static bool ping_pong(struct tofu_fabric *fabric, uint32_t other, bool first)
+/* Who is to be woken late sleeps until the sender looks after it. */
+static bool send_and_wake(struct tofu_fabric *fabric, uint32_t other,
+			  uint64_t tid, bool late)
+{
+	bool good = send_wait(fabric, other, TOFU_REQUEST, tid);
+
+	if (late)
+		tofu_fabric_wake_unseen(fabric);
+	return good;
+}
+
+static bool ping_pong(struct tofu_fabric *fabric, uint32_t other, bool first,
+		      bool late)
 {
 	struct sink *sink = calloc(1, sizeof(*sink));
 	bool good = sink;
 
 	for (unsigned int i = 0; good && i < PINGS; i++) {
 		if (first)
-			good = send_wait(fabric, other, TOFU_REQUEST, i);
-		good = good && take_asleep(fabric, sink, i + 1);
+			good = send_and_wake(fabric, other, i, late);
+		good = good && take_asleep(fabric, sink, i + 1, late);
 		if (good && !first)
-			good = send_wait(fabric, other, TOFU_REQUEST, i);
+			good = send_and_wake(fabric, other, i, late);
 	}
 	free(sink);
 	return good;
 }
 
-TEST_F_TIMEOUT(pair, no_wake_up_is_lost, 120)
+/* A child is node 2 and plays with @fabric; whether nobody overslept. */
+static bool no_wake_up_lost(struct tofu_fabric *fabric, const char *path,
+			    bool late)
 {
-	struct tofu_fabric *c = attach(self->path, 2);
-	pid_t child;
+	pid_t child = start_child();
+	bool good;
 
-	ASSERT_NE(NULL, c);
-	tofu_fabric_detach(c);
-	child = start_child();
 	if (!child) {
-		c = attach(self->path, 2);
+		struct tofu_fabric *c = attach(path, 2);
+
 		alarm(120);
-		if (!ping_pong(c, 0, false))
+		if (!ping_pong(c, 0, false, late))
 			_exit(1);
 		/* The last pong is a request: stay until it is taken. */
 		pause();
 	}
-	while (!tofu_fabric_up(self->a, 2))
+	while (!tofu_fabric_up(fabric, 2))
 		sched_yield();
-	EXPECT_TRUE(ping_pong(self->a, 2, true));
+	good = ping_pong(fabric, 2, true, late);
 	kill_child(child);
+	return good;
+}
+
+TEST_F_TIMEOUT(pair, no_wake_up_is_lost, 120)
+{
+	EXPECT_TRUE(no_wake_up_lost(self->a, self->path, false));
+}
+
+TEST_F_TIMEOUT(pair, no_late_wake_up_is_lost, 120)
+{
+	EXPECT_TRUE(no_wake_up_lost(self->a, self->path, true));
 }
 
 TEST_HARNESS_MAIN

@@ -327,6 +327,106 @@ TEST_F_TIMEOUT(players, words_go_to_and_fro_and_no_thread_is_forgotten, 120)
 	free(a);
 }
 
+/* ---- Programs that stop polling ---- */
+
+/* Kicks, more than anybody is patient for; a limit, not a measure. */
+#define MANY_POLLS 100000
+
+static bool readable(const struct home *home)
+{
+	struct pollfd pfd = { .fd = tofu_node_fd(home->node),
+			      .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* A program waits by polls; its node's thread is asleep meanwhile. */
+static void wait_by_polls(struct home *home)
+{
+	do {
+		tofu_node_kick(home->node, true);
+		tofu_node_kick(home->node, true);
+	} while (!tofu_node_sleep(home->node));
+}
+
+/* Polls of @home until @other is woken, or long enough. */
+static bool polls_wake(struct home *home, const struct home *other)
+{
+	for (int i = 0; i < MANY_POLLS && !readable(other); i++)
+		tofu_node_kick(home->node, true);
+	return readable(other);
+}
+
+FIXTURE(wait)
+{
+	char path[32];
+	int fd;
+	struct home a, b;
+};
+
+FIXTURE_SETUP(wait)
+{
+	self->fd = machine_create(2, self->path);
+	ASSERT_TRUE(home_open(&self->a, self->path, 0, true, true));
+	ASSERT_TRUE(home_open(&self->b, self->path, 1, true, true));
+	/* They have met, and what was polled for that is forgotten. */
+	home_post(&self->a, TOFU_CMD_PUT, NOTICES, 1, 8, 0, 0);
+	ASSERT_EQ(0, wait_mrq(&self->a, &self->b));
+	while (tofu_node_sleep(self->b.node) >= 0)
+		;
+}
+
+FIXTURE_TEARDOWN(wait)
+{
+	home_close(&self->a);
+	home_close(&self->b);
+	close(self->fd);
+}
+
+TEST_F(wait, a_program_that_has_stopped_is_woken_by_one_that_waits_for_it)
+{
+	wait_by_polls(&self->b);
+	home_post(&self->a, TOFU_CMD_GET, TOFU_TOQ_F_LCL_NOTICE, 1, 4096, 0, 0);
+	home_kick(&self->a, false);
+	EXPECT_FALSE(readable(&self->b));
+	ASSERT_TRUE(polls_wake(&self->a, &self->b));
+	tofu_node_awake(self->b.node);
+	EXPECT_EQ(0, tofu_node_sleep(self->b.node));
+	EXPECT_EQ(0, wait_mrq(&self->a, NULL));
+}
+
+TEST_F(wait, a_program_that_goes_on_polling_has_its_thread_left_asleep)
+{
+	wait_by_polls(&self->b);
+	home_post(&self->a, TOFU_CMD_PUT, 0, 1, 4096, 0, 0);
+	home_kick(&self->a, false);
+	tofu_node_kick(self->b.node, true);
+	EXPECT_FALSE(polls_wake(&self->a, &self->b));
+}
+
+TEST_F(wait, a_thread_without_polls_to_rely_on_is_woken_at_once)
+{
+	wait_by_polls(&self->b);
+	/* It looks, and there have been no polls since. */
+	tofu_node_awake(self->b.node);
+	ASSERT_EQ(-1, tofu_node_sleep(self->b.node));
+	home_post(&self->a, TOFU_CMD_PUT, 0, 1, 8, 0, 0);
+	home_kick(&self->a, false);
+	EXPECT_TRUE(readable(&self->b));
+}
+
+/* It looks whether its put has ended, and then waits for a word in memory. */
+TEST_F(wait, one_poll_after_a_post_is_not_relied_on)
+{
+	for (int i = 0; i < 3; i++) {
+		home_post(&self->b, TOFU_CMD_PUT, 0, 0, 8, 0, 0);
+		home_kick(&self->b, false);
+		tofu_node_kick(self->a.node, true);
+		tofu_node_kick(self->b.node, true);
+	}
+	EXPECT_EQ(-1, tofu_node_sleep(self->b.node));
+}
+
 /* ---- Sessions ---- */
 
 #define CHAIN 4
