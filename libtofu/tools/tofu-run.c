@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -53,6 +54,10 @@ static const char usage[] =
 	"                         with fewer than six want 6\n"
 	"      --timeout SECONDS  end all after that time\n"
 	"      --no-prefix        do not begin the lines printed with '[process] '\n"
+	"      --bind             give each process processors of its own; where there are\n"
+	"                         fewer than processes, one that it shares with others\n"
+	"      --spins            PROGRAM waits for words in memory without calling the\n"
+	"                         library: --bind, and quicker turns on shared processors\n"
 	"  -h, --help             print this and exit\n"
 	"\n"
 	"PROGRAM finds TOFU_RANK, TOFU_RANKS, TOFU_PPN, TOFU_NODE, TOFU_NODES and\n"
@@ -79,6 +84,8 @@ struct process {
  * @shape:    of the machine
  * @tnis:     of a node
  * @prefix:   whether output goes through pipes
+ * @bind:     whether processes are bound to processors
+ * @spins:    whether they spin on memory
  * @deadline: on now_ms(), or -1
  * @program:  and its arguments
  * @fabric:   the shared file
@@ -97,6 +104,8 @@ struct run {
 	struct tofu_shape shape;
 	unsigned int tnis;
 	bool prefix;
+	bool bind;
+	bool spins;
 	int64_t deadline;
 	char **program;
 	int fabric;
@@ -152,6 +161,27 @@ static void environment_set(const struct run *run, unsigned int rank)
 	setenv("TOFU_PORT", "emu", 1);
 }
 
+/*
+ * Those that tofu-run may use are dealt out one by one: each goes to one process,
+ * or, where there are fewer than processes, to several.
+ */
+static int processors_bind(const struct run *run, unsigned int rank)
+{
+	unsigned int count, nr = 0;
+	cpu_set_t all, own;
+
+	if (sched_getaffinity(0, sizeof(all), &all))
+		return -1;
+	count = (unsigned int)CPU_COUNT(&all);
+	if (run->spins && count < run->processes)
+		setenv("TOFU_SPINS", "1", 1);
+	CPU_ZERO(&own);
+	for (unsigned int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && nr++ % run->processes == rank % count)
+			CPU_SET(cpu, &own);
+	return sched_setaffinity(0, sizeof(own), &own);
+}
+
 __attribute__((noreturn)) static void
 process_main(const struct run *run, unsigned int rank, pid_t parent,
 	     const int out[2])
@@ -163,6 +193,10 @@ process_main(const struct run *run, unsigned int rank, pid_t parent,
 		_exit(STATUS_FAILED);
 	setpgid(0, 0);
 	environment_set(run, rank);
+	if (run->bind && processors_bind(run, rank)) {
+		warn("cannot bind process %u to a processor", rank);
+		_exit(STATUS_FAILED);
+	}
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null >= 0)
 		dup2(null, STDIN_FILENO);
@@ -499,7 +533,8 @@ static unsigned int machine_tnis(const char *name)
 	return machine->tnis;
 }
 
-enum { OPTION_TIMEOUT = 256, OPTION_NO_PREFIX, OPTION_NODES };
+enum { OPTION_TIMEOUT = 256, OPTION_NO_PREFIX, OPTION_NODES,
+       OPTION_BIND, OPTION_SPINS };
 
 static const struct option options[] = {
 	{ "processes", required_argument, NULL, 'n' },
@@ -510,6 +545,8 @@ static const struct option options[] = {
 	{ "tnis", required_argument, NULL, 't' },
 	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
 	{ "no-prefix", no_argument, NULL, OPTION_NO_PREFIX },
+	{ "bind", no_argument, NULL, OPTION_BIND },
+	{ "spins", no_argument, NULL, OPTION_SPINS },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -556,6 +593,13 @@ static void arguments_read(struct run *run, int argc, char **argv)
 			break;
 		case OPTION_NO_PREFIX:
 			run->prefix = false;
+			break;
+		case OPTION_BIND:
+			run->bind = true;
+			break;
+		case OPTION_SPINS:
+			run->bind = true;
+			run->spins = true;
 			break;
 		case 'h':
 			fputs(usage, stdout);

@@ -18,8 +18,8 @@ struct tofu_trace;
  * @lock:   serialises @fabric and @icc
  * @door:   held by the one that waits for @lock next
  * @again:  somebody found the lock taken: whoever gives it back makes progress
- * @assists: count of kicks by polls that followed a poll, not a post
  * @polled: whether the last kick was by a poll
+ * @assists: count of kicks by polls that followed a poll, not a post
  * @assists_seen: that count when the node's thread last went to sleep
  * @idle_since: when the first of the kicks in a row that found nothing came;
  *          0: the last one found something
@@ -34,9 +34,9 @@ struct tofu_node {
 	pthread_mutex_t lock;
 	pthread_mutex_t door;
 	bool again;
+	bool polled;
 	unsigned int assists;
 	unsigned int assists_seen;
-	bool polled;
 	uint64_t idle_since;
 	bool assist;
 	struct tofu_virtual *virtual;

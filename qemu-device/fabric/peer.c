@@ -158,29 +158,23 @@ void tofu_peer_forget(struct tofu_fabric *fabric, uint32_t node)
 }
 
 /*
- * What the peer of this life wants; another's wish is none of ours.
- *
  * Sequentially consistent: behind the store of the pending bit, which is no
  * fence on every processor.
  */
 static uint64_t peer_wants(const struct tofu_fabric *fabric, uint32_t node)
 {
-	uint64_t want =
-		__atomic_load_n(&tofu_fabric_entry(fabric, node)->want_wake,
-				__ATOMIC_SEQ_CST);
-
-	return TOFU_GET(want, TOFU_SHM_WAKE_GEN) ==
-			       tofu_shm_gen(fabric->peers[node].life) ?
-		       want :
-		       0;
+	return __atomic_load_n(&tofu_fabric_entry(fabric, node)->want_wake,
+			       __ATOMIC_SEQ_CST);
 }
 
-/* Unless somebody else does: @want is what it wanted. */
+/* Unless somebody else does, or it is a wish of another life: 0 is of none. */
 static void wake_peer(struct tofu_fabric *fabric, uint32_t node, uint64_t want)
 {
 	struct tofu_shm_node *entry = tofu_fabric_entry(fabric, node);
+	uint32_t gen = tofu_shm_gen(fabric->peers[node].life);
 
-	if (!__atomic_compare_exchange_n(&entry->want_wake, &want, 0, false,
+	if (TOFU_GET(want, TOFU_SHM_WAKE_GEN) != gen ||
+	    !__atomic_compare_exchange_n(&entry->want_wake, &want, 0, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return;
 	/* A full pipe is as good: its owner has bytes to read. */
@@ -190,10 +184,7 @@ static void wake_peer(struct tofu_fabric *fabric, uint32_t node, uint64_t want)
 
 void tofu_peer_wake(struct tofu_fabric *fabric, uint32_t node)
 {
-	uint64_t want = peer_wants(fabric, node);
-
-	if (want)
-		wake_peer(fabric, node, want);
+	wake_peer(fabric, node, peer_wants(fabric, node));
 }
 
 void tofu_peer_tell(struct tofu_fabric *fabric, uint32_t node)

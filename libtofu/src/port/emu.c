@@ -28,6 +28,10 @@
 /* How long the end of a process waits for what others still read from it. */
 #define LEAVE_NS 1000000000LL
 
+/* Naps of the helper after a packet, for programs that spin on memory. */
+#define NAP_NS 200000
+#define NAPS 20
+
 /**
  * struct emu_port
  * @dev:  what others see
@@ -394,18 +398,43 @@ static const struct tofu_port_ops emu_ops = {
 
 /* ---- Opening ---- */
 
+/*
+ * Sleeps until there is something to do. The program may spin on the memory
+ * that a packet has been written to, and so may another one that has the
+ * processor until its time slice ends. A thread that wakes makes the system
+ * choose between them again: hence the naps, for about as long as a slice.
+ */
+static void emu_helper_sleep(struct pollfd *fd, int timeout, bool program_spins,
+			     unsigned int *naps)
+{
+	const struct timespec nap = { .tv_nsec = NAP_NS };
+	int ready;
+
+	if (timeout < 0 && *naps) {
+		--*naps;
+		ready = ppoll(fd, 1, &nap, NULL);
+	} else {
+		*naps = 0;
+		ready = poll(fd, 1, timeout);
+	}
+	if (ready > 0 && timeout < 0 && program_spins)
+		*naps = NAPS;
+}
+
 /* Serves the other nodes while the program does not poll. */
 static void *emu_helper(void *arg)
 {
 	struct tofu_node *node = arg;
 	struct pollfd fd = { .fd = tofu_node_fd(node), .events = POLLIN };
+	const bool program_spins = getenv("TOFU_SPINS");
+	unsigned int naps = 0;
 
 	for (;;) {
 		int timeout = tofu_node_sleep(node);
 
 		if (!timeout)
 			continue;
-		poll(&fd, 1, timeout);
+		emu_helper_sleep(&fd, timeout, program_spins, &naps);
 		tofu_node_awake(node);
 	}
 	return NULL;
