@@ -330,7 +330,7 @@ TEST_F_TIMEOUT(players, words_go_to_and_fro_and_no_thread_is_forgotten, 120)
 /* ---- Programs that stop polling ---- */
 
 /* Kicks, more than anybody is patient for; a limit, not a measure. */
-#define MANY_POLLS 100000
+#define MANY_POLLS 10000
 
 static bool readable(const struct home *home)
 {
