@@ -12,16 +12,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Field 22 of /proc/PID/stat; field 2 is a name in parentheses. */
+/* Field 22 of a stat file; field 2 is a name in parentheses. */
 #define STAT_START_FIELD 22
 
 int tofu_process_start(pid_t pid, uint64_t *start)
 {
-	char path[32], text[1024], *field;
+	char path[64], text[1024], *field;
 	ssize_t len;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	/*
+	 * The first thread began with the process. Of /proc/PID/stat an
+	 * emulator makes up what the process itself reads.
+	 */
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid,
+		 (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
