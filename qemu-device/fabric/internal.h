@@ -17,6 +17,7 @@
 
 #define tofu_load(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define tofu_load_acquire(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define tofu_load_ordered(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
 #define tofu_store(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 #define tofu_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define tofu_fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)

@@ -6,7 +6,7 @@
  *
  *	producer			consumer
  *	record				pending bit := 0
- *	tail (release)			tail (acquire)
+ *	tail (release)			tail (ordered)
  *	full fence			record
  *	pending bit			head (release)
  *	want_wake?			full fence
@@ -14,7 +14,10 @@
  *					  wake
  *
  * A bit that the producer finds set already was set before the consumer
- * cleared it, so that the consumer sees the tail.
+ * cleared it, so that the consumer sees the tail. For that the tail must not be
+ * read before the bit is cleared: the two are sequentially consistent, as an
+ * acquiring load may overtake a store, were it a releasing one. The same holds
+ * for the word that begins a connection.
  *
  * A consumer whose program polls sleeps with TOFU_SHM_WAKE_LATE in want_wake.
  * Its polls look at the bits, so a producer that sends does not wake it, and
@@ -362,11 +365,11 @@ static uint64_t rx_tail(struct tofu_fabric *fabric, uint32_t node,
 	uint64_t tail;
 
 	if (!rx->ready) {
-		if (tofu_load_acquire(&rx->ring->conn) != rx->conn)
+		if (tofu_load_ordered(&rx->ring->conn) != rx->conn)
 			return rx->head;
 		join_rx(fabric, node, rx);
 	}
-	tail = tofu_load_acquire(&rx->ring->tail);
+	tail = tofu_load_ordered(&rx->ring->tail);
 	if (tail - rx->head > TOFU_SHM_RING || tail % TOFU_SHM_ALIGN) {
 		tofu_peer_break(fabric, node);
 		return rx->head;

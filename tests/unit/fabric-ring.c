@@ -662,4 +662,61 @@ TEST_F_TIMEOUT(pair, no_late_wake_up_is_lost, 120)
 	EXPECT_TRUE(no_wake_up_lost(self->a, self->path, true));
 }
 
+/*
+ * Store buffering with the bit of a sender and the tail of its ring: who finds
+ * the bit set leaves it, who clears it must see the tail. Else the record stays
+ * in the ring, as nothing is sent until it is taken.
+ */
+#define PAIRS 20000
+
+static bool taken_by(const uint64_t *taken, uint64_t count)
+{
+	const time_t end = time(NULL) + LIMIT_MS / 1000;
+
+	while (__atomic_load_n(taken, __ATOMIC_ACQUIRE) < count) {
+		if (time(NULL) > end)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+static void take_all(struct tofu_fabric *fabric, uint64_t *taken)
+{
+	struct sink *sink = calloc(1, sizeof(*sink));
+
+	while (sink) {
+		if (!sink_poll(fabric, sink))
+			sched_yield();
+		__atomic_store_n(taken, sink->count, __ATOMIC_RELEASE);
+	}
+}
+
+TEST_F_TIMEOUT(pair, no_record_is_overlooked, 120)
+{
+	uint64_t *taken = mmap(NULL, sizeof(*taken), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct tofu_fabric *c = attach(self->path, 2);
+	bool good = true;
+	pid_t child;
+
+	ASSERT_NE(MAP_FAILED, (void *)taken);
+	ASSERT_NE(NULL, c);
+	tofu_fabric_detach(c);
+	child = start_child();
+	if (!child) {
+		alarm(120);
+		take_all(attach(self->path, 2), taken);
+		_exit(1);
+	}
+	while (!tofu_fabric_up(self->a, 2))
+		sched_yield();
+	for (unsigned int i = 0; good && i < PAIRS; i++)
+		good = send_wait(self->a, 2, TOFU_REQUEST, 2 * i) &&
+		       send_wait(self->a, 2, TOFU_REQUEST, 2 * i + 1) &&
+		       taken_by(taken, 2 * (i + 1));
+	EXPECT_TRUE(good);
+	kill_child(child);
+}
+
 TEST_HARNESS_MAIN
