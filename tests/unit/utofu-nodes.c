@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "fabric/layout.h"
 #include "fabric/process.h"
 #include "kselftest_harness.h"
 #include "port/job-file.h"
@@ -155,6 +156,26 @@ static void sleeper(struct tofu_nodes *nodes, unsigned int node)
 	CHECK(*(uint64_t *)me.buffer == 142);
 	__atomic_store_n(&nodes->word[0], 1, __ATOMIC_RELEASE);
 	node_close(&me);
+}
+
+/* Wherever its processor's system has put it: of 47 bits, 48, or more */
+static void shows_all(struct tofu_nodes *nodes, unsigned int node)
+{
+	int fabric = open(getenv("TOFU_FABRIC"), O_RDONLY);
+	struct tofu_shm_node entry;
+	struct me me = node_open(nodes, node);
+
+	CHECK(pread(fabric, &entry, sizeof(entry),
+		    (off_t)tofu_shm_node_offset(node)) == sizeof(entry));
+	CHECK(entry.ram_count == 1 && !entry.ram[0].addr);
+	CHECK(entry.ram[0].len >= 1ULL << 56);
+	close(fabric);
+	node_close(&me);
+}
+
+TEST(all_memory_of_a_process_can_be_read_by_others)
+{
+	EXPECT_EQ(tofu_nodes_run(1, shows_all, -1), 0);
 }
 
 TEST(a_process_that_does_not_poll_is_served)

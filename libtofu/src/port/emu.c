@@ -25,6 +25,9 @@
 #include "port/job.h"
 #include "port/port.h"
 
+/* Above are the system's own addresses, on all processors of 64 bits. */
+#define ADDRESSES_END (1ULL << 63)
+
 /* How long the end of a process waits for what others still read from it. */
 #define LEAVE_NS 1000000000LL
 
@@ -467,7 +470,9 @@ static int emu_helper_start(struct tofu_node *node)
  */
 static int emu_publish(struct tofu_node *node)
 {
-	const struct tofu_ram all = { .addr = 0, .len = 1ULL << 47, .fd = -1 };
+	const struct tofu_ram all = { .addr = 0,
+				      .len = ADDRESSES_END,
+				      .fd = -1 };
 	int err;
 
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
