@@ -66,7 +66,8 @@ static int check_header(struct tofu_fabric *fabric)
 	    header.ring_size != TOFU_SHM_RING ||
 	    tofu_shape_unpack(header.shape, &fabric->shape) ||
 	    !header.ppn || header.ppn > TOFU_FABRIC_PPN_MAX ||
-	    header.nodes != tofu_shape_nodes(&fabric->shape) * header.ppn ||
+	    header.nodes !=
+		    (uint64_t)tofu_shape_nodes(&fabric->shape) * header.ppn ||
 	    !header.nodes ||
 	    header.nodes > TOFU_FABRIC_NODES_MAX ||
 	    (uint64_t)st.st_size < tofu_shm_size(header.nodes))

@@ -27,10 +27,11 @@ static int write_header(int fd, const struct tofu_shm_header *header)
 
 int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn)
 {
+	const uint64_t endpoints = (uint64_t)tofu_shape_nodes(shape) * ppn;
 	struct tofu_shm_header header = {
 		.magic = TOFU_SHM_MAGIC,
 		.version = TOFU_SHM_VERSION,
-		.nodes = tofu_shape_nodes(shape) * ppn,
+		.nodes = (uint32_t)endpoints,
 		.shape = tofu_shape_pack(shape),
 		.ring_size = TOFU_SHM_RING,
 		.ppn = ppn,
@@ -38,8 +39,8 @@ int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn)
 	struct stat st;
 	int err;
 
-	if (!ppn || ppn > TOFU_FABRIC_PPN_MAX || !header.nodes ||
-	    header.nodes > TOFU_FABRIC_NODES_MAX)
+	if (!ppn || ppn > TOFU_FABRIC_PPN_MAX || !endpoints ||
+	    endpoints > TOFU_FABRIC_NODES_MAX)
 		return -EINVAL;
 	if (fstat(fd, &st))
 		return -errno;
