@@ -176,13 +176,13 @@ static void destroy_private(struct tofu_fabric *fabric)
 
 /* ---- The table of nodes ---- */
 
-/* One process at a time changes who has a node number. */
-static int lock_entry(struct tofu_fabric *fabric, uint32_t node, short type)
+int tofu_fabric_lock_byte(struct tofu_fabric *fabric, uint32_t node,
+			  unsigned int byte, short type)
 {
 	struct flock lock = {
 		.l_type = type,
 		.l_whence = SEEK_SET,
-		.l_start = (off_t)tofu_shm_node_offset(node),
+		.l_start = (off_t)tofu_shm_node_offset(node) + byte,
 		.l_len = 1,
 	};
 	int err;
@@ -191,6 +191,12 @@ static int lock_entry(struct tofu_fabric *fabric, uint32_t node, short type)
 		err = fcntl(fabric->fd, F_OFD_SETLKW, &lock) ? -errno : 0;
 	} while (err == -EINTR);
 	return err;
+}
+
+/* One process at a time changes who has a node number. */
+static int lock_entry(struct tofu_fabric *fabric, uint32_t node, short type)
+{
+	return tofu_fabric_lock_byte(fabric, node, 0, type);
 }
 
 /* The process that an entry names, or 0 where none is alive. */

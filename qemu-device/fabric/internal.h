@@ -250,6 +250,12 @@ bool tofu_ring_take(struct tofu_fabric *fabric, uint32_t node,
 
 void tofu_ram_forget(struct tofu_peer *peer);
 
+/* ---- fabric.c ---- */
+
+/* tofu_fabric_lock_byte - F_WRLCK or F_UNLCK on a byte of an endpoint's page */
+int tofu_fabric_lock_byte(struct tofu_fabric *fabric, uint32_t node,
+			  unsigned int byte, short type);
+
 /* ---- shares.c ---- */
 
 /* tofu_shares_forget - what an earlier process of this number had is free */

@@ -11,7 +11,6 @@
 #define _GNU_SOURCE
 #include "fabric/internal.h"
 
-#include <errno.h>
 #include <fcntl.h>
 
 /* The lock's byte in the page of the node's first endpoint; the page's first
@@ -70,20 +69,8 @@ int64_t tofu_fabric_owner(const struct tofu_fabric *fabric, uint32_t node,
 
 static int shares_lock(struct tofu_fabric *fabric, short type)
 {
-	struct flock lock = {
-		.l_type = type,
-		.l_whence = SEEK_SET,
-		.l_start = (off_t)tofu_shm_node_offset(own_node(fabric) *
-						       fabric->ppn) +
-			   LOCK_BYTE,
-		.l_len = 1,
-	};
-	int err;
-
-	do {
-		err = fcntl(fabric->fd, F_OFD_SETLKW, &lock) ? -errno : 0;
-	} while (err == -EINTR);
-	return err;
+	return tofu_fabric_lock_byte(fabric, own_node(fabric) * fabric->ppn,
+				     LOCK_BYTE, type);
 }
 
 int tofu_fabric_shares_lock(struct tofu_fabric *fabric)
