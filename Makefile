@@ -13,7 +13,8 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
-	check-conformance check-qtest check-fjmpi check-cluster check-long check-programs tests bench \
+	check-conformance check-qtest check-fjmpi check-cluster check-long check-short \
+	check-trixie check-bookworm check-programs tests bench \
 	repro lint docs install uninstall clean
 
 help: ## this text
@@ -85,6 +86,19 @@ check-cluster: all tests ## virtual machines
 
 check-long: all tests ## what takes minutes: all claims by four processes on each of four guests; 10^7 records of 64 senders into one ring
 	@scripts/check long
+
+check-short: lib driver qemu ## device, module, unit tests: what another system would fail at
+	@scripts/setup test
+	@$(MAKE) -C tests/unit O=$(O) all
+	@scripts/check unit qtest
+
+check-trixie: ## demo and all tests in a chroot of Debian 13; as root
+	@scripts/setup chroot
+	@scripts/check-in-chroot trixie
+
+check-bookworm: ## demo and all tests in a chroot of Debian 12; as root
+	@scripts/setup chroot
+	@scripts/check-in-chroot bookworm
 
 lint: ## style of the sources
 	@scripts/setup test
