@@ -202,11 +202,13 @@ static int lock_entry(struct tofu_fabric *fabric, uint32_t node, short type)
 /* The process that an entry names, or 0 where none is alive. */
 static pid_t entry_owner(const struct tofu_shm_node *entry)
 {
-	pid_t pid = tofu_load(&entry->pid);
+	pid_t pid;
 	int pidfd;
 
+	/* Acquire: what is read next is not of a life before that. */
 	if (!(tofu_load_acquire(&entry->life) & TOFU_SHM_LIFE_UP))
 		return 0;
+	pid = tofu_load(&entry->pid);
 	pidfd = tofu_process_open(pid, tofu_load(&entry->start));
 	if (pidfd == -ESRCH)
 		return 0;
