@@ -369,7 +369,8 @@ static void wake_sleepers(struct tofu_clock *clock, uint64_t promise)
 	const uint64_t counted = tofu_load(&clock->own->counted);
 
 	for (uint32_t w = 0; w * 64 < clock->fabric->nodes; w++) {
-		uint64_t left = tofu_load(&clock->own->sleepers[w]);
+		/* Acquire: who has set its bit has said what it waits for. */
+		uint64_t left = tofu_load_acquire(&clock->own->sleepers[w]);
 
 		for (; left; left &= left - 1) {
 			const uint32_t node = w * 64 + __builtin_ctzll(left);
