@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tarfile
 
-from tofubuild import cache
+from tofubuild import cache, worktree
 from tofubuild.cache import BuildError
 
 TOP = cache.checkout()
@@ -14,13 +14,6 @@ ROOT = cache.root() / "ab"
 FOLDERS = ("driver", "libtofu", "qemu-device", "uapi")
 FILES = ("Makefile",)
 KEEP = 8
-
-
-def _git(*words):
-    done = subprocess.run(["git", "-C", TOP, *words], capture_output=True, check=False)
-    if done.returncode:
-        raise BuildError(done.stderr.decode(errors="replace").strip().splitlines()[-1])
-    return done.stdout
 
 
 def _kernel_headers():
@@ -33,29 +26,21 @@ def _kernel_headers():
 
 def _of_working_tree():
     """(key, function that puts the sources into a folder)"""
-    names = _git("ls-files", "-z", "-c", "-o", "--exclude-standard", "--",
-                 *FOLDERS, *FILES).decode().split("\0")
-    names = [name for name in sorted(set(names)) if name and (TOP / name).is_file()]
+    names = worktree.names(*FOLDERS, *FILES)
     key = cache.Hash()
     for name in names:
         key.add_file(TOP / name, name)
-
-    def put(folder):
-        for name in names:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes((TOP / name).read_bytes())
-            (folder / name).chmod((TOP / name).stat().st_mode)
-    return key, put
+    return key, lambda folder: worktree.copy(names, folder)
 
 
 def _of_revision(revision):
-    commit = _git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    commit = worktree.git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     commit = commit.decode().strip()
     there = [path for path in (*FOLDERS, *FILES)
-             if _git("ls-tree", commit, "--", path)]
+             if worktree.git("ls-tree", commit, "--", path)]
     if set(FOLDERS) - set(there):
         raise BuildError(f"{revision} has no {', '.join(sorted(set(FOLDERS) - set(there)))}")
-    key = cache.Hash().add(_git("ls-tree", "-r", commit, "--", *there))
+    key = cache.Hash().add(worktree.git("ls-tree", "-r", commit, "--", *there))
 
     def put(folder):
         with subprocess.Popen(["git", "-C", TOP, "archive", commit, "--", *there],
