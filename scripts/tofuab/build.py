@@ -11,7 +11,7 @@ from tofubuild.cache import BuildError
 TOP = cache.checkout()
 ROOT = cache.root() / "ab"
 # What driver, library and tools are made of, and nothing else counts.
-FOLDERS = ("driver", "libtofu", "qemu-device", "uapi")
+FOLDERS = cache.PARTS
 FILES = ("Makefile",)
 KEEP = 8
 

@@ -9,12 +9,16 @@ removes.
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import os
 import pathlib
 import shutil
 import sys
 import tempfile
+
+# What driver, library and tools are made of.
+PARTS = ("driver", "libtofu", "qemu-device", "uapi")
 
 
 def root():
@@ -29,6 +33,26 @@ def root():
 def checkout():
     """The top of the source tree that this script belongs to."""
     return pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def installed():
+    """Whether this is the copy that a package has installed, in which nothing is written."""
+    return (checkout() / "installed").exists()
+
+
+@functools.cache
+def build():
+    """The folder that a build's results go to.
+
+    An installed copy builds in the cache, in a folder that is named by what is built:
+    files that come with a package of another version may have the same age.
+    """
+    if not installed():
+        return pathlib.Path(os.environ.get("O") or checkout() / "build")
+    key = Hash()
+    for name in PARTS:
+        key.add_tree(checkout() / name, name)
+    return root() / "build" / key.hex()
 
 
 class Hash:

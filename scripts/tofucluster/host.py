@@ -9,13 +9,13 @@ import subprocess
 import sys
 import tempfile
 
-from tofubuild import cache
+from tofubuild import cache, parts
 
 from . import machine
 from .errors import ClusterError
 
 TOP = cache.checkout()
-BUILD = pathlib.Path(os.environ.get("O") or TOP / "build")
+BUILD = cache.build()
 PROBE_SECONDS = 5
 # A guest under KVM boots in one or two.
 BOOT_SECONDS = 8
@@ -45,6 +45,7 @@ def guest(extra):
 
 def fabric_tool():
     """The program that formats the memory that a machine's nodes share."""
+    parts.make()
     tool = BUILD / "bin/tofu-fabric"
     if not tool.exists():
         raise ClusterError(f"{tool} is missing: run `make all`")
