@@ -7,11 +7,13 @@ alone that runs in it, in namespaces of its own: nothing is left to unmount, and
 no process is left, however the command ends.
 """
 
+import contextlib
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
 from . import cache, run
 from .cache import BuildError
@@ -60,14 +62,14 @@ def _copy_settings(top):
 
 
 class Chroot:
-    """A release of Debian, by its code name."""
+    """A release of Debian, by its code name; one for each purpose."""
 
-    def __init__(self, suite):
+    def __init__(self, suite, purpose=""):
         if not re.fullmatch(r"[a-z]+", suite):
             raise BuildError(f"'{suite}' is no code name of a Debian release, as trixie is")
         self.suite = suite
         self.home = cache.root() / "chroot"
-        self.top = self.home / suite
+        self.top = self.home / (f"{suite}-{purpose}" if purpose else suite)
 
     def make(self):
         """Make it unless it is there, and let its apt know what this one knows."""
@@ -76,23 +78,33 @@ class Chroot:
         if not shutil.which("debootstrap"):
             raise BuildError("no debootstrap: run scripts/setup chroot")
         self.home.mkdir(parents=True, exist_ok=True)
-        with cache.lock(self.home / f"{self.suite}.lock"):
+        with cache.lock(self.home / f"{self.top.name}.lock"):
             if not self.top.exists():
                 self._debootstrap()
         _copy_settings(self.top)
 
     def _debootstrap(self):
-        log = self.home / f"{self.suite}.log"
+        log = self.home / f"{self.top.name}.log"
         with cache.publish(self.top) as scratch:
             run.run(["debootstrap", "--variant=minbase", self.suite, scratch, *mirror()], log,
                     f"making a chroot of Debian {self.suite}")
             for place in (SOURCES, OUTPUT):
                 (scratch / place[1:]).mkdir()
 
-    def run(self, command, sources, **settings):
+    @contextlib.contextmanager
+    def copy(self):
+        """Yield a chroot to do anything in: a copy that is removed in the end."""
+        with tempfile.TemporaryDirectory(prefix=f"{self.top.name}.tmp-", dir=self.home) as folder:
+            copied = Chroot(self.suite)
+            copied.top = pathlib.Path(folder, "top")
+            subprocess.run(["cp", "-a", "--reflink=auto", self.top, copied.top], check=True)
+            yield copied
+
+    def run(self, command, sources, output=None, **settings):
         """Run a command in `sources`, which it cannot change; return its status.
 
-        `settings` are variables of its environment beside the usual ones.
+        `output` is a file for what it prints, `settings` are variables of its
+        environment beside the usual ones.
         """
         environment = {
             "PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8", "O": OUTPUT,
@@ -107,5 +119,5 @@ class Chroot:
              f"--mount-proc={self.top}/proc",
              "sh", "-c", ENTER, "enter", self.top, sources,
              "env", "-i", f"--chdir={SOURCES}", *words, *command],
-            stdin=subprocess.DEVNULL, check=False)
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False)
         return done.returncode
