@@ -14,8 +14,8 @@ endif
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
 	check-conformance check-qtest check-fjmpi check-cluster check-long check-short \
-	check-trixie check-bookworm check-programs tests bench \
-	repro lint docs install uninstall clean
+	check-trixie check-bookworm check-deb check-programs tests bench \
+	repro lint docs install uninstall deb clean
 
 help: ## this text
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -100,6 +100,10 @@ check-bookworm: ## demo and all tests in a chroot of Debian 12; as root
 	@scripts/setup chroot
 	@scripts/check-in-chroot bookworm
 
+check-deb: ## packages, in clean chroots of Debian 12 and 13 or of SUITE; as root
+	@scripts/setup chroot
+	@SUITE='$(SUITE)' scripts/check deb
+
 lint: ## style of the sources
 	@scripts/setup test
 	@scripts/lint
@@ -126,6 +130,9 @@ install: lib ## library, headers, tools, man pages, examples; PREFIX, DESTDIR
 
 uninstall: ## what install has put there; PREFIX, DESTDIR
 	@$(MAKE) -C libtofu O=$(O) uninstall
+
+deb: ## Debian packages, in deb/ of the build folder
+	@scripts/build-deb
 
 clean: ## remove the build output, not the cache
 	@rm -rf $(O)
