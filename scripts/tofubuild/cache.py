@@ -83,11 +83,11 @@ class Hash:
 
 
 def tree(top, suffixes=None):
-    """Every regular file below top, in a stable order, without editors' litter."""
+    """Every regular file below top, in a stable order, without editors' and Python's litter."""
     top = pathlib.Path(top)
     found = []
     for folder, folders, files in os.walk(top):
-        folders[:] = [f for f in folders if not f.startswith(".")]
+        folders[:] = [f for f in folders if not f.startswith(".") and f != "__pycache__"]
         for file in files:
             if file.startswith(".") or file.endswith(("~", ".orig", ".rej")):
                 continue
