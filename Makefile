@@ -4,6 +4,13 @@
 # Makefile or a script of its own that does the work.
 
 O ?= build
+blank = $(filter-out 1,$(words $(subst :, ,$(1))))
+ifneq ($(call blank,$(CURDIR)),)
+$(error '$(CURDIR)' has a blank or a colon, which make cannot handle: move the checkout to a path without them)
+endif
+ifneq ($(call blank,$(O)),)
+$(error O='$(O)' has a blank or a colon, which make cannot handle: give a path without them)
+endif
 override O := $(abspath $(O))
 export O
 

@@ -13,6 +13,7 @@ import functools
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -96,10 +97,25 @@ def tree(top, suffixes=None):
     return sorted(found)
 
 
+def _require_usable(folder):
+    """Make a folder of the cache; refuse one that builds would fail in, minutes later."""
+    remedy = "name another folder in TOFU_CACHE"
+    if re.search(r"[\s:]", str(folder)):
+        raise BuildError(f"the cache's path {folder} has a blank or a colon, with which "
+                         f"QEMU does not build: {remedy}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildError(f"the cache {folder} cannot be made ({error.strerror}): "
+                         f"{remedy}") from None
+    if not os.access(folder, os.W_OK):
+        raise BuildError(f"the cache {folder} cannot be written to: {remedy}")
+
+
 @contextlib.contextmanager
 def lock(path, note=None):
     """Hold an exclusive lock; say so when somebody else has to finish first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _require_usable(path.parent)
     with open(path, "a", encoding="ascii") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
