@@ -20,8 +20,8 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
-	check-conformance check-qtest check-fjmpi check-cluster check-long check-short \
-	check-trixie check-bookworm check-deb check-programs tests bench \
+	check-conformance check-qtest check-fjmpi check-cluster check-kvm check-long \
+	check-short check-trixie check-bookworm check-deb tests bench \
 	repro lint docs install uninstall deb clean
 
 help: ## this text
@@ -90,6 +90,9 @@ check-fjmpi: tests ## FJMPI_* on four ranks, with each MPI that is here
 
 check-cluster: all tests ## virtual machines
 	@scripts/check cluster
+
+check-kvm: all tests ## virtual machines under KVM, where it runs a guest
+	@scripts/check kvm
 
 check-long: all tests ## what takes minutes: all claims by four processes on each of four guests; 10^7 records of 64 senders into one ring
 	@scripts/check long

@@ -1,30 +1,25 @@
 # SPDX-License-Identifier: MIT
 """What a cluster needs of the host: binaries, an accelerator, a clock rate."""
 
+import json
 import os
 import pathlib
 import platform
-import socket
 import subprocess
 import sys
 import tempfile
 
 from tofubuild import cache, parts
 
-from . import machine
+from . import kvm, machine
 from .errors import ClusterError
 
 TOP = cache.checkout()
 BUILD = cache.build()
 PROBE_SECONDS = 5
-# A guest under KVM boots in one or two.
-BOOT_SECONDS = 8
 # What a guest that does nothing and its QEMU occupy.
 NODE_MIB = 200
-
-# Sixteen bytes at the reset vector: mov al,42; out 0xf4,al; hlt.
-_PROBE_CODE = bytes([0xB0, 0x2A, 0xE6, 0xF4, 0xF4])
-_PROBE_STATUS = 42 << 1 | 1
+KVM_FACT = "kvm-trouble"
 
 
 def _script(name, *args):
@@ -70,10 +65,14 @@ def require_realtime():
         raise ClusterError(f"--realtime: {done.stderr.strip()}: be root, or leave it away")
 
 
+def _boot_path(name):
+    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    return cache.root() / "host" / f"{name}-{boot}"
+
+
 def _per_boot(name, measure):
     """A fact about this host, found once after each of its boots."""
-    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    path = cache.root() / "host" / f"{name}-{boot}"
+    path = _boot_path(name)
     if not path.exists():
         value = measure()
         with tempfile.NamedTemporaryFile("w", encoding="ascii") as file:
@@ -99,55 +98,30 @@ def tsc_khz():
     return int(_per_boot("tsc", _measure_tsc))
 
 
-def probe(binary, accel):
-    """Whether a guest of a few instructions runs to its end."""
-    with tempfile.TemporaryDirectory() as folder:
-        rom = pathlib.Path(folder, "rom")
-        rom.write_bytes(_PROBE_CODE.rjust(65536 - 11, b"\xf4").ljust(65536, b"\xf4"))
-        command = [binary, "-M", "microvm", "-accel", accel, "-m", "16", "-display", "none",
-                   "-nodefaults", "-no-user-config", "-bios", rom,
-                   "-device", "isa-debug-exit,iobase=0xf4,iosize=1"]
-        try:
-            done = subprocess.run(command, timeout=PROBE_SECONDS, check=False,
-                                  stdin=subprocess.DEVNULL, capture_output=True)
-        except subprocess.TimeoutExpired:
-            return False
-        return done.returncode == _PROBE_STATUS
+def _kvm_trouble(binary, image):
+    """None, or why KVM runs no guest; what takes seconds is found out once."""
+    trouble = kvm.present() or kvm.opens()
+    if trouble:
+        return trouble
+    found = json.loads(_per_boot(KVM_FACT, lambda: json.dumps(
+        kvm.instruction(binary) or kvm.boot(binary, image))))
+    return found and kvm.Trouble(*found)
 
 
-def probe_boot(binary, image):
-    """Whether the guest's kernel boots under KVM until its agent speaks."""
-    config = {"name": "probe", "time": "functional", "accel": "kvm", "memory": 256,
-              "tsc_khz": None, "kernel_args": [], "qemu_args": [], "fabric_fd": None,
-              "qemu": binary, "image": image, "realtime": False}
-    port = socket.socketpair()
-    with open(os.devnull, "wb") as console, port[0], port[1]:
-        fds = console.fileno(), port[1].fileno()
-        with subprocess.Popen(machine.command(config, 0, *fds), pass_fds=fds,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL) as child:
-            try:
-                port[0].settimeout(BOOT_SECONDS)
-                return bool(port[0].recv(1))
-            except TimeoutError:
-                return False
-            finally:
-                child.kill()
-
-
-def _kvm_works(binary, image):
-    # Some hosts run a few instructions, and then no kernel.
-    return probe(binary, "kvm") and probe_boot(binary, image)
+def forget_kvm():
+    """What was found out about KVM is to be found out again."""
+    _boot_path(KVM_FACT).unlink(missing_ok=True)
 
 
 def accel(binary, image, wish):
     """kvm or tcg; auto takes kvm where it does not only open but boot a guest."""
     if wish == "tcg":
         return wish
-    usable = os.access("/dev/kvm", os.R_OK | os.W_OK)
-    works = usable and _per_boot("kvm", lambda: str(int(_kvm_works(binary, image)))) == "1"
-    if wish == "kvm" and not works:
-        raise ClusterError("KVM does not boot a guest here; use --accel tcg")
-    if usable and not works:
-        print("  /dev/kvm opens but boots no guest: using tcg", file=sys.stderr)
-    return "kvm" if works else "tcg"
+    trouble = _kvm_trouble(binary, image)
+    if not trouble:
+        return "kvm"
+    if wish == "kvm":
+        raise ClusterError(f"--accel kvm: {trouble}")
+    if kvm.DEVICE.exists():
+        print(f"  {trouble.why}: using tcg (`tofu-cluster check` says more)", file=sys.stderr)
+    return "tcg"

@@ -57,6 +57,8 @@ class Result:
 class Cluster:
     """Up at the beginning of a `with`, down at its end, whatever happens."""
 
+    accel = "auto"  # of all of them; see run-all
+
     def __init__(self, name, nodes, shape, memory=512, options=()):
         self.name = f"test-{os.getpid()}-{name}"
         self.nodes, self.shape, self.memory = nodes, shape, memory
@@ -67,7 +69,7 @@ class Cluster:
 
     def up_words(self):
         return self.words("up", "-n", self.nodes, "--shape", self.shape,
-                           "--memory", self.memory, *self._options)
+                           "--memory", self.memory, "--accel", self.accel, *self._options)
 
     def start_up(self):
         """The process of `up`, for a test that does not wait for its end."""

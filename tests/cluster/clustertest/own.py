@@ -4,13 +4,16 @@
 import json
 import os
 import pathlib
+import re
 import signal
+import socket
 import subprocess
 import time
 
-from .cluster import GUEST, Cluster, finish, is_alive, wait_until
+from .cluster import GUEST, TOP, Cluster, finish, is_alive, wait_until
 from .shared import stream_until
 
+CHECK_SECONDS = 600
 ABOVE_GIB = 5  # guests from this size have memory above 4 GiB
 
 
@@ -186,7 +189,37 @@ def unplug(tap):
         tap.forward("unbound", result.out(), result.status, result.everything())
 
 
+def _check(cluster, *options):
+    return subprocess.run(cluster.words("up", "--check", "--accel", cluster.accel, *options),
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=CHECK_SECONDS, check=False)
+
+
+def check(tap):
+    """the self-test of a cluster of two passes, and its report can be shown to anybody"""
+    cluster = Cluster("check", 2, "2")
+    if cluster.accel == "auto":
+        cluster.accel = "tcg"
+    done = _check(cluster)
+    tap.point(done.returncode == 0 and f"all is well with {cluster.accel}\n" in done.stdout,
+              "it ends well", done.stdout + done.stderr)
+    results = re.findall(r"^ +(\d+) (\S+) ", done.stdout, re.MULTILINE)
+    tap.point(len(results) >= 7 and all(result == "ok" for _, result in results),
+              "each step is there, none is left out", done.stdout)
+    rows = re.findall(r"^ +(put|get|armw) +(\d+) ", done.stdout, re.MULTILINE)
+    tap.point(len(rows) == 5, "it has the times of puts, gets and atomics", done.stdout)
+    private = [socket.gethostname(), str(pathlib.Path.home()), str(TOP)]
+    told = [word for word in private if re.search(rf"(?<!\w){re.escape(word)}\b", done.stdout)]
+    tap.point(not told, "it names neither host nor folders", f"{told}\n{done.stdout}")
+    tap.point(not cluster.processes(), "nothing is left", str(cluster.processes()))
+
+    done = _check(cluster, "--qemu", "/bin/false")
+    tap.point(done.returncode == 1 and "FAILED" in done.stdout and "/bin" not in done.stdout,
+              "it fails with a QEMU that runs nothing", done.stdout + done.stderr)
+
+
 TESTS = {
+    "check": check,
     "six-tnis": six_tnis,
     "unplug": unplug,
     "two-clusters": two_clusters,
