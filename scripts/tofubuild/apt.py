@@ -79,9 +79,14 @@ def fetch_source(package, folder, log):
 
 def fetch_binary(package, version, folder, log):
     """Download one binary package of exactly this version; return its path."""
-    run.run(["apt-get", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Retries=3",
-             "download", f"{package}={version}"],
-            log, f"apt: fetching {package}", cwd=folder, env=_environment())
+    try:
+        run.run(["apt-get", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Retries=3",
+                 "download", f"{package}={version}"],
+                log, f"apt: fetching {package}", cwd=folder, env=_environment())
+    except BuildError as error:
+        raise BuildError(f"{error}\nIf apt does not find it, its lists are old, or a newer one "
+                         "has taken its place: let root run `apt-get update`, then `apt-get "
+                         "upgrade`") from None
     found = sorted(folder.glob(f"{package}_*.deb"))
     if len(found) != 1:
         raise BuildError(f"apt-get download {package} left {len(found)} packages")
