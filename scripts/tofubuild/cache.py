@@ -97,7 +97,7 @@ def tree(top, suffixes=None):
     return sorted(found)
 
 
-def _require_usable(folder):
+def require_usable(folder):
     """Make a folder of the cache; refuse one that builds would fail in, minutes later."""
     remedy = "name another folder in TOFU_CACHE"
     if re.search(r"[\s:]", str(folder)):
@@ -105,17 +105,17 @@ def _require_usable(folder):
                          f"QEMU does not build: {remedy}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
-        raise BuildError(f"the cache {folder} cannot be made ({error.strerror}): "
+        raise BuildError(f"the cache {folder} cannot be written to ({error.strerror}): "
                          f"{remedy}") from None
-    if not os.access(folder, os.W_OK):
-        raise BuildError(f"the cache {folder} cannot be written to: {remedy}")
 
 
 @contextlib.contextmanager
 def lock(path, note=None):
     """Hold an exclusive lock; say so when somebody else has to finish first."""
-    _require_usable(path.parent)
+    path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", encoding="ascii") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -46,8 +46,8 @@ def in_a_virtual_machine():
 
 
 def without_folders(text):
-    """A message as it can be shown to others: files have no folders."""
-    return re.sub(r"(?<![\w.])(?:/[^\s/:;,'\"]+)*/(?=[^\s/:;,'\"])", "", text)
+    """A message as it can be shown to others: files have no folders, but those of /dev."""
+    return re.sub(r"(?<![\w.])(?!/dev/)(?:/[^\s/:;,'\"]+)*/(?=[^\s/:;,'\"])", "", text)
 
 
 def _last_words(text):
