@@ -47,7 +47,8 @@ struct tofu_fabric;
  * @fd:     of this process, to stay open; a file sealed against shrinking
  *          that is not of huge pages, or one of the same user, who then must
  *          not take pages of it away. -1: the bus
- *          address is an address of this process, read by process_vm_readv()
+ *          address is an address of this process, read by process_vm_readv(),
+ *          or where the system has none, from /proc/PID/mem
  * @offset: in the file
  */
 struct tofu_ram {

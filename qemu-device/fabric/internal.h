@@ -75,6 +75,8 @@ struct tofu_peer_ram {
  * @tx, @rx:  by class
  * @refs:     response tail behind the last record with references
  * @fence:    what the response head must reach
+ * @memory:   the file of the process's memory, or a negative number: it was not
+ *            needed yet
  * @ram_seq:  version of @ram; odd: none was read
  * @ram:      array of TOFU_FABRIC_RAM_MAX, or NULL
  */
@@ -90,6 +92,7 @@ struct tofu_peer {
 	struct tofu_rx rx[TOFU_CLASSES];
 	uint64_t refs;
 	uint64_t fence;
+	int memory;
 	uint32_t ram_seq;
 	uint32_t ram_count;
 	struct tofu_peer_ram *ram;
@@ -249,6 +252,9 @@ bool tofu_ring_take(struct tofu_fabric *fabric, uint32_t node,
 /* ---- memory.c ---- */
 
 void tofu_ram_forget(struct tofu_peer *peer);
+
+/* tofu_memory_forget - close the file of the peer's memory */
+void tofu_memory_forget(struct tofu_peer *peer);
 
 /* ---- fabric.c ---- */
 

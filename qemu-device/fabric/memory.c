@@ -98,6 +98,13 @@ void tofu_ram_forget(struct tofu_peer *peer)
 	peer->ram_seq = 1;
 }
 
+void tofu_memory_forget(struct tofu_peer *peer)
+{
+	if (peer->memory >= 0)
+		close(peer->memory);
+	peer->memory = -1;
+}
+
 static bool piece_valid(const struct tofu_shm_ram *piece)
 {
 	uint64_t end;
@@ -278,14 +285,45 @@ const void *tofu_fabric_peer(struct tofu_fabric *fabric, uint32_t node,
 
 /* ---- Copying ---- */
 
-/* Read a piece that is not in a file. Return: bytes or a negative errno. */
-static ssize_t read_process(const struct tofu_peer *peer, uint64_t addr,
-			    void *buf, size_t len)
+/*
+ * As process_vm_readv(), where the system does not have that: a container can
+ * forbid it, and user-mode emulation lacks it.
+ */
+static ssize_t read_memory_file(struct tofu_peer *peer, uint64_t addr,
+				void *buf, size_t len)
+{
+	ssize_t got;
+
+	if (peer->memory < 0)
+		peer->memory = tofu_process_memory(peer->pidfd, peer->pid);
+	if (peer->memory < 0) {
+		errno = -peer->memory;
+		return -1;
+	}
+	got = pread(peer->memory, buf, len, (off_t)addr);
+	if (got < 0 && errno == EIO)
+		errno = EFAULT;
+	return got;
+}
+
+static ssize_t read_by_address(struct tofu_peer *peer, uint64_t addr, void *buf,
+			       size_t len)
 {
 	struct iovec local = { .iov_base = buf, .iov_len = len };
 	struct iovec remote = { .iov_base = (void *)(uintptr_t)addr,
 				.iov_len = len };
 	ssize_t got = process_vm_readv(peer->pid, &local, 1, &remote, 1, 0);
+
+	return got < 0 && errno == ENOSYS ?
+		       read_memory_file(peer, addr, buf, len) :
+		       got;
+}
+
+/* Read a piece that is not in a file. Return: bytes or a negative errno. */
+static ssize_t read_process(struct tofu_peer *peer, uint64_t addr, void *buf,
+			    size_t len)
+{
+	ssize_t got = read_by_address(peer, addr, buf, len);
 	int err = errno;
 
 	/* Somebody else may have got the number. */
@@ -300,7 +338,7 @@ static ssize_t read_some(struct tofu_fabric *fabric, uint32_t node,
 			 uint64_t addr, void *buf, size_t len)
 {
 	struct tofu_peer_ram *ram = piece_of(fabric, node, addr);
-	const struct tofu_peer *peer = &fabric->peers[node];
+	struct tofu_peer *peer = &fabric->peers[node];
 	const void *data;
 
 	if (ram && ram->piece.fd < 0) {

@@ -101,6 +101,7 @@ static bool connect_peer(struct tofu_fabric *fabric, uint32_t node)
 	peer->pid = id.pid;
 	peer->lost = false;
 	peer->broken = false;
+	peer->memory = -1;
 	peer->ram_seq = 1;
 	peer->ram_count = 0;
 	tofu_bit_set(fabric->known, node);
@@ -146,6 +147,7 @@ void tofu_peer_forget(struct tofu_fabric *fabric, uint32_t node)
 	struct tofu_peer *peer = &fabric->peers[node];
 
 	tofu_ram_forget(peer);
+	tofu_memory_forget(peer);
 	/* Closing alone does not, where a forked child has the file as well. */
 	epoll_ctl(fabric->epoll, EPOLL_CTL_DEL, peer->pidfd, NULL);
 	close(peer->pidfd);

@@ -105,3 +105,19 @@ int tofu_process_file(int pidfd, pid_t pid, int fd, mode_t type, int flags)
 	close(file);
 	return err ? err : fd;
 }
+
+int tofu_process_memory(int pidfd, pid_t pid)
+{
+	char path[32];
+	int file;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
+		return -errno;
+	/* Alive now, it is the one whose file was opened. */
+	if (tofu_process_alive(pidfd))
+		return file;
+	close(file);
+	return -ESRCH;
+}

@@ -43,4 +43,11 @@ bool tofu_process_alive(int pidfd);
  */
 int tofu_process_file(int pidfd, pid_t pid, int fd, mode_t type, int flags);
 
+/**
+ * tofu_process_memory - open the memory of a process as a file, to read it
+ *
+ * Return: as tofu_process_file(). An offset in it is an address.
+ */
+int tofu_process_memory(int pidfd, pid_t pid);
+
 #endif /* FABRIC_PROCESS_H */

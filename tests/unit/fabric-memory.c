@@ -5,6 +5,11 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "kselftest_harness.h"
 
@@ -363,7 +368,8 @@ static void process_node(const char *path)
 		      : pause());
 }
 
-TEST_F(pair, a_process_is_read_by_address)
+static void read_a_process(struct __test_metadata *_metadata,
+			   FIXTURE_DATA(pair) *self)
 {
 	uint8_t *buf = malloc(PROCESS_BYTES);
 	size_t len = 1;
@@ -390,6 +396,40 @@ TEST_F(pair, a_process_is_read_by_address)
 	waitpid(child, NULL, 0);
 	EXPECT_EQ(-EHOSTDOWN, tofu_fabric_read(self->a, 2, addr, buf, 1));
 	free(buf);
+}
+
+TEST_F(pair, a_process_is_read_by_address)
+{
+	read_a_process(_metadata, self);
+}
+
+/* As some containers do, and an emulator that has never had it */
+static bool process_vm_readv_forbid(void)
+{
+	static struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 0,
+			 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {
+		.len = sizeof(filter) / sizeof(filter[0]),
+		.filter = filter,
+	};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	return syscall(__NR_process_vm_readv, getpid(), NULL, 0, NULL, 0, 0) <
+		       0 &&
+	       errno == ENOSYS;
+}
+
+TEST_F(pair, a_process_is_read_where_process_vm_readv_is_forbidden)
+{
+	ASSERT_TRUE(process_vm_readv_forbid());
+	read_a_process(_metadata, self);
 }
 
 /* A node that is met, and then asks for much and dies. */
