@@ -287,7 +287,7 @@ TEST(what_fits_the_bins_is_rounded_once)
 
 	for (unsigned int round = 0; round < ROUNDS; round++) {
 		const unsigned int count = 2 + (unsigned int)(draw() % 62);
-		__float128 exact = 0;
+		_Float128 exact = 0;
 
 		for (unsigned int i = 0; i < count; i++) {
 			x[i] = (double)(int64_t)(draw() & ((1 << 29) - 1)) *
