@@ -3,11 +3,12 @@
 # Every target of the project; `make help` lists them. Each part has a
 # Makefile or a script of its own that does the work.
 
-O ?= build
 blank = $(filter-out 1,$(words $(subst :, ,$(1))))
 ifneq ($(call blank,$(CURDIR)),)
 $(error '$(CURDIR)' has a blank or a colon, which make cannot handle: move the checkout to a path without them)
 endif
+include scripts/toolchain.mk
+O ?= build$(TARGET:%=/%)
 ifneq ($(call blank,$(O)),)
 $(error O='$(O)' has a blank or a colon, which make cannot handle: give a path without them)
 endif
@@ -42,7 +43,7 @@ STAGE := $(O)/stage
 
 examples: lib ## programs to learn from, built as a user's are
 	@$(MAKE) -C libtofu O=$(O) PREFIX=$(STAGE) DESTDIR= install >/dev/null
-	@$(MAKE) -C libtofu/examples OUT=$(O)/examples \
+	@$(MAKE) -C libtofu/examples OUT=$(O)/examples CC='$(CC)' \
 		PKG_CONFIG_PATH=$(STAGE)/lib/pkgconfig
 
 driver: ## tofu.ko, for the guests' kernel

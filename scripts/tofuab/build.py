@@ -12,7 +12,7 @@ TOP = cache.checkout()
 ROOT = cache.root() / "ab"
 # What driver, library and tools are made of, and nothing else counts.
 FOLDERS = cache.PARTS
-FILES = ("Makefile",)
+FILES = ("Makefile", "scripts/toolchain.mk")
 KEEP = 8
 
 
