@@ -21,14 +21,14 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
-	check-conformance check-qtest check-fjmpi check-cluster check-kvm check-long \
-	check-short check-trixie check-bookworm check-deb tests bench \
+	check-conformance check-qtest check-fjmpi check-cluster check-kvm check-arm64 \
+	check-long check-short check-trixie check-bookworm check-deb tests bench \
 	repro lint docs install uninstall deb clean
 
 help: ## this text
-	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | \
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | \
 		expand -t 18
-	@echo "Variables: O=FOLDER (build output, now $(O)), V=1, PREFIX, DESTDIR"
+	@echo "Variables: O=FOLDER (build output, now $(O)), V=1, PREFIX, DESTDIR, CROSS_COMPILE"
 
 all: lib examples driver qemu guest ## build everything
 
@@ -60,6 +60,9 @@ demo: lib driver ## boot a cluster of four and exchange halos
 	@scripts/demo
 
 # ---- Tests ----
+
+# Sanitizers do not run in an emulated program.
+ARM64 := CROSS_COMPILE=aarch64-linux-gnu- EMULATOR='$(abspath tests/arm64/emulate)'
 
 tests: lib ## build the programs of the tests
 	@scripts/setup test repro
@@ -94,6 +97,13 @@ check-cluster: all tests ## virtual machines
 
 check-kvm: all tests ## virtual machines under KVM, where it runs a guest
 	@scripts/check kvm
+
+check-arm64: lib ## library, tools and unit tests for arm64, run by qemu-aarch64
+	@scripts/setup arm64
+	@$(MAKE) -C libtofu O=$(O)/arm64 $(ARM64) all
+	@$(MAKE) -C tests/unit O=$(O)/arm64 $(ARM64) SANITIZE= all
+	@$(MAKE) -C tests/cluster O=$(O)/arm64 $(ARM64) emu
+	@scripts/check arm64
 
 check-long: all tests ## what takes minutes: all claims by four processes on each of four guests; 10^7 records of 64 senders into one ring
 	@scripts/check long
