@@ -11,7 +11,6 @@
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
 #include "qapi/error.h"
-#include "block/aio-wait.h"
 #include "tofu-io.h"
 #include "trace.h"
 
@@ -70,15 +69,25 @@ static void tofu_io_run(void *opaque)
     }
 }
 
+static TofuIO *tofu_io_of(EventNotifier *bell)
+{
+    return container_of(bell, TofuIO, bell);
+}
+
+static void tofu_io_rung(EventNotifier *bell)
+{
+    tofu_io_run(tofu_io_of(bell));
+}
+
 static bool tofu_io_poll(void *opaque)
 {
-    return tofu_io_progress(opaque);
+    return tofu_io_progress(tofu_io_of(opaque));
 }
 
 /* What polling found has been dealt with; where it found it, there is more. */
-static void tofu_io_poll_ready(void *opaque)
+static void tofu_io_poll_ready(EventNotifier *bell)
 {
-    TofuIO *io = opaque;
+    TofuIO *io = tofu_io_of(bell);
 
     if (io->polling) {
         tofu_io_progress(io);
@@ -87,17 +96,17 @@ static void tofu_io_poll_ready(void *opaque)
     }
 }
 
-static void tofu_io_poll_begin(void *opaque)
+static void tofu_io_poll_begin(EventNotifier *bell)
 {
-    TofuIO *io = opaque;
+    TofuIO *io = tofu_io_of(bell);
 
     io->polling = true;
     tofu_io_awake(io);
 }
 
-static void tofu_io_poll_end(void *opaque)
+static void tofu_io_poll_end(EventNotifier *bell)
 {
-    TofuIO *io = opaque;
+    TofuIO *io = tofu_io_of(bell);
 
     io->polling = false;
     tofu_io_sleep(io);
@@ -107,15 +116,16 @@ static void tofu_io_poll_end(void *opaque)
 static void tofu_io_start_bh(void *opaque)
 {
     TofuIO *io = opaque;
-    int fd = tofu_node_fd(io->node);
 
     io->polling = false;
+    event_notifier_init_fd(&io->bell, tofu_node_fd(io->node));
     io->run = aio_bh_new(io->ctx, tofu_io_run, io);
     io->tick = aio_timer_new(io->ctx, QEMU_CLOCK_REALTIME, SCALE_NS,
                              tofu_io_run, io);
-    aio_set_fd_handler(io->ctx, fd, false, tofu_io_run, NULL, tofu_io_poll,
-                       tofu_io_poll_ready, io);
-    aio_set_fd_poll(io->ctx, fd, tofu_io_poll_begin, tofu_io_poll_end);
+    aio_set_event_notifier(io->ctx, &io->bell, tofu_io_rung, tofu_io_poll,
+                           tofu_io_poll_ready);
+    aio_set_event_notifier_poll(io->ctx, &io->bell, tofu_io_poll_begin,
+                                tofu_io_poll_end);
     tofu_io_run(io);
 }
 
@@ -123,17 +133,9 @@ static void tofu_io_stop_bh(void *opaque)
 {
     TofuIO *io = opaque;
 
-    aio_set_fd_handler(io->ctx, tofu_node_fd(io->node), false, NULL, NULL,
-                       NULL, NULL, NULL);
+    aio_set_event_notifier(io->ctx, &io->bell, NULL, NULL, NULL);
     timer_free(io->tick);
     qemu_bh_delete(io->run);
-}
-
-static void tofu_io_call(TofuIO *io, QEMUBHFunc *bh)
-{
-    aio_context_acquire(io->ctx);
-    aio_wait_bh_oneshot(io->ctx, bh, io);
-    aio_context_release(io->ctx);
 }
 
 static IOThread *tofu_io_thread_new(TofuIO *io, bool assist, Error **errp)
@@ -163,13 +165,13 @@ bool tofu_io_start(TofuIO *io, struct tofu_node *node, bool assist,
     }
     io->node = node;
     io->ctx = iothread_get_aio_context(thread);
-    tofu_io_call(io, tofu_io_start_bh);
+    aio_wait_bh_oneshot(io->ctx, tofu_io_start_bh, io);
     return true;
 }
 
 void tofu_io_stop(TofuIO *io)
 {
-    tofu_io_call(io, tofu_io_stop_bh);
+    aio_wait_bh_oneshot(io->ctx, tofu_io_stop_bh, io);
     if (io->own) {
         iothread_destroy(io->own);
         io->own = NULL;

@@ -9,7 +9,8 @@
 #define HW_TOFU_TOFU_IO_H
 
 #include "block/aio.h"
-#include "sysemu/iothread.h"
+#include "qemu/event_notifier.h"
+#include "compat.h"
 #include "fabric/node.h"
 
 /*
@@ -18,6 +19,7 @@
  * @own: made by the device, or NULL
  * @node: whose engine is run
  * @ctx: of @thread
+ * @bell: the doorbell and packets' arrival: tofu_node_fd()
  * @run: runs the engine once more
  * @tick: as @run, after a while; ticks come from tofu_node_sleep()
  * @polling: the loop polls, and so asks for no doorbell. Only used in @ctx.
@@ -27,6 +29,7 @@ typedef struct TofuIO {
     IOThread *own;
     struct tofu_node *node;
     AioContext *ctx;
+    EventNotifier bell;
     QEMUBH *run;
     QEMUTimer *tick;
     bool polling;

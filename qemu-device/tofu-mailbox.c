@@ -46,14 +46,14 @@ static bool tofu_mailbox_wait(TofuMailboxState *s, short events)
     if (!current_cpu) {
         return false;
     }
-    qemu_mutex_unlock_iothread();
+    bql_unlock();
     while (ret <= 0 && !qatomic_read(&current_cpu->stop)) {
         ret = poll(&pollfd, 1, TOFU_MAILBOX_LOOK_MS);
         if (ret < 0 && errno != EINTR) {
             break;
         }
     }
-    qemu_mutex_lock_iothread();
+    bql_lock();
     return ret != 0;
 }
 
@@ -232,9 +232,8 @@ static void tofu_mailbox_realize(PCIDevice *pci, Error **errp)
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->windows);
 }
 
-static Property tofu_mailbox_properties[] = {
+static const Property tofu_mailbox_properties[] = {
     DEFINE_PROP_INT32("fd", TofuMailboxState, fd, -1),
-    DEFINE_PROP_END_OF_LIST(),
 };
 
 /* The other end of the socket is not part of a migration. */

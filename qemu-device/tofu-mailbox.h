@@ -7,7 +7,7 @@
 #ifndef HW_TOFU_TOFU_MAILBOX_H
 #define HW_TOFU_TOFU_MAILBOX_H
 
-#include "hw/pci/pci.h"
+#include "compat.h"
 #include <tofu/mailbox.h>
 
 #define TYPE_TOFU_MAILBOX "tofu-mailbox"

@@ -6,7 +6,7 @@
 #include "qemu/error-report.h"
 #include "qapi/error.h"
 #include "exec/cpu-common.h"
-#include "sysemu/hostmem.h"
+#include "compat.h"
 #include "tofu-mem.h"
 #include "trace.h"
 

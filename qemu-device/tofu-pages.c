@@ -30,7 +30,7 @@ static bool tofu_bql_leave(MemTxAttrs attrs)
     bool by_cpu = tofu_kick_by_cpu(attrs);
 
     if (by_cpu) {
-        qemu_mutex_unlock_iothread();
+        bql_unlock();
     }
     return by_cpu;
 }
@@ -38,7 +38,7 @@ static bool tofu_bql_leave(MemTxAttrs attrs)
 static void tofu_bql_return(bool left)
 {
     if (left) {
-        qemu_mutex_lock_iothread();
+        bql_lock();
     }
 }
 

@@ -12,7 +12,6 @@
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
 #include "migration/blocker.h"
-#include "sysemu/tcg.h"
 #include "tofu-pci.h"
 #include "trace.h"
 
@@ -296,24 +295,9 @@ static bool tofu_pci_shares_memory(const TofuPCIState *s)
 
 static bool tofu_pci_block_migration(TofuPCIState *s, Error **errp)
 {
-    int ret;
-
     error_setg(&s->migration_blocker, "tofu-pci: live migration is not "
                "supported yet: its peers read this guest's memory");
-    ret = migrate_add_blocker(s->migration_blocker, errp);
-    if (ret < 0) {
-        error_free(s->migration_blocker);
-        s->migration_blocker = NULL;
-        return false;
-    }
-    return true;
-}
-
-static void tofu_pci_unblock_migration(TofuPCIState *s)
-{
-    migrate_del_blocker(s->migration_blocker);
-    error_free(s->migration_blocker);
-    s->migration_blocker = NULL;
+    return migrate_add_blocker(&s->migration_blocker, errp) == 0;
 }
 
 static bool tofu_pci_init_msix(TofuPCIState *s, Error **errp)
@@ -419,7 +403,7 @@ static void tofu_pci_realize(PCIDevice *pci, Error **errp)
     return;
 
 err_migration:
-    tofu_pci_unblock_migration(s);
+    migrate_del_blocker(&s->migration_blocker);
 err_msix:
     msix_uninit_exclusive_bar(pci);
 err_bars:
@@ -446,7 +430,7 @@ static void tofu_pci_exit(PCIDevice *pci)
         qemu_bh_delete(bh);
     }
 
-    tofu_pci_unblock_migration(s);
+    migrate_del_blocker(&s->migration_blocker);
     msix_uninit_exclusive_bar(pci);
     tofu_pages_unmap(s);
     pcie_cap_exit(pci);
@@ -529,7 +513,7 @@ static void tofu_pci_instance_init(Object *obj)
     PCI_DEVICE(obj)->cap_present |= QEMU_PCI_CAP_EXPRESS;
 }
 
-static Property tofu_pci_properties[] = {
+static const Property tofu_pci_properties[] = {
     DEFINE_PROP_STRING("fabric", TofuPCIState, fabric),
     DEFINE_PROP_INT32("node", TofuPCIState, node_number, -1),
     DEFINE_PROP_UINT32("tnis", TofuPCIState, tnis, TOFU_TNIS_DEFAULT),
@@ -541,7 +525,6 @@ static Property tofu_pci_properties[] = {
     DEFINE_PROP_STRING("trace", TofuPCIState, trace_file),
     DEFINE_PROP_LINK("iothread", TofuPCIState, io.thread, TYPE_IOTHREAD,
                      IOThread *),
-    DEFINE_PROP_END_OF_LIST(),
 };
 
 static void tofu_pci_describe_properties(ObjectClass *klass)
@@ -579,7 +562,7 @@ static void tofu_pci_class_init(ObjectClass *klass, void *data)
     pc->revision = TOFU_PCI_REVISION;
     pc->class_id = TOFU_PCI_CLASS;
     dc->desc = "Tofu interconnect controller";
-    dc->reset = tofu_pci_reset;
+    device_class_set_legacy_reset(dc, tofu_pci_reset);
     set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
     device_class_set_props(dc, tofu_pci_properties);
     tofu_pci_describe_properties(klass);

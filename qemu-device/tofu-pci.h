@@ -10,7 +10,7 @@
 #ifndef HW_TOFU_TOFU_PCI_H
 #define HW_TOFU_TOFU_PCI_H
 
-#include "hw/pci/pci.h"
+#include "compat.h"
 #include "qapi/qapi-types-common.h"
 #include "fabric/node.h"
 #include "tofu-io.h"

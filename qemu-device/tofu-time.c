@@ -9,9 +9,7 @@
 #include "qapi/error.h"
 #include "hw/boards.h"
 #include "hw/core/cpu.h"
-#include "sysemu/cpu-timers.h"
-#include "sysemu/cpus.h"
-#include "sysemu/replay.h"
+#include "compat.h"
 #include "tofu-time.h"
 #include "trace.h"
 
@@ -58,14 +56,12 @@ static bool tofu_time_halted(void)
 /* When the processor may next do something by itself. */
 static uint64_t tofu_time_busy_from(uint64_t now)
 {
-    QEMUTimerList *list;
     int64_t left;
 
     if (!tofu_time_halted()) {
         return now;
     }
-    list = qemu_clock_get_main_loop_timerlist(QEMU_CLOCK_VIRTUAL);
-    left = timerlist_deadline_ns(list);
+    left = timerlist_deadline_ns(main_loop_tlg.tl[QEMU_CLOCK_VIRTUAL]);
     return left < 0 ? UINT64_MAX : now + left;
 }
 
@@ -106,9 +102,9 @@ static void tofu_time_wait(TofuTime *time, unsigned int turn)
         tofu_node_wait(time->node, turn);
         return;
     }
-    qemu_mutex_unlock_iothread();
+    bql_unlock();
     tofu_node_wait(time->node, turn);
-    qemu_mutex_lock_iothread();
+    bql_lock();
 }
 
 /* Stand at the gate until it opens. */
@@ -162,7 +158,7 @@ static void tofu_time_notify(void *opaque, QEMUClockType type)
     }
     if (!qemu_in_vcpu_thread()) {
         async_run_on_cpu(first_cpu, tofu_time_wake, RUN_ON_CPU_NULL);
-    } else if (!current_cpu->running && qemu_mutex_iothread_locked()) {
+    } else if (!current_cpu->running && bql_locked()) {
         tofu_time_stop(time);
     }
 }
@@ -212,9 +208,9 @@ void tofu_time_cleanup(TofuTime *time)
 {
     time->closed = true;
     while (time->stopping) {
-        qemu_mutex_unlock_iothread();
+        bql_unlock();
         g_usleep(TOFU_TIME_LEAVE_US);
-        qemu_mutex_lock_iothread();
+        bql_lock();
     }
     timer_del(&time->gate);
     timer_deinit(&time->gate);

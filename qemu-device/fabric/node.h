@@ -40,7 +40,8 @@ struct tofu_node_ops {
 	void *(*map)(void *home, uint64_t addr, size_t *len, bool write);
 	void (*written)(void *home, uint64_t addr, size_t len);
 	void (*irq)(void *home, unsigned int vector);
-	void (*misuse)(void *home, const char *format, va_list args);
+	void (*misuse)(void *home, const char *format, va_list args)
+		__attribute__((format(printf, 2, 0)));
 	uint64_t (*now)(void *home);
 };
 

@@ -4,7 +4,6 @@
  */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
-#include "qapi/qmp/qdict.h"
 #include "tofu-vm.h"
 
 #define MEMORY "256M"

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What differs between the QEMUs that the device builds with: 7.2 and 10.0
+ *
+ * The device is written for the newer one. For the older one, its names and
+ * signatures are made here, and nothing else looks at the version.
+ */
+#ifndef HW_TOFU_COMPAT_H
+#define HW_TOFU_COMPAT_H
+
+#include "block/aio-wait.h"
+#include "hw/qdev-properties.h"
+#include "migration/blocker.h"
+#include "qapi/error.h"
+#include "qemu/main-loop.h"
+
+#if QEMU_VERSION_MAJOR >= 10
+
+#include "hw/pci/pci_device.h"
+#include "system/cpu-timers.h"
+#include "system/cpus.h"
+#include "system/hostmem.h"
+#include "system/iothread.h"
+#include "system/replay.h"
+#include "system/tcg.h"
+
+#else
+
+#include "hw/pci/pci.h"
+#include "sysemu/cpu-timers.h"
+#include "sysemu/cpus.h"
+#include "sysemu/hostmem.h"
+#include "sysemu/iothread.h"
+#include "sysemu/replay.h"
+#include "sysemu/tcg.h"
+
+#define bql_lock()   qemu_mutex_lock_iothread()
+#define bql_unlock() qemu_mutex_unlock_iothread()
+#define bql_locked() qemu_mutex_iothread_locked()
+
+/* A context has a lock there, which is given up while it is waited for. */
+static inline void tofu_aio_wait_bh_oneshot(AioContext *ctx, QEMUBHFunc *bh,
+                                            void *opaque)
+{
+    aio_context_acquire(ctx);
+    aio_wait_bh_oneshot(ctx, bh, opaque);
+    aio_context_release(ctx);
+}
+#define aio_wait_bh_oneshot tofu_aio_wait_bh_oneshot
+
+/* Block devices stop handlers that are marked as external; no one else does. */
+#define aio_set_event_notifier(ctx, notifier, read, poll, ready) \
+    (aio_set_event_notifier)(ctx, notifier, false, read, poll, ready)
+
+/* Properties end with one that has no name; the class keeps them for ever. */
+static inline Property *tofu_properties(const Property *from, size_t count)
+{
+    Property *to = g_new0(Property, count + 1);
+
+    memcpy(to, from, count * sizeof(*from));
+    return to;
+}
+#define device_class_set_props(dc, properties) \
+    (device_class_set_props)(dc, tofu_properties(properties, \
+                                                 ARRAY_SIZE(properties)))
+
+static inline void device_class_set_legacy_reset(DeviceClass *dc,
+                                                 DeviceReset reset)
+{
+    dc->reset = reset;
+}
+
+/* The reason belongs to the caller there. */
+static inline int tofu_migrate_add_blocker(Error **reason, Error **errp)
+{
+    int ret = migrate_add_blocker(*reason, errp);
+
+    if (ret < 0) {
+        error_free(*reason);
+        *reason = NULL;
+    }
+    return ret;
+}
+#define migrate_add_blocker tofu_migrate_add_blocker
+
+static inline void tofu_migrate_del_blocker(Error **reason)
+{
+    migrate_del_blocker(*reason);
+    error_free(*reason);
+    *reason = NULL;
+}
+#define migrate_del_blocker tofu_migrate_del_blocker
+
+#endif
+
+#endif /* HW_TOFU_COMPAT_H */
