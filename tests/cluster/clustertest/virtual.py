@@ -127,6 +127,36 @@ def exact_four(tap):
         _compare(tap, first, pinned, "the same on one processor of the host")
 
 
+def _busy_qemu(folder):
+    """The QEMU of clusters, with a main loop that never waits."""
+    built = subprocess.run([str(TOP / "scripts/build-qemu")], stdout=subprocess.PIPE, text=True,
+                           timeout=RUN_SECONDS, check=True)
+    qemu = pathlib.Path(built.stdout.splitlines()[-1])
+    busy = pathlib.Path(folder, qemu.name)
+    busy.write_text(f"#!/bin/sh\nLD_PRELOAD='{GUEST}/obj/busy-loop.so' exec '{qemu}' \"$@\"\n",
+                    encoding="utf-8")
+    busy.chmod(0o755)
+    busy.with_name("qboot.rom").symlink_to(qemu.with_name("qboot.rom"))
+    return busy
+
+
+def _naps(name, *options):
+    with Cluster(name, 1, "1", memory=256, options=(*VIRTUAL[:2], *options)) as cluster:
+        return cluster.run(GUEST / "naps", timeout=RUN_SECONDS)
+
+
+def main_loop(tap):
+    """a node that sleeps often: it is not seen how busy QEMU's main loop is"""
+    idle = _naps("idle")
+    with tempfile.TemporaryDirectory() as folder:
+        busy = _naps("busy", "--qemu", _busy_qemu(folder))
+    tap.point(idle.status == 0 and "naps" in idle.out(), "a program sleeps in virtual time",
+              idle.everything())
+    tap.point(busy.status == 0 and busy.all_out() == idle.all_out(),
+              "it is as late on a QEMU whose main loop never waits",
+              idle.everything() + busy.everything())
+
+
 def _output(words, text=None):
     done = subprocess.run([str(word) for word in words], input=text, capture_output=True,
                           text=True, timeout=120, check=False)
@@ -250,6 +280,7 @@ TESTS = {
     "exact-two": exact_two,
     "realtime": realtime,
     "exact-four": exact_four,
+    "main-loop": main_loop,
     "planned-four": planned_four,
     "exact-barrier": exact_barrier,
     "virtual-gates": virtual_gates,
