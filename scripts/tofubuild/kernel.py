@@ -9,13 +9,16 @@ import struct
 import subprocess
 import zlib
 
-from . import apt, cache, run
+from . import apt, cache, run, system
 from .cache import BuildError
 
 # Modules that no guest can have a use for: two thirds of the package.
 _UNUSED = ["sound", "drivers/gpu", "drivers/media", "drivers/staging", "drivers/net/wireless",
            "drivers/net/ethernet", "drivers/hwmon", "drivers/iio", "drivers/input",
            "drivers/scsi", "drivers/usb", "drivers/mfd", "drivers/hid", "drivers/bluetooth"]
+
+# The packages that depend on the release's headers: Debian's, Ubuntu's.
+_HEADERS = ["linux-headers-amd64", "linux-headers-generic"]
 
 _DECOMPRESSORS = [
     (b"\xfd7zXZ\0", "xz"),
@@ -29,15 +32,17 @@ def headers(abi=None):
     """The folder of installed kernel headers: of `abi`, or of the release's kernel."""
     if not abi:
         # Headers of other kernels may be installed besides.
-        query = subprocess.run(["dpkg-query", "-W", "-f", "${Depends}", "linux-headers-amd64"],
+        query = subprocess.run(["dpkg-query", "-W", "-f", "${Depends} ", *_HEADERS],
                                capture_output=True, text=True, check=False)
-        match = re.search(r"linux-headers-(\S+-amd64)", query.stdout)
+        match = re.search(r"linux-headers-(\d[^\s,]*)", query.stdout)
         if not match:
-            raise BuildError("linux-headers-amd64 is not installed; run scripts/setup guest")
+            raise BuildError("no headers of the distribution's kernel are installed; "
+                             "run scripts/setup guest")
         abi = match[1]
     folder = pathlib.Path(f"/usr/src/linux-headers-{abi}")
     if not folder.is_dir():
         raise BuildError(f"no {folder}; install linux-headers-{abi}")
+    system.require_kernel(abi)
     return folder
 
 
@@ -66,6 +71,9 @@ class Kernel:
         deb = apt.fetch_binary(f"linux-image-{self.abi}", self.version, scratch, log)
         unpacked = scratch / "unpacked"
         run.run(["dpkg", "-x", deb, unpacked], log, "unpacking the kernel")
+        # Since Debian 13 packages say /usr/lib themselves.
+        if not (unpacked / "lib").exists():
+            (unpacked / "lib").symlink_to("usr/lib")
         modules = unpacked / "lib/modules" / self.abi
         for name in _UNUSED:
             shutil.rmtree(modules / "kernel" / name, ignore_errors=True)

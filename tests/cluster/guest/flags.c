@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Whether a processor leaves the flags alone that CMPXCHG8B and CMPXCHG16B do
- * not change: QEMU needs patches/0003 for it. What goes wrong otherwise is put
- * into EFLAGS from time to time, and the guest dies of it anywhere.
+ * not change: QEMU 7.2 needs patches/7.2/0003 for it. What goes wrong otherwise
+ * is put into EFLAGS from time to time, and the guest dies of it anywhere.
  *
  * Run by each node alone; the kernel of every guest has such instructions.
  */
