@@ -16,13 +16,13 @@ def make():
     if not cache.installed():
         return
     out = cache.build()
-    complete = out / f"complete-{kernel.headers().name}"
+    complete, headers = out / "complete", kernel.headers().name
     with cache.lock(cache.root() / "build.lock"):
         out.mkdir(parents=True, exist_ok=True)
         os.utime(out)
-        if not complete.exists():
+        if not complete.exists() or complete.read_text(encoding="utf-8") != headers:
             # Its cluster runs no MPI programs, so that libfjmpi is not needed.
             run.run(["nice", "make", "-C", cache.checkout(), f"O={out}", "MPIS=", "lib", "driver"],
                     out / "build.log", "compiling driver, library and tools (once)")
-            complete.touch()
+            complete.write_text(headers, encoding="utf-8")
     cache.prune(out.parent, KEEP)
