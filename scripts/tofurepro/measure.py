@@ -9,6 +9,10 @@ import re
 import subprocess
 import tempfile
 
+from tofubuild import kernel
+from tofubuild import system as host_system
+from tofucluster import host
+
 from .errors import ReproError
 from .model import OUT
 
@@ -77,6 +81,17 @@ class Processes:
     def commands(self):
         for call in self.calls:
             yield " ".join(str(word).replace(f"{BIN}/", "build/bin/") for word in self.words(call))
+
+
+def system():
+    """What times depend on, of this system: 'Debian 12: gcc 12, Linux 6.1, QEMU 7.2'."""
+    gcc = subprocess.run(["gcc", "-dumpversion"], capture_output=True, text=True, check=True)
+    qemu = subprocess.run([host.qemu(), "--version"], capture_output=True, text=True, check=True)
+    release = kernel.headers().name.removeprefix("linux-headers-")
+    versions = [host_system.dotted(host_system.version(text))
+                for text in (release, qemu.stdout.split()[3])]
+    return f"{host_system.name()}: gcc {gcc.stdout.strip()}, Linux {versions[0]}, " \
+           f"QEMU {versions[1]}"
 
 
 def _tool(name, command, *words, seconds):
