@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LEAVE_NS 5000
+#define LEAVE_NS 500
 
 typedef int ppoll_fn(struct pollfd *fds, nfds_t count,
 		     const struct timespec *timeout, const sigset_t *mask);
@@ -42,13 +42,27 @@ static long now_ns(void)
 	return time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-void siglongjmp(sigjmp_buf env, int value)
+static void leave(const char *symbol, sigjmp_buf env, int value)
 {
-	longjmp_fn *real = (longjmp_fn *)dlsym(RTLD_NEXT, "siglongjmp");
+	longjmp_fn *real = (longjmp_fn *)dlsym(RTLD_NEXT, symbol);
 	long end = now_ns() + LEAVE_NS;
 
 	while (!in_main_loop() && now_ns() < end)
 		continue;
 	real(env, value);
+}
+
+void siglongjmp(sigjmp_buf env, int value)
+{
+	leave("siglongjmp", env, value);
+	abort();
+}
+
+/* What a QEMU calls instead that was compiled with _FORTIFY_SOURCE. */
+void __longjmp_chk(sigjmp_buf env, int value) __attribute__((noreturn));
+
+void __longjmp_chk(sigjmp_buf env, int value)
+{
+	leave("__longjmp_chk", env, value);
 	abort();
 }
