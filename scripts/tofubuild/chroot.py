@@ -50,15 +50,21 @@ def mirror():
     return found[:1]
 
 
+def _replace(source, target):
+    """Copy a file; a link in its place, which would lead out of the chroot, goes."""
+    pathlib.Path(target).unlink(missing_ok=True)
+    return shutil.copy(source, target)
+
+
 def _copy_settings(top):
     for name in SETTINGS:
         source, target = pathlib.Path("/", name), top / name
+        target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
+            shutil.copytree(source, target, copy_function=_replace,
+                            ignore_dangling_symlinks=True, dirs_exist_ok=True)
         elif source.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.unlink(missing_ok=True)
-            shutil.copy(source, target)
+            _replace(source, target)
 
 
 class Chroot:
