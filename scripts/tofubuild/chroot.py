@@ -19,7 +19,7 @@ from . import cache, run
 from .cache import BuildError
 
 # Where a checkout is seen, and where it is built; the latter stays from run to run.
-SOURCES = "/src"
+SOURCES = "/checkout"
 OUTPUT = "/build"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Settings of the system that are needed to reach the mirror.
@@ -87,6 +87,8 @@ class Chroot:
         with cache.lock(self.home / f"{self.top.name}.lock"):
             if not self.top.exists():
                 self._debootstrap()
+        for place in (SOURCES, OUTPUT):
+            (self.top / place[1:]).mkdir(exist_ok=True)
         _copy_settings(self.top)
 
     def _debootstrap(self):
@@ -94,8 +96,6 @@ class Chroot:
         with cache.publish(self.top) as scratch:
             run.run(["debootstrap", "--variant=minbase", self.suite, scratch, *mirror()], log,
                     f"making a chroot of Debian {self.suite}")
-            for place in (SOURCES, OUTPUT):
-                (scratch / place[1:]).mkdir()
 
     @contextlib.contextmanager
     def copy(self):
