@@ -47,7 +47,7 @@ typedef uint64_t utofu_vbg_id_t;
 typedef uint64_t utofu_stadd_t;
 typedef uint8_t utofu_path_id_t;
 
-#define UTOFU_VBG_ID_NULL ((utofu_vbg_id_t)-1)
+#define UTOFU_VBG_ID_NULL ((utofu_vbg_id_t)(-1))
 #define UTOFU_PATH_COORD_NULL ((uint8_t)-1)
 
 /* ---- Constants ---- */

@@ -14,7 +14,7 @@
 /* ---- Types ---- */
 
 #define UNSIGNED(type, bytes) \
-	static_assert(sizeof(type) == (bytes) && (type)-1 > 0, #type)
+	static_assert(sizeof(type) == (bytes) && (type)(-1) > 0, #type)
 
 UNSIGNED(utofu_tni_id_t, 2);
 UNSIGNED(utofu_cq_id_t, 2);

@@ -51,8 +51,13 @@ static bool head_read(const struct tofu_p2p *p2p,
 
 /* ---- Matching ---- */
 
+static void *containing(void *member, size_t offset)
+{
+	return (char *)member - offset;
+}
+
 #define CONTAINER(pointer, type, member) \
-	((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+	((type *)containing(pointer, offsetof(type, member)))
 
 static unsigned int any_of(uint32_t source, uint64_t tag)
 {
