@@ -121,7 +121,9 @@ class Chroot:
             "GIT_CONFIG_VALUE_0": "*", **settings}
         words = [f"{name}={value}" for name, value in environment.items()]
         done = subprocess.run(
-            ["unshare", "--mount", "--pid", "--fork", "--kill-child",
+            # Who is killed takes along what it has started: this, unshare, all in there.
+            ["setpriv", "--pdeathsig", "KILL",
+             "unshare", "--mount", "--pid", "--fork", "--kill-child",
              f"--mount-proc={self.top}/proc",
              "sh", "-c", ENTER, "enter", self.top, sources,
              "env", "-i", f"--chdir={SOURCES}", *words, *command],
