@@ -91,7 +91,7 @@ TEST_F_TIMEOUT(peers, floods_take_turns, 120)
 {
 	struct tofu_p2p_params params = little(TOFU_P2P_FAST, 200000);
 	struct tofu_p2p_request *send[FLOODERS][FLOOD] = { 0 };
-	unsigned int got[FLOODERS] = { 0 }, turn = 0;
+	unsigned int got[FLOODERS] = { 0 }, rings = 0, turn = 0;
 
 	ASSERT_EQ(world_make(&self->world, FLOODERS, &params), 0);
 	for (unsigned int i = 0; i < RECEIVES; i++) {
@@ -107,10 +107,12 @@ TEST_F_TIMEOUT(peers, floods_take_turns, 120)
 		while (tofu_p2p_test(self->world.p2p[0], &request, &status));
 		got[status.source]++;
 	}
-	EXPECT_NE(ring_of(&self->world, 1), NULL);
-	EXPECT_EQ(ring_of(&self->world, FLOODERS - 1), NULL);
-	for (unsigned int from = 1; from < FLOODERS; from++)
+	for (unsigned int from = 1; from < FLOODERS; from++) {
+		rings += !!ring_of(&self->world, from);
 		EXPECT_GT(got[from], RECEIVES / FLOODERS / 5);
+	}
+	EXPECT_GT(rings, 0);
+	EXPECT_LT(rings, FLOODERS - 1);
 }
 
 /* ---- Those who do not go on ---- */
