@@ -29,26 +29,33 @@ def _slower(text):
     return f'{text[:declarations_end]}\t__asm__ volatile("{nops}");\n{text[declarations_end:]}'
 
 
-def _commit_of(folder, text):
-    """A commit like HEAD but for one file; no branch and no index knows it."""
-    file = pathlib.Path(folder, "source.c")
-    file.write_text(text)
-    blob = _git("hash-object", "-w", file)
-    env = {**os.environ, "GIT_INDEX_FILE": str(pathlib.Path(folder, "index"))}
+def _environment(folder):
+    """In which git writes into the folder, and nothing into the checkout."""
+    objects = _git("rev-parse", "--path-format=absolute", "--git-path", "objects")
     identity = {f"GIT_{who}_{what}": "tofu-ab@localhost" for who in ("AUTHOR", "COMMITTER")
                 for what in ("NAME", "EMAIL")}
+    return {**os.environ, **identity, "GIT_INDEX_FILE": str(folder / "index"),
+            "GIT_OBJECT_DIRECTORY": str(folder), "GIT_ALTERNATE_OBJECT_DIRECTORIES": objects}
+
+
+def _commit_of(folder, text, env):
+    """A commit like HEAD but for one file."""
+    file = folder / "source.c"
+    file.write_text(text)
+    blob = _git("hash-object", "-w", file, env=env)
     _git("read-tree", "HEAD", env=env)
     _git("update-index", "--cacheinfo", f"100644,{blob},{POST}", env=env)
-    tree = _git("write-tree", env=env)
-    return _git("commit-tree", "-m", "slower", tree, env={**env, **identity})
+    return _git("commit-tree", "-m", "slower", _git("write-tree", env=env), env=env)
 
 
 def instructions(tap):
     """tofu-ab: instructions that were put into a put are what it has lost"""
-    with tempfile.TemporaryDirectory() as folder:
-        slower = _commit_of(folder, _slower(_git("show", f"HEAD:{POST}") + "\n"))
-    done = subprocess.run([TOP / "scripts/tofu-ab", "--json", "HEAD", slower],
-                          capture_output=True, text=True, timeout=SECONDS, check=False)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        env = _environment(folder)
+        slower = _commit_of(folder, _slower(_git("show", f"HEAD:{POST}") + "\n"), env)
+        done = subprocess.run([TOP / "scripts/tofu-ab", "--json", "HEAD", slower], env=env,
+                              capture_output=True, text=True, timeout=SECONDS, check=False)
     tap.point(done.returncode == 0, "tofu-ab compares two revisions",
               f"status {done.returncode}\n{done.stderr}")
     if done.returncode:
