@@ -133,7 +133,11 @@ def _busy_qemu(folder):
                            timeout=RUN_SECONDS, check=True)
     qemu = pathlib.Path(built.stdout.splitlines()[-1])
     busy = pathlib.Path(folder, qemu.name)
-    busy.write_text(f"#!/bin/sh\nLD_PRELOAD='{GUEST}/obj/busy-loop.so' exec '{qemu}' \"$@\"\n",
+    library = GUEST / "obj/busy-loop.so"
+    if not library.exists():
+        # The loader would only warn, and nothing be tested.
+        raise TestFailure(f"no {library}: run `make tests`")
+    busy.write_text(f"#!/bin/sh\nLD_PRELOAD='{library}' exec '{qemu}' \"$@\"\n",
                     encoding="utf-8")
     busy.chmod(0o755)
     busy.with_name("qboot.rom").symlink_to(qemu.with_name("qboot.rom"))
