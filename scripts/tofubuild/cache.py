@@ -53,6 +53,7 @@ def build():
     key = Hash()
     for name in PARTS:
         key.add_tree(checkout() / name, name)
+    key.add_file(checkout() / "scripts/toolchain.mk")
     return root() / "build" / key.hex()
 
 
