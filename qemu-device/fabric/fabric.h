@@ -5,7 +5,7 @@
  * packet refers to it. Nothing of another node is ever written but the rings
  * to it: owner executes.
  *
- * The shared file (fabric/layout.h) holds a table of nodes and, for every
+ * The shared file (fabric/shm/layout.h) holds a table of nodes and, for every
  * ordered pair and class, a single-producer single-consumer ring. A process
  * that dies leaves complete records only; another that takes the same node
  * number gets a new generation, and records of old generations are dropped.
@@ -32,8 +32,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "fabric/packet.h"
-#include "icc/topology.h"
+#include "net/packet.h"
+#include "net/topology.h"
 
 struct tofu_fabric;
 
@@ -129,7 +129,7 @@ void tofu_fabric_give(struct tofu_fabric *fabric, enum tofu_share share,
 
 /**
  * tofu_fabric_publish - say what memory this node has
- * @ram:   at most TOFU_FABRIC_RAM_MAX pieces (fabric/layout.h)
+ * @ram:   at most TOFU_FABRIC_RAM_MAX pieces (fabric/shm/layout.h)
  *
  * Replaces what was said before. Return: 0 or a negative errno.
  */

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "icc/icc-internal.h"
+#include "icc/internal.h"
 
 static int gather_data(struct icc *icc, struct icc_range *range,
 		       struct icc_outbox *out)

@@ -4,7 +4,7 @@
  * memory. The host's fence covers the answers to others' gets; the windows
  * cover what was begun here.
  */
-#include "icc/icc-internal.h"
+#include "icc/internal.h"
 
 /*
  * A fence that is under way may have begun before something that the wish is

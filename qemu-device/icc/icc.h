@@ -6,7 +6,7 @@
  * doorbells, packets, a peer's death) and calls a small table of host
  * services. Not thread-safe: the owner serialises all calls.
  *
- * With a machine (icc/machine.h) everything takes the time that it takes
+ * With a machine (net/machine.h) everything takes the time that it takes
  * there: the controller keeps a calendar of what is to happen, and its home
  * calls icc_progress() at icc_next_time(). What is under way then lives in
  * memory that grows as needed. Without one, all is done at once.
@@ -21,9 +21,9 @@
 #include <stdint.h>
 
 #include <tofu/regs.h>
-#include "fabric/packet.h"
-#include "icc/machine.h"
-#include "icc/topology.h"
+#include "net/packet.h"
+#include "net/machine.h"
+#include "net/topology.h"
 #include "icc/trace.h"
 
 struct icc;

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "icc/icc-internal.h"
+#include "icc/internal.h"
 
 static uint8_t expected_type(const struct icc_command *c)
 {

@@ -3,7 +3,7 @@
  * The router, as far as a model without time has one: which port a packet
  * leaves and arrives by, and the counters of these ports.
  */
-#include "icc/icc-internal.h"
+#include "icc/internal.h"
 
 void icc_port_counter(struct icc *icc, enum tofu_port port,
 		      enum tofu_port_counter counter, uint64_t value)

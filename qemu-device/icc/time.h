@@ -6,7 +6,7 @@
 #ifndef ICC_TIME_H
 #define ICC_TIME_H
 
-#include "icc/icc-internal.h"
+#include "icc/internal.h"
 
 /* ---- time.c ---- */
 

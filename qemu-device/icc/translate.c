@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "icc/icc-internal.h"
+#include "icc/internal.h"
 
 #define PAGE_SHIFT_MIN 12
 #define PAGE_SHIFT_MAX 40

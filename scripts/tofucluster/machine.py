@@ -6,7 +6,7 @@ import pathlib
 from . import agent
 
 # Machines that can be given in virtual time, and the TNIs that they have: the
-# names in qemu-device/icc/machine.c.
+# names in qemu-device/net/machine.c.
 MACHINES = {"k": 4, "fx10": 4, "fx100": 4, "fugaku": 6}
 VIRTUAL_TSC_KHZ = 1000000
 # The lowest of the priorities that come before all ordinary ones.

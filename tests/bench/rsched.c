@@ -16,7 +16,7 @@
 
 #include <utofu.h>
 
-#include "rsched/rsched.h"
+#include "rsched/internal.h"
 
 #define SCHEDULERS 7
 #define BRUTE_MAX 8

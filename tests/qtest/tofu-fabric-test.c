@@ -4,7 +4,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "fabric/layout.h"
+#include "fabric/shm/layout.h"
 #include "tofu-vm.h"
 
 #define SMALL "256M"

@@ -3,7 +3,7 @@
 #ifndef UNIT_EXCHANGE_ENGINES_H
 #define UNIT_EXCHANGE_ENGINES_H
 
-#include "exchange/core.h"
+#include "exchange/internal.h"
 #include "utofu-util.h"
 
 /*

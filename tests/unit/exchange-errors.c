@@ -17,7 +17,7 @@
 
 #include "alloc-util.h"
 #include "exchange-util.h"
-#include "exchange/core.h"
+#include "exchange/internal.h"
 #include "kselftest_harness.h"
 
 #define BYTES 100

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "fabric/fabric.h"
-#include "fabric/layout.h"
+#include "fabric/shm/layout.h"
 
 #define UNUSED __attribute__((unused))
 

@@ -5,7 +5,7 @@
 #include <kselftest_harness.h>
 
 #include "fold.h"
-#include "icc/topology.h"
+#include "net/topology.h"
 
 static struct tofu_shape parse(const char *text)
 {

@@ -33,7 +33,7 @@ uint64_t flight(unsigned int hops, uint64_t bytes)
 	return toy.send_ns + hops * toy.hop_ns + bytes + toy.overhead +
 	       toy.receive_ns;
 }
-#include "icc/network.h"
+#include "net/network.h"
 
 #define KINDS (ICC_TRACE_MARK + 1)
 #define ARRIVALS 65536

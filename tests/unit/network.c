@@ -8,7 +8,7 @@
 
 #include <kselftest_harness.h>
 
-#include "icc/network.h"
+#include "net/network.h"
 
 #define MANY 600
 

@@ -9,7 +9,7 @@
 #include <fcntl.h>
 
 #include "fabric-util.h"
-#include "fabric/node.h"
+#include "node/node.h"
 
 #define HOME_BYTES (64ULL << 20)
 #define HOME_STAG 1

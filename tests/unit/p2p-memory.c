@@ -9,7 +9,7 @@
 #include "alloc-util.h"
 #include "kselftest_harness.h"
 #include "p2p-util.h"
-#include "p2p/core.h"
+#include "p2p/internal.h"
 
 #define BYTES_MAX 3000
 

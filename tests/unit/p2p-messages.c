@@ -9,7 +9,7 @@
 
 #include "kselftest_harness.h"
 #include "p2p-util.h"
-#include "p2p/core.h"
+#include "p2p/internal.h"
 
 #define EAGER 1000
 #define GET 100000
@@ -489,7 +489,7 @@ static void hostile_request(struct world *world, uint64_t *random)
 	record_make(random, record);
 	part.iov_len = lengths[*random / 3 % 6];
 	if (!p2p_peer_get(world->p2p[1], 0, &peer))
-		p2p_port_send(world->p2p[1], peer, &part, 1, 0, false);
+		p2p_sender_send(world->p2p[1], peer, &part, 1, 0, false);
 }
 
 static void hostile_reply(struct world *world, uint64_t *random)
@@ -504,7 +504,7 @@ static void hostile_reply(struct world *world, uint64_t *random)
 	if (random[0] % 3)
 		reply.handle = 1ULL << 32 | random[0] / 3 % 4;
 	if (!p2p_peer_get(world->p2p[1], 0, &peer))
-		p2p_port_reply(world->p2p[1], peer, &reply, 0);
+		p2p_sender_reply(world->p2p[1], peer, &reply, 0);
 }
 
 /*

@@ -16,7 +16,7 @@
 
 #include "kselftest_harness.h"
 #include "p2p-util.h"
-#include "p2p/core.h"
+#include "p2p/internal.h"
 
 #define PROCESSES 4
 

@@ -83,7 +83,7 @@ static struct srb_scene scene_of(const FIXTURE_VARIANT(sent) * variant)
 		.most = 2 * KIB - TOFU_SRB_OVERHEAD,
 		.slow = variant->slow,
 		.nap = variant->nap,
-		.port = {
+		.sender = {
 			.pool = 16 * KIB,
 			.records = variant->records,
 			.flags = variant->flags,
@@ -114,7 +114,7 @@ TEST_F_TIMEOUT(sent, large_ones, 120)
 	scene.letters /= 8;
 	scene.least = 30 * KIB;
 	scene.most = 64 * KIB - TOFU_SRB_OVERHEAD;
-	scene.port.pool = 128 * KIB;
+	scene.sender.pool = 128 * KIB;
 	EXPECT_EQ(scene_play(&scene), 0);
 }
 

@@ -27,7 +27,7 @@ static const struct srb_scene few = {
 	.letters = 3000,
 	.least = sizeof(struct letter),
 	.most = 400,
-	.port = {
+	.sender = {
 		.pool = 16 * KIB,
 		.records = 16,
 	},
@@ -385,14 +385,14 @@ TEST_F_TIMEOUT(epochs, offsets_end, 60)
 
 #define LATE_LETTERS 6
 
-static void letter_send(struct tofu_srb_port *port, struct tofu_srb_peer *peer,
+static void letter_send(struct tofu_srb_sender *sender, struct tofu_srb_peer *peer,
 			uint64_t number)
 {
 	char text[200];
 	struct iovec part = { text, sizeof(text) };
 
 	letter_write(text, 1, number, sizeof(text));
-	CHECK(!tofu_srb_send(port, peer, &part, 1,
+	CHECK(!tofu_srb_send(sender, peer, &part, 1,
 			     (void *)(uintptr_t)number));
 }
 
@@ -406,19 +406,19 @@ static void late_send(struct tofu_nodes *nodes, utofu_vcq_hdl_t vcq,
 	struct tofu_srb_peer peer = scene_peer(&scene, nodes->vcq[0]);
 	struct breaker watcher = breaker_make(other, nodes->vcq[0]);
 	uint64_t before = breaker_consumer(&watcher);
-	struct tofu_srb_port *port;
+	struct tofu_srb_sender *sender;
 	time_t since = time(NULL);
 	uint64_t ended = 0;
 
-	CHECK(!tofu_srb_port_create(vcq, &scene.port, &port));
+	CHECK(!tofu_srb_sender_create(vcq, &scene.sender, &sender));
 	for (uint64_t n = 0; n < LATE_LETTERS / 2; n++)
-		letter_send(port, &peer, n);
+		letter_send(sender, &peer, n);
 	until_later(&watcher, before);
 	for (uint64_t n = LATE_LETTERS / 2; n < LATE_LETTERS; n++)
-		letter_send(port, &peer, n);
+		letter_send(sender, &peer, n);
 	while (ended < LATE_LETTERS) {
 		void *cbdata;
-		int result, code = tofu_srb_poll(port, &cbdata, &result);
+		int result, code = tofu_srb_poll(sender, &cbdata, &result);
 
 		CHECK(time(NULL) - since <= WAIT_SECONDS);
 		if (code == UTOFU_ERR_NOT_FOUND)
@@ -426,7 +426,7 @@ static void late_send(struct tofu_nodes *nodes, utofu_vcq_hdl_t vcq,
 		CHECK(!code && !result && (uintptr_t)cbdata == ended);
 		ended++;
 	}
-	tofu_srb_port_free(port);
+	tofu_srb_sender_free(sender);
 }
 
 static void late_play(struct tofu_nodes *nodes, unsigned int node)

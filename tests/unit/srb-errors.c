@@ -23,7 +23,7 @@ static const struct srb_scene scene = {
 	.letters = 500,
 	.least = sizeof(struct letter),
 	.most = 400,
-	.port = {
+	.sender = {
 		.pool = 8 * KIB,
 		.records = 16,
 	},
@@ -95,58 +95,58 @@ TEST_F(alone, rings_that_cannot_be)
 	EXPECT_EQ(create(self->vcq, 4096, SRB_STAG), UTOFU_SUCCESS);
 }
 
-static int port_create(utofu_vcq_hdl_t vcq, size_t pool, unsigned int records,
-		       unsigned int flags)
+static int sender_create(utofu_vcq_hdl_t vcq, size_t pool, unsigned int records,
+			 unsigned int flags)
 {
-	const struct tofu_srb_port_params params = { pool, records, flags };
-	struct tofu_srb_port *port = NULL;
-	int code = tofu_srb_port_create(vcq, &params, &port);
+	const struct tofu_srb_sender_params params = { pool, records, flags };
+	struct tofu_srb_sender *sender = NULL;
+	int code = tofu_srb_sender_create(vcq, &params, &sender);
 
-	if (code && port)
+	if (code && sender)
 		return UTOFU_ERR_FATAL;
-	tofu_srb_port_free(port);
+	tofu_srb_sender_free(sender);
 	return code;
 }
 
 TEST_F(alone, ports_that_cannot_be)
 {
-	EXPECT_EQ(port_create(self->vcq, 16, 1, 0), UTOFU_SUCCESS);
-	EXPECT_EQ(port_create(self->vcq, 4096, 256, 3), UTOFU_SUCCESS);
-	EXPECT_EQ(port_create(self->vcq, 15, 1, 0), UTOFU_ERR_INVALID_SIZE);
-	EXPECT_EQ(port_create(self->vcq, 4096, 0, 0), UTOFU_ERR_INVALID_NUMBER);
-	EXPECT_EQ(port_create(self->vcq, 4096, 257, 0),
+	EXPECT_EQ(sender_create(self->vcq, 16, 1, 0), UTOFU_SUCCESS);
+	EXPECT_EQ(sender_create(self->vcq, 4096, 256, 3), UTOFU_SUCCESS);
+	EXPECT_EQ(sender_create(self->vcq, 15, 1, 0), UTOFU_ERR_INVALID_SIZE);
+	EXPECT_EQ(sender_create(self->vcq, 4096, 0, 0), UTOFU_ERR_INVALID_NUMBER);
+	EXPECT_EQ(sender_create(self->vcq, 4096, 257, 0),
 		  UTOFU_ERR_INVALID_NUMBER);
-	EXPECT_EQ(port_create(self->vcq, 4096, 1, 4), UTOFU_ERR_INVALID_FLAGS);
-	EXPECT_EQ(port_create(0, 4096, 1, 0), UTOFU_ERR_INVALID_VCQ_HDL);
+	EXPECT_EQ(sender_create(self->vcq, 4096, 1, 4), UTOFU_ERR_INVALID_FLAGS);
+	EXPECT_EQ(sender_create(0, 4096, 1, 0), UTOFU_ERR_INVALID_VCQ_HDL);
 }
 
-static int send_bytes(struct tofu_srb_port *port, struct tofu_srb_peer *peer,
+static int send_bytes(struct tofu_srb_sender *sender, struct tofu_srb_peer *peer,
 		      size_t bytes)
 {
 	static char text[8 * KIB];
 	struct iovec part = { text, bytes };
 
-	return tofu_srb_send(port, peer, &part, 1, NULL);
+	return tofu_srb_send(sender, peer, &part, 1, NULL);
 }
 
-static struct tofu_srb_port *port_make(utofu_vcq_hdl_t vcq, size_t pool,
-				       unsigned int records)
+static struct tofu_srb_sender *sender_make(utofu_vcq_hdl_t vcq, size_t pool,
+					   unsigned int records)
 {
-	const struct tofu_srb_port_params params = { pool, records, 0 };
-	struct tofu_srb_port *port = NULL;
+	const struct tofu_srb_sender_params params = { pool, records, 0 };
+	struct tofu_srb_sender *sender = NULL;
 
-	CHECK(!tofu_srb_port_create(vcq, &params, &port));
-	return port;
+	CHECK(!tofu_srb_sender_create(vcq, &params, &sender));
+	return sender;
 }
 
 /* The result of the next record that ends. */
-static int result_wait(struct tofu_srb_port *port)
+static int result_wait(struct tofu_srb_sender *sender)
 {
 	time_t since = time(NULL);
 	void *cbdata;
 	int result, code;
 
-	while ((code = tofu_srb_poll(port, &cbdata, &result)) ==
+	while ((code = tofu_srb_poll(sender, &cbdata, &result)) ==
 	       UTOFU_ERR_NOT_FOUND) {
 		if (time(NULL) - since > WAIT_SECONDS)
 			return UTOFU_ERR_NOT_COMPLETED;
@@ -159,33 +159,33 @@ TEST_F(alone, records_that_cannot_be)
 {
 	struct tofu_srb *srb = scene_ring(&scene, self->vcq);
 	struct tofu_srb_peer peer = scene_peer(&scene, self->id), other = peer;
-	struct tofu_srb_port *port = port_make(self->vcq, 4 * KIB, 2);
-	struct tofu_srb_port *small = port_make(self->vcq, 256, 2);
+	struct tofu_srb_sender *sender = sender_make(self->vcq, 4 * KIB, 2);
+	struct tofu_srb_sender *small = sender_make(self->vcq, 256, 2);
 	struct iovec huge[2] = { { &peer, SIZE_MAX }, { &peer, 17 } };
 
-	EXPECT_EQ(send_bytes(port, &peer, 2 * KIB - 15),
+	EXPECT_EQ(send_bytes(sender, &peer, 2 * KIB - 15),
 		  UTOFU_ERR_INVALID_SIZE);
 	EXPECT_EQ(send_bytes(small, &other, 241), UTOFU_ERR_INVALID_SIZE);
 	EXPECT_EQ(send_bytes(small, &other, 240), UTOFU_SUCCESS);
 	EXPECT_EQ(send_bytes(small, &other, 8), UTOFU_ERR_BUSY);
-	EXPECT_EQ(tofu_srb_send(port, &peer, huge, 2, NULL),
+	EXPECT_EQ(tofu_srb_send(sender, &peer, huge, 2, NULL),
 		  UTOFU_ERR_INVALID_SIZE);
-	EXPECT_EQ(tofu_srb_send(port, &peer, NULL, 1, NULL),
+	EXPECT_EQ(tofu_srb_send(sender, &peer, NULL, 1, NULL),
 		  UTOFU_ERR_INVALID_POINTER);
-	EXPECT_EQ(tofu_srb_send(port, NULL, huge, 0, NULL),
+	EXPECT_EQ(tofu_srb_send(sender, NULL, huge, 0, NULL),
 		  UTOFU_ERR_INVALID_POINTER);
-	EXPECT_EQ(send_bytes(port, &peer, 2 * KIB - 16), UTOFU_SUCCESS);
-	EXPECT_EQ(tofu_srb_send(port, &peer, NULL, 0, NULL), UTOFU_SUCCESS);
-	EXPECT_EQ(send_bytes(port, &peer, 1), UTOFU_ERR_BUSY);
+	EXPECT_EQ(send_bytes(sender, &peer, 2 * KIB - 16), UTOFU_SUCCESS);
+	EXPECT_EQ(tofu_srb_send(sender, &peer, NULL, 0, NULL), UTOFU_SUCCESS);
+	EXPECT_EQ(send_bytes(sender, &peer, 1), UTOFU_ERR_BUSY);
 	other = peer;
 	other.address.ring ^= UINT64_C(1) << 50;
-	EXPECT_EQ(send_bytes(port, &other, 1), UTOFU_ERR_INVALID_ARG);
+	EXPECT_EQ(send_bytes(sender, &other, 1), UTOFU_ERR_INVALID_ARG);
 	other.address.ring = peer.address.ring | 0xff00;
-	EXPECT_EQ(send_bytes(port, &other, 1), UTOFU_ERR_INVALID_ARG);
+	EXPECT_EQ(send_bytes(sender, &other, 1), UTOFU_ERR_INVALID_ARG);
 	other.address.ring = peer.address.ring | 0xff;
-	EXPECT_EQ(send_bytes(port, &other, 1), UTOFU_ERR_INVALID_ARG);
-	tofu_srb_port_free(port);
-	tofu_srb_port_free(small);
+	EXPECT_EQ(send_bytes(sender, &other, 1), UTOFU_ERR_INVALID_ARG);
+	tofu_srb_sender_free(sender);
+	tofu_srb_sender_free(small);
 	EXPECT_EQ(peer.flow, NULL);
 	tofu_srb_free(srb);
 }
@@ -198,12 +198,12 @@ TEST_F(alone, a_ring_that_is_not_there)
 {
 	struct tofu_srb *srb = scene_ring(&scene, self->vcq);
 	struct tofu_srb_peer good = scene_peer(&scene, self->id), bad = good;
-	struct tofu_srb_port *port;
+	struct tofu_srb_sender *sender;
 	struct tofu_srb_record record;
 	utofu_vcq_hdl_t vcq;
 
 	ASSERT_EQ(utofu_create_vcq(0, 0, &vcq), UTOFU_SUCCESS);
-	port = port_make(vcq, 4 * KIB, 1);
+	sender = sender_make(vcq, 4 * KIB, 1);
 	ASSERT_EQ(tofu_srb_address(self->id,
 				   &(struct tofu_srb_params){ .bytes = 4096,
 							      .stag = 100 },
@@ -211,14 +211,14 @@ TEST_F(alone, a_ring_that_is_not_there)
 		  UTOFU_SUCCESS);
 	for (int i = 0; i < 200; i++) {
 		bad.stale = 1;
-		ASSERT_EQ(send_bytes(port, &bad, 100), UTOFU_SUCCESS);
-		ASSERT_EQ(result_wait(port), UTOFU_ERR_MRQ_RMT_STADD);
-		ASSERT_EQ(send_bytes(port, &good, 100), UTOFU_SUCCESS);
-		ASSERT_EQ(result_wait(port), UTOFU_SUCCESS);
+		ASSERT_EQ(send_bytes(sender, &bad, 100), UTOFU_SUCCESS);
+		ASSERT_EQ(result_wait(sender), UTOFU_ERR_MRQ_RMT_STADD);
+		ASSERT_EQ(send_bytes(sender, &good, 100), UTOFU_SUCCESS);
+		ASSERT_EQ(result_wait(sender), UTOFU_SUCCESS);
 		ASSERT_EQ(tofu_srb_receive(srb, &record), UTOFU_SUCCESS);
 		ASSERT_EQ(tofu_srb_release(srb), UTOFU_SUCCESS);
 	}
-	tofu_srb_port_free(port);
+	tofu_srb_sender_free(sender);
 	tofu_srb_free(srb);
 	EXPECT_EQ(utofu_free_vcq(vcq), UTOFU_SUCCESS);
 }
@@ -228,20 +228,20 @@ TEST_F(alone, a_ring_that_goes)
 {
 	struct tofu_srb *srb = scene_ring(&scene, self->vcq);
 	struct tofu_srb_peer peer = scene_peer(&scene, self->id);
-	struct tofu_srb_port *port;
+	struct tofu_srb_sender *sender;
 	utofu_vcq_hdl_t vcq;
 
 	ASSERT_EQ(utofu_create_vcq(0, 0, &vcq), UTOFU_SUCCESS);
-	port = port_make(vcq, 16 * KIB, 5);
+	sender = sender_make(vcq, 16 * KIB, 5);
 	for (int i = 0; i < 5; i++)
-		ASSERT_EQ(send_bytes(port, &peer, 2000), UTOFU_SUCCESS);
+		ASSERT_EQ(send_bytes(sender, &peer, 2000), UTOFU_SUCCESS);
 	for (int i = 0; i < 2; i++)
-		ASSERT_EQ(result_wait(port), UTOFU_SUCCESS);
+		ASSERT_EQ(result_wait(sender), UTOFU_SUCCESS);
 	tofu_srb_free(srb);
 	for (int i = 0; i < 3; i++)
-		ASSERT_EQ(result_wait(port), UTOFU_ERR_MRQ_RMT_STADD);
+		ASSERT_EQ(result_wait(sender), UTOFU_ERR_MRQ_RMT_STADD);
 	EXPECT_EQ(peer.flow, NULL);
-	tofu_srb_port_free(port);
+	tofu_srb_sender_free(sender);
 	EXPECT_EQ(utofu_free_vcq(vcq), UTOFU_SUCCESS);
 }
 
@@ -254,14 +254,14 @@ TEST_F(alone, counters_that_lie)
 	struct tofu_srb_peer peer = scene_peer(&scene, self->id);
 	utofu_stadd_t counters;
 	utofu_vcq_hdl_t vcq, liar;
-	struct tofu_srb_port *port;
+	struct tofu_srb_sender *sender;
 	uint64_t random = 9;
 
 	ASSERT_EQ(utofu_create_vcq(0, 0, &vcq), UTOFU_SUCCESS);
 	ASSERT_EQ(utofu_create_vcq(1, 0, &liar), UTOFU_SUCCESS);
 	ASSERT_EQ(utofu_query_stadd(self->id, SRB_STAG, &counters),
 		  UTOFU_SUCCESS);
-	port = port_make(vcq, 4 * KIB, 4);
+	sender = sender_make(vcq, 4 * KIB, 4);
 	for (int i = 0; i < 20; i++) {
 		struct utofu_mrq_notice notice;
 		struct tofu_srb_record record;
@@ -287,13 +287,13 @@ TEST_F(alone, counters_that_lie)
 			} while (after.epochs == before.epochs);
 		}
 	}
-	ASSERT_EQ(send_bytes(port, &peer, 100), UTOFU_SUCCESS);
-	ASSERT_EQ(result_wait(port), UTOFU_SUCCESS);
-	tofu_srb_port_free(port);
+	ASSERT_EQ(send_bytes(sender, &peer, 100), UTOFU_SUCCESS);
+	ASSERT_EQ(result_wait(sender), UTOFU_SUCCESS);
+	tofu_srb_sender_free(sender);
 	tofu_srb_free(srb);
 }
 
-/* A port to an owner whose counters are anything sends or fails, and harms nobody. */
+/* A sender to an owner whose counters are anything sends or fails, and harms nobody. */
 TEST_F(alone, an_owner_that_lies)
 {
 	struct tofu_srb_peer peer = scene_peer(&scene, self->id);
@@ -301,7 +301,7 @@ TEST_F(alone, an_owner_that_lies)
 		__attribute__((aligned(256)));
 	static char ring[4 * KIB] __attribute__((aligned(256)));
 	utofu_stadd_t counters, stadd;
-	struct tofu_srb_port *port;
+	struct tofu_srb_sender *sender;
 	utofu_vcq_hdl_t vcq;
 	uint64_t random = 4;
 
@@ -313,7 +313,7 @@ TEST_F(alone, an_owner_that_lies)
 		ASSERT_EQ(utofu_reg_mem_with_stag(self->vcq, ring, sizeof(ring),
 						  SRB_STAG + 1 + e, 0, &stadd),
 			  UTOFU_SUCCESS);
-	port = port_make(vcq, 4 * KIB, 8);
+	sender = sender_make(vcq, 4 * KIB, 8);
 	for (int i = 0; i < 20000; i++) {
 		uint64_t lie = srb_random(&random);
 		void *cbdata;
@@ -323,12 +323,12 @@ TEST_F(alone, an_owner_that_lies)
 			__atomic_store_n(&page[lie % 16 ? SRB_PRODUCER / 8 :
 							  SRB_CONSUMER / 8],
 					 lie >> (lie % 60), __ATOMIC_RELAXED);
-		(void)send_bytes(port, &peer, lie % 300);
-		result = tofu_srb_poll(port, &cbdata, &result);
+		(void)send_bytes(sender, &peer, lie % 300);
+		result = tofu_srb_poll(sender, &cbdata, &result);
 		ASSERT_TRUE(result == UTOFU_SUCCESS ||
 			    result == UTOFU_ERR_NOT_FOUND);
 	}
-	tofu_srb_port_free(port);
+	tofu_srb_sender_free(sender);
 	EXPECT_EQ(peer.flow, NULL);
 }
 
@@ -338,7 +338,7 @@ static void dying_play(struct tofu_nodes *nodes, unsigned int node)
 {
 	utofu_vcq_hdl_t vcq = scene_vcq(nodes, node);
 	struct tofu_srb *srb = node ? NULL : scene_ring(&scene, vcq);
-	struct tofu_srb_port *port;
+	struct tofu_srb_sender *sender;
 	struct tofu_srb_peer peer;
 	int ended = 0, result;
 
@@ -347,18 +347,18 @@ static void dying_play(struct tofu_nodes *nodes, unsigned int node)
 		CHECK(srb && !tofu_wait_word(&nodes->word[0], 1));
 		raise(SIGKILL);
 	}
-	port = port_make(vcq, 32 * KIB, 10);
+	sender = sender_make(vcq, 32 * KIB, 10);
 	peer = scene_peer(&scene, nodes->vcq[0]);
-	while (!send_bytes(port, &peer, 1500))
+	while (!send_bytes(sender, &peer, 1500))
 		ended--;
 	/* Two fit into the ring. */
-	CHECK(!result_wait(port) && !result_wait(port));
+	CHECK(!result_wait(sender) && !result_wait(sender));
 	__atomic_store_n(&nodes->word[0], 1, __ATOMIC_RELEASE);
 	for (ended += 2; ended; ended++) {
-		result = result_wait(port);
+		result = result_wait(sender);
 		CHECK(result == UTOFU_ERR_MRQ_PEER);
 	}
-	tofu_srb_port_free(port);
+	tofu_srb_sender_free(sender);
 }
 
 TEST(an_owner_that_dies)
@@ -386,13 +386,13 @@ static void single_send(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to, uint64_t place)
 		.bytes = SINGLE_BYTES,
 		.producer = place,
 	};
-	struct tofu_srb_port *port = port_make(vcq, 4 * KIB, 16);
+	struct tofu_srb_sender *sender = sender_make(vcq, 4 * KIB, 16);
 	uint64_t sent = 0, ended = 0;
 	char text[SINGLE_BYTES];
 
 	CHECK(!utofu_query_stadd(to, SINGLE_STAG, &single.memory));
 	single.consumer = single.memory + offsetof(struct slab, consumer);
-	CHECK(tofu_srb_send_single(port, &single,
+	CHECK(tofu_srb_send_single(sender, &single,
 				   &(struct iovec){ text, SINGLE_BYTES / 2 },
 				   1, NULL) == UTOFU_ERR_INVALID_SIZE);
 	while (ended < SINGLE_LETTERS) {
@@ -403,16 +403,16 @@ static void single_send(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to, uint64_t place)
 
 		letter_write(text, 1, sent, part.iov_len);
 		if (sent < SINGLE_LETTERS)
-			code = tofu_srb_send_single(port, &single, &part, 1,
+			code = tofu_srb_send_single(sender, &single, &part, 1,
 						    NULL);
 		CHECK(!code || code == UTOFU_ERR_BUSY);
 		sent += !code;
 		if (code) {
-			CHECK(!result_wait(port));
+			CHECK(!result_wait(sender));
 			ended++;
 		}
 	}
-	tofu_srb_port_free(port);
+	tofu_srb_sender_free(sender);
 }
 
 static void single_take(utofu_vcq_hdl_t vcq, struct slab *slab, uint64_t place)

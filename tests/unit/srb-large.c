@@ -70,12 +70,12 @@ static void all_send(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to)
 {
 	struct tofu_srb_peer peer = scene_peer(&scene, to);
 	char *text = malloc(scene.bytes / 2);
-	struct tofu_srb_port *port;
+	struct tofu_srb_sender *sender;
 	unsigned int sent = 0, ended = 0;
 
 	CHECK(text);
-	CHECK(!tofu_srb_port_create(vcq, &scene.port, &port));
-	CHECK(tofu_srb_send(port, &peer,
+	CHECK(!tofu_srb_sender_create(vcq, &scene.sender, &sender));
+	CHECK(tofu_srb_send(sender, &peer,
 			    &(struct iovec){ text, scene.bytes / 2 - 15 }, 1,
 			    NULL) == UTOFU_ERR_INVALID_SIZE);
 	while (ended < count) {
@@ -85,17 +85,17 @@ static void all_send(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to)
 
 		if (sent < count) {
 			record_fill(text, part.iov_len, sent);
-			code = tofu_srb_send(port, &peer, &part, 1, NULL);
+			code = tofu_srb_send(sender, &peer, &part, 1, NULL);
 			CHECK(!code || code == UTOFU_ERR_BUSY);
 			sent += !code;
 		}
-		while (code && tofu_srb_poll(port, &cbdata, &result) ==
+		while (code && tofu_srb_poll(sender, &cbdata, &result) ==
 				       UTOFU_ERR_NOT_FOUND)
 			sched_yield();
 		CHECK(!code || !result);
 		ended += !!code;
 	}
-	tofu_srb_port_free(port);
+	tofu_srb_sender_free(sender);
 	free(text);
 }
 
@@ -139,8 +139,8 @@ FIXTURE(ring){};
 FIXTURE_SETUP(ring)
 {
 	scene.bytes = 64 * MIB;
-	scene.port.pool = 64 * MIB;
-	scene.port.records = 4;
+	scene.sender.pool = 64 * MIB;
+	scene.sender.records = 4;
 }
 
 FIXTURE_TEARDOWN(ring)
@@ -188,8 +188,8 @@ TEST(the_largest_ring)
 	munmap(room, TOFU_SRB_BYTES_MAX);
 	scene.bytes = TOFU_SRB_BYTES_MAX;
 	scene.place = TOFU_SRB_BYTES_MAX - 1000;
-	scene.port.pool = 8192;
-	scene.port.records = 2;
+	scene.sender.pool = 8192;
+	scene.sender.records = 2;
 	sizes = small;
 	count = 2;
 	EXPECT_EQ(tofu_nodes_run(2, play, -1), 0);

@@ -103,10 +103,10 @@ struct tofu_srb_peer scene_peer(const struct srb_scene *scene,
 /* ---- Sending ---- */
 
 /* Letters end in their order. */
-static void poll_ended(struct tofu_srb_port *port, uint64_t *ended)
+static void poll_ended(struct tofu_srb_sender *sender, uint64_t *ended)
 {
 	void *cbdata;
-	int result, code = tofu_srb_poll(port, &cbdata, &result);
+	int result, code = tofu_srb_poll(sender, &cbdata, &result);
 
 	if (code == UTOFU_ERR_NOT_FOUND) {
 		sched_yield();
@@ -122,11 +122,11 @@ void scene_send(const struct srb_scene *scene, utofu_vcq_hdl_t vcq,
 		utofu_vcq_id_t to, unsigned int from)
 {
 	struct tofu_srb_peer peer = scene_peer(scene, to);
-	struct tofu_srb_port *port;
+	struct tofu_srb_sender *sender;
 	uint64_t sent = 0, ended = 0, random = from;
 	char *text = malloc(scene->most);
 
-	CHECK(!tofu_srb_port_create(vcq, &scene->port, &port));
+	CHECK(!tofu_srb_sender_create(vcq, &scene->sender, &sender));
 	while (ended < scene->letters) {
 		uint64_t state = from << 20 | sent;
 		struct iovec part = { text,
@@ -138,18 +138,18 @@ void scene_send(const struct srb_scene *scene, utofu_vcq_hdl_t vcq,
 
 		if (sent < scene->letters) {
 			letter_write(text, from, sent, part.iov_len);
-			code = tofu_srb_send(port, &peer, &part, 1,
+			code = tofu_srb_send(sender, &peer, &part, 1,
 					     (void *)(uintptr_t)sent);
 			CHECK(!code || code == UTOFU_ERR_BUSY);
 		}
 		sent += !code;
 		if (code || sent == scene->letters)
-			poll_ended(port, &ended);
+			poll_ended(sender, &ended);
 		if (scene->nap && srb_random(&random) % scene->nap == 0)
 			usleep(random % 3000);
 	}
 	CHECK(!peer.flow);
-	tofu_srb_port_free(port);
+	tofu_srb_sender_free(sender);
 	free(text);
 }
 

@@ -34,7 +34,7 @@ struct letter {
  * @senders:  nodes
  * @letters:  of each sender
  * @least, @most: bytes of a letter, struct letter at least
- * @port:     of the senders; .pool is set
+ * @sender:     of the senders; .pool is set
  * @slow:     one letter in so many the receiver sleeps; 0: never
  * @nap:      one poll in so many a sender sleeps; 0: never
  */
@@ -46,7 +46,7 @@ struct srb_scene {
 	uint64_t letters;
 	size_t least;
 	size_t most;
-	struct tofu_srb_port_params port;
+	struct tofu_srb_sender_params sender;
 	unsigned int slow;
 	unsigned int nap;
 };

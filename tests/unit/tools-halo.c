@@ -5,7 +5,7 @@
 
 #include <kselftest_harness.h>
 
-#include "tofu-halo.h"
+#include "halo/halo.h"
 
 static const struct tofu_grid square = { 2, { 4, 3 }, 3 };
 static const struct tofu_grid cube = { 3, { 3, 3, 3 }, 7 };
@@ -212,13 +212,13 @@ TEST(a_wrong_byte_is_found)
 	static uint64_t buf[16];
 
 	for (size_t bytes = 1; bytes <= sizeof(buf); bytes++) {
-		struct halo_wrong wrong;
+		struct payload_wrong wrong;
 
-		halo_fill(buf, bytes, halo_seed(1, 2, 3, 4));
-		wrong = halo_verify(buf, bytes, halo_seed(1, 2, 3, 4));
+		payload_fill(buf, bytes, payload_seed(1, 2, 3, 4));
+		wrong = payload_verify(buf, bytes, payload_seed(1, 2, 3, 4));
 		EXPECT_EQ(0, wrong.count);
 		((uint8_t *)buf)[bytes - 1] ^= 0x80;
-		wrong = halo_verify(buf, bytes, halo_seed(1, 2, 3, 4));
+		wrong = payload_verify(buf, bytes, payload_seed(1, 2, 3, 4));
 		EXPECT_EQ(1, wrong.count);
 		EXPECT_EQ(bytes - 1, wrong.first);
 		EXPECT_EQ(wrong.expected ^ 0x80, wrong.seen);
@@ -235,28 +235,28 @@ TEST(messages_differ)
 		{ 1, 2, 3, 5 },
 	};
 
-	halo_fill(buf, sizeof(buf), halo_seed(1, 2, 3, 4));
+	payload_fill(buf, sizeof(buf), payload_seed(1, 2, 3, 4));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		uint64_t seed = halo_seed(others[i][0], (uint32_t)others[i][1],
+		uint64_t seed = payload_seed(others[i][0], (uint32_t)others[i][1],
 					  (unsigned int)others[i][2],
 					  others[i][3]);
 
-		EXPECT_TRUE(halo_verify(buf, sizeof(buf), seed).count > 100);
+		EXPECT_TRUE(payload_verify(buf, sizeof(buf), seed).count > 100);
 	}
 }
 
 TEST(guards_are_looked_at)
 {
 	static uint8_t area[256];
-	struct halo_wrong wrong;
+	struct payload_wrong wrong;
 
-	halo_guard_fill(area, 0, sizeof(area));
-	EXPECT_EQ(0, halo_guard_verify(area, 10, 200).count);
+	payload_guard_fill(area, 0, sizeof(area));
+	EXPECT_EQ(0, payload_guard_verify(area, 10, 200).count);
 	area[100]++;
-	wrong = halo_guard_verify(area, 10, 200);
+	wrong = payload_guard_verify(area, 10, 200);
 	EXPECT_EQ(1, wrong.count);
 	EXPECT_EQ(100, wrong.first);
-	EXPECT_EQ(0, halo_guard_verify(area, 101, 100).count);
+	EXPECT_EQ(0, payload_guard_verify(area, 101, 100).count);
 }
 
 TEST_HARNESS_MAIN

@@ -10,7 +10,7 @@
 
 #include <kselftest_harness.h>
 
-#include "tofu-run.h"
+#include "run/run.h"
 
 #define ADDRESS 0x400000 /* where the file is in the program's memory */
 

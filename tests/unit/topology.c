@@ -3,7 +3,7 @@
 
 #include <kselftest_harness.h>
 
-#include "icc/topology.h"
+#include "net/topology.h"
 
 static const char *const shapes[] = { "1", "2", "7", "2x2",
 				      "4x3x2", "2x3x5x2x3x2", "1x1x1x2x3x2",

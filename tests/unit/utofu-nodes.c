@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "fabric/layout.h"
-#include "fabric/process.h"
+#include "fabric/shm/layout.h"
+#include "fabric/shm/process.h"
 #include "kselftest_harness.h"
 #include "port/job-file.h"
 #include "utofu-util.h"

@@ -5,8 +5,8 @@
  * must be the same.
  */
 #define _GNU_SOURCE
-#include "fabric/heap.h"
-#include "icc/network.h"
+#include "net/heap.h"
+#include "net/network.h"
 #include "virtual-util.h"
 
 struct mail {

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "virtual-runner.h"
 
-#include "fabric/virtual.h"
+#include "node/virtual.h"
 
 #include "kselftest_harness.h"
 

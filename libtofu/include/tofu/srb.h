@@ -5,7 +5,7 @@
  * Documentation/library/srb.rst is the protocol.
  *
  * Functions return enum utofu_return_code. A ring belongs to one thread at a
- * time, and so does a port.
+ * time, and so does a sender.
  */
 #ifndef TOFU_SRB_H
 #define TOFU_SRB_H
@@ -148,7 +148,7 @@ void tofu_srb_counts(const struct tofu_srb *srb, struct tofu_srb_counts *counts)
 
 /* ---- Sending ---- */
 
-struct tofu_srb_port;
+struct tofu_srb_sender;
 struct tofu_srb_flow;
 
 /**
@@ -163,12 +163,12 @@ struct tofu_srb_flow;
 #define TOFU_SRB_RECORDS_MAX 256
 
 /**
- * struct tofu_srb_port_params - where records go out
+ * struct tofu_srb_sender_params - where records go out
  * @pool:    bytes for records that are under way; no record can be larger
  * @records: that can be under way, 1 … TOFU_SRB_RECORDS_MAX
  * @flags:   TOFU_SRB_PORT_*, to see what it costs
  */
-struct tofu_srb_port_params {
+struct tofu_srb_sender_params {
 	size_t pool;
 	unsigned int records;
 	unsigned int flags;
@@ -179,11 +179,11 @@ struct tofu_srb_port_params {
  * @address:  of its ring
  * @consumer: what is known of it; 0 to begin with
  * @stale:    whether that was not enough last time; 0 to begin with
- * @flow:     the port's, for what is under way; NULL to begin with
+ * @flow:     the sender's, for what is under way; NULL to begin with
  *
  * The caller's, if it wants to keep what is known; may be forgotten whenever
  * nothing is under way to it. While something is, a ring has one of these with
- * a port.
+ * a sender.
  */
 struct tofu_srb_peer {
 	struct tofu_srb_address address;
@@ -193,48 +193,48 @@ struct tofu_srb_peer {
 };
 
 /**
- * tofu_srb_port_create - make a port
+ * tofu_srb_sender_create - make a sender
  * @vcq:    used for nothing else
  * @params: how
- * @port:   set to it
+ * @sender:   set to it
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER (of
  * records), UTOFU_ERR_INVALID_SIZE (of the pool), UTOFU_ERR_INVALID_FLAGS,
  * UTOFU_ERR_OUT_OF_MEMORY; or what utofu_reg_mem() returns.
  */
-int tofu_srb_port_create(utofu_vcq_hdl_t vcq,
-			 const struct tofu_srb_port_params *params,
-			 struct tofu_srb_port **port);
+int tofu_srb_sender_create(utofu_vcq_hdl_t vcq,
+			   const struct tofu_srb_sender_params *params,
+			   struct tofu_srb_sender **sender);
 
 /**
- * tofu_srb_port_free - free a port, whatever is under way; NULL is nothing
- * @port: port
+ * tofu_srb_sender_free - free a sender, whatever is under way; NULL is nothing
+ * @sender: sender
  *
  * Of records that are under way some may arrive, and others leave holes.
  */
-void tofu_srb_port_free(struct tofu_srb_port *port);
+void tofu_srb_sender_free(struct tofu_srb_sender *sender);
 
 /**
  * tofu_srb_send - begin to send a record
- * @port:   port
+ * @sender:   sender
  * @peer:   to whom; has to stay while records to it are under way
  * @part:   payload, @parts pieces; copied
  * @parts:  of them
  * @cbdata: given back by tofu_srb_poll()
  *
- * Records of a port to one ring arrive in the order of these calls.
+ * Records of a sender to one ring arrive in the order of these calls.
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_BUSY: no room in the port now;
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_BUSY: no room in the sender now;
  * UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_INVALID_ARG: no address of a ring;
  * UTOFU_ERR_INVALID_VCQ_ID; UTOFU_ERR_INVALID_SIZE: with TOFU_SRB_OVERHEAD more
- * than half the ring, or than the pool; or what the port is broken with.
+ * than half the ring, or than the pool; or what the sender is broken with.
  */
-int tofu_srb_send(struct tofu_srb_port *port, struct tofu_srb_peer *peer,
+int tofu_srb_send(struct tofu_srb_sender *sender, struct tofu_srb_peer *peer,
 		  const struct iovec *part, unsigned int parts, void *cbdata);
 
 /**
  * tofu_srb_poll - go on with all that is under way, and ask for one that has ended
- * @port:   port
+ * @sender:   sender
  * @cbdata: set to what the send has been given
  * @result: set to UTOFU_SUCCESS: it lies in the ring, and will be delivered unless
  *          the receiver ends before; or to what went wrong, such as
@@ -243,7 +243,7 @@ int tofu_srb_send(struct tofu_srb_port *port, struct tofu_srb_peer *peer,
  * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_FOUND: none has; UTOFU_ERR_TCQ_*,
  * UTOFU_ERR_MRQ_*: the queue is broken.
  */
-int tofu_srb_poll(struct tofu_srb_port *port, void **cbdata, int *result);
+int tofu_srb_poll(struct tofu_srb_sender *sender, void **cbdata, int *result);
 
 #pragma GCC visibility pop
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Connecting an exchange: cards, and the commands that are made of them. */
-#include "exchange/core.h"
+#include "exchange/internal.h"
 
 /* What a card is, and in which version. */
 #define CARD_MAGIC 0x544f465558434801ULL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Making an exchange: queues, memory, and which puts there are. */
-#include "exchange/core.h"
+#include "exchange/internal.h"
 
 #include <stdlib.h>
 

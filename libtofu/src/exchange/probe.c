@@ -8,7 +8,7 @@
  *
  * One that owes nothing is not asked: it may be through, and gone.
  */
-#include "exchange/core.h"
+#include "exchange/internal.h"
 
 /* All queues of a neighbour end together: one of them is asked. */
 #define PROBE_ENGINE 0

@@ -10,7 +10,7 @@
  * a notice, is all that this needs. For the same reason the notices of a set
  * can be counted from zero: those of i + 2 come after i has been counted.
  */
-#include "exchange/core.h"
+#include "exchange/internal.h"
 
 #include <sched.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include <tofu/neighbor.h>
 
-#include "icc/machine.h"
+#include "net/machine.h"
 
 /* A size times a time times a number of steps is more than 64 bits. */
 __extension__ typedef unsigned __int128 wide;

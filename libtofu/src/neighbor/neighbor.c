@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "icc/machine.h"
+#include "net/machine.h"
 #include "neighbor/parts.h"
 
 static const struct tofu_neighbor_params defaults = {

@@ -12,7 +12,7 @@
 /**
  * enum p2p_class - what memory is for
  * @P2P_SHARED:     rings of all
- * @P2P_POOL:       of the ports, with what they know of records under way
+ * @P2P_POOL:       of the senders, with what they know of records under way
  * @P2P_LARGE:      large own rings
  * @P2P_SMALL:      small own rings
  * @P2P_PEERS:      what is known of other processes, and the endpoint itself

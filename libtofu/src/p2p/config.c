@@ -4,10 +4,10 @@
  * always there, some is kept for a class so that it can always go on, and of the
  * rest no class but that of requests, which the caller makes, can take all.
  */
-#include "p2p/core.h"
+#include "p2p/internal.h"
 
 #include "p2p/preset.h"
-#include "srb/port.h"
+#include "srb/sender.h"
 
 #define RING_DEFAULT (256U << 10)
 #define LARGE_DEFAULT (64U << 10)
@@ -109,9 +109,9 @@ static size_t pool_bytes(const struct p2p_config *config)
 
 /* ---- Accounts ---- */
 
-static size_t port_bytes(void)
+static size_t sender_bytes(void)
 {
-	return sizeof(struct tofu_srb_port) +
+	return sizeof(struct tofu_srb_sender) +
 	       P2P_RECORDS *
 		       (sizeof(struct srb_send) + sizeof(struct tofu_srb_flow));
 }
@@ -121,7 +121,7 @@ static void fixed_make(struct p2p_config *config)
 	config->fixed[P2P_SHARED] =
 		config->ring + P2P_REPLY_RING + 2 * SRB_BYTES;
 	config->fixed[P2P_POOL] =
-		config->pool + P2P_REPLY_POOL + 2 * port_bytes();
+		config->pool + P2P_REPLY_POOL + 2 * sender_bytes();
 	config->fixed[P2P_PEERS] = sizeof(struct tofu_p2p);
 }
 

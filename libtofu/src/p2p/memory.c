@@ -3,7 +3,7 @@
  * How much memory an endpoint takes, and how much one would take: the same
  * account, which in the second case only counts.
  */
-#include "p2p/core.h"
+#include "p2p/internal.h"
 
 static void memory_of(const struct p2p_account *account,
 		      struct tofu_p2p_memory *memory)

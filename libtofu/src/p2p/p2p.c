@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Endpoints: making and freeing them, and the interface. */
-#include "p2p/core.h"
+#include "p2p/internal.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -102,7 +102,7 @@ static int endpoint_make(struct tofu_p2p *p2p)
 	if (!code)
 		code = chunk_make(p2p);
 	if (!code)
-		code = p2p_ports_make(p2p);
+		code = p2p_senders_make(p2p);
 	return code ? code : rings_make(p2p);
 }
 
@@ -152,7 +152,7 @@ void tofu_p2p_free(struct tofu_p2p *p2p)
 		return;
 	tofu_srb_free(p2p->requests);
 	tofu_srb_free(p2p->replies);
-	p2p_ports_free(p2p);
+	p2p_senders_free(p2p);
 	p2p_rings_free(p2p);
 	p2p_receive_free(p2p);
 	p2p_peers_free(p2p);
@@ -169,7 +169,7 @@ static int all_poll(struct tofu_p2p *p2p)
 	int code = p2p_reply_all(p2p);
 
 	if (!code)
-		code = p2p_ports_poll(p2p);
+		code = p2p_senders_poll(p2p);
 	if (!code)
 		code = p2p_rendezvous_poll(p2p);
 	return code ? code : p2p_receive_all(p2p);

@@ -4,7 +4,7 @@
  * nothing pins are forgotten for others, so what is sent to many one after the
  * other takes no more memory than what is sent to few.
  */
-#include "p2p/core.h"
+#include "p2p/internal.h"
 
 #include <string.h>
 

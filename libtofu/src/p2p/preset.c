@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Thresholds of machines: where one way of a message begins to be faster than
- * the other. Names are those of qemu-device/icc/machine.c.
+ * the other. Names are those of qemu-device/net/machine.c.
  */
 #include "p2p/preset.h"
 

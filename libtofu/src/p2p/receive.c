@@ -4,7 +4,7 @@
  * it. A ring whose next message cannot be kept is left as it is; so its senders
  * find no room, and wait.
  */
-#include "p2p/core.h"
+#include "p2p/internal.h"
 
 #include <string.h>
 #include <sys/random.h>

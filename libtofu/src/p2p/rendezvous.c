@@ -7,7 +7,7 @@
  * A message of more bytes than a put or get can have is moved in chunks, one
  * after the other.
  */
-#include "p2p/core.h"
+#include "p2p/internal.h"
 
 #define LCL UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE
 #define RMT UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE

@@ -3,7 +3,7 @@
  * Replies, both ways. What comes needs no memory: it is about something that is
  * known here, or dropped. What goes waits at whom it is about.
  */
-#include "p2p/core.h"
+#include "p2p/internal.h"
 
 #include <string.h>
 
@@ -47,7 +47,7 @@ static bool request_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 	reply.vcq = p2p->data_id;
 	reply.stadd = request->local;
 	reply.bytes = request->length;
-	code = p2p_port_reply(p2p, peer, &reply, reply.own);
+	code = p2p_sender_reply(p2p, peer, &reply, reply.own);
 	if (code == UTOFU_ERR_BUSY)
 		return false;
 	TAILQ_REMOVE(&peer->replying, request, link);
@@ -64,7 +64,7 @@ static bool answer_reply(struct tofu_p2p *p2p, struct p2p_peer *peer)
 	struct p2p_reply reply = reply_of(p2p, peer->answer);
 
 	p2p_ring_answer(p2p, peer, &reply);
-	if (p2p_port_reply(p2p, peer, &reply, 0) == UTOFU_ERR_BUSY)
+	if (p2p_sender_reply(p2p, peer, &reply, 0) == UTOFU_ERR_BUSY)
 		return false;
 	peer->answer = 0;
 	return true;
@@ -74,7 +74,7 @@ static bool take_back_reply(struct tofu_p2p *p2p, struct p2p_peer *peer)
 {
 	struct p2p_reply reply = reply_of(p2p, P2P_BACK);
 
-	if (p2p_port_reply(p2p, peer, &reply, 0) == UTOFU_ERR_BUSY)
+	if (p2p_sender_reply(p2p, peer, &reply, 0) == UTOFU_ERR_BUSY)
 		return false;
 	peer->take_back = false;
 	return true;
@@ -122,7 +122,7 @@ void p2p_reply_hello(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	    p2p_peer_get(p2p, rank, &peer))
 		return;
 	/* When there is no room, others are being told: the next time, then. */
-	p2p_port_reply(p2p, peer, &reply, p2p_request_handle(request));
+	p2p_sender_reply(p2p, peer, &reply, p2p_request_handle(request));
 }
 
 /* Who cannot be told anything will not do anything. */

@@ -4,7 +4,7 @@
  * answer to one that has ended finds none. Slabs of them are kept until the
  * endpoint is freed.
  */
-#include "p2p/core.h"
+#include "p2p/internal.h"
 
 #include <string.h>
 

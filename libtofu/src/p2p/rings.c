@@ -4,7 +4,7 @@
  * and the ring behind it. It is registered anew for each peer, so who has left
  * one cannot write to it any more.
  */
-#include "p2p/core.h"
+#include "p2p/internal.h"
 
 /* Where the ring begins in the region */
 #define RING_AT 256

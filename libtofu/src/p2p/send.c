@@ -3,7 +3,7 @@
  * Sends: in order for each peer, through its shared ring or through the own ring
  * that it keeps for this process.
  */
-#include "p2p/core.h"
+#include "p2p/internal.h"
 
 #include <string.h>
 
@@ -29,7 +29,7 @@ static bool path_move(struct tofu_p2p *p2p, struct p2p_peer *peer, bool own,
 {
 	struct p2p_head head = head_of(p2p, P2P_MOVED, 0);
 	const struct iovec part = { &head, sizeof(head) };
-	int code = p2p_port_send(p2p, peer, &part, 1, 0, own);
+	int code = p2p_sender_send(p2p, peer, &part, 1, 0, own);
 
 	if (code == UTOFU_ERR_BUSY)
 		return false;
@@ -167,9 +167,9 @@ static int eager_send(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 		{ request->buf, request->room },
 	};
 
-	return p2p_port_send(p2p, request->peer, part, request->room ? 2 : 1,
-			     p2p_request_handle(request),
-			     by_own(request->peer));
+	return p2p_sender_send(p2p, request->peer, part, request->room ? 2 : 1,
+			       p2p_request_handle(request),
+			       by_own(request->peer));
 }
 
 static int announce_send(struct tofu_p2p *p2p,
@@ -185,8 +185,8 @@ static int announce_send(struct tofu_p2p *p2p,
 	};
 	const struct iovec part = { &announce, sizeof(announce) };
 
-	return p2p_port_send(p2p, request->peer, &part, 1, announce.handle,
-			     by_own(request->peer));
+	return p2p_sender_send(p2p, request->peer, &part, 1, announce.handle,
+			       by_own(request->peer));
 }
 
 static size_t record_bytes(const struct tofu_p2p_request *request)
@@ -205,7 +205,7 @@ static bool request_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	int code;
 
 	request->message.kind = (uint16_t)kind_of(p2p, request);
-	if (!p2p_port_fits(p2p, peer, record_bytes(request)))
+	if (!p2p_sender_fits(p2p, peer, record_bytes(request)))
 		return false;
 	head.kind = request->message.kind;
 	head.flags = asking ? P2P_ASK : 0;

@@ -10,7 +10,7 @@
 
 #include <tofu/regs.h>
 
-#include "fabric/node.h"
+#include "node/node.h"
 #include "queue/barrier.h"
 
 /**

@@ -9,7 +9,7 @@
 #ifndef PORT_LAUNCH_H
 #define PORT_LAUNCH_H
 
-#include "icc/topology.h"
+#include "net/topology.h"
 
 #define TOFU_LAUNCH_RANKS_MAX (1U << 24)
 

@@ -2,7 +2,7 @@
 #ifndef PORT_SHAPE_H
 #define PORT_SHAPE_H
 
-#include "icc/topology.h"
+#include "net/topology.h"
 
 /**
  * tofu_shape_of_count - the most cubic X × Y × Z of so many nodes

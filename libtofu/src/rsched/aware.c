@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "rsched/rsched.h"
+#include "rsched/internal.h"
 
 static const unsigned int widths[] = { 1, 2, 4 };
 

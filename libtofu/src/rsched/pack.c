@@ -2,7 +2,7 @@
 /* Bottom-left packing: time is the vertical axis, engines are columns. */
 #include <string.h>
 
-#include "rsched/rsched.h"
+#include "rsched/internal.h"
 
 /**
  * struct packing - what is taken

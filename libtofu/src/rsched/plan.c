@@ -5,8 +5,8 @@
 
 #include <utofu.h>
 
-#include "icc/machine.h"
-#include "rsched/rsched.h"
+#include "net/machine.h"
+#include "rsched/internal.h"
 
 /*
  * What this library takes from one engine to the next, in virtual time. About

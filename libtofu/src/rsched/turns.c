@@ -4,7 +4,7 @@
  * two events each put goes on at one rate. Packets of puts on one link take
  * turns, so these have equal shares, and what one leaves the others have.
  */
-#include "rsched/rsched.h"
+#include "rsched/internal.h"
 
 /* A put is counted in 10^-6 bytes, a rate in those per ns: shares stay exact. */
 #define PARTS_PER_BYTE UINT64_C(1000000)

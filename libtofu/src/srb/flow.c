@@ -3,14 +3,14 @@
  * What is done for the records of a flow, and when. Steps 1 to 4 are those of
  * Documentation/library/srb.rst.
  */
-#include "srb/port.h"
+#include "srb/sender.h"
 
 #define NOTICE UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE
 #define ORDERED (NOTICE | UTOFU_ONESIDED_FLAG_STRONG_ORDER)
 
 static uint64_t slot_of(const struct srb_send *send)
 {
-	return (uint64_t)(send - send->flow->port->send);
+	return (uint64_t)(send - send->flow->sender->send);
 }
 
 static void send_end(struct srb_send *send, int result)
@@ -26,7 +26,7 @@ static void send_end(struct srb_send *send, int result)
 static bool posted(struct srb_send *send, int code)
 {
 	struct tofu_srb_flow *flow = send->flow;
-	struct tofu_srb_port *port = flow->port;
+	struct tofu_srb_sender *sender = flow->sender;
 
 	if (!code) {
 		send->pending++;
@@ -37,8 +37,8 @@ static bool posted(struct srb_send *send, int code)
 		send_end(send, code);
 	} else if (!flow->again) {
 		flow->again = true;
-		flow->next = port->again;
-		port->again = flow;
+		flow->next = sender->again;
+		sender->again = flow;
 	}
 	return false;
 }
@@ -51,7 +51,7 @@ static bool consumer_read(struct srb_send *send)
 
 	if (send->reading)
 		return true;
-	send->reading = posted(send, utofu_armw8(flow->port->vcq,
+	send->reading = posted(send, utofu_armw8(flow->sender->vcq,
 						 flow->peer->address.vcq,
 						 UTOFU_ARMW_OP_OR, 0,
 						 flow->consumer, slot_of(send),
@@ -65,9 +65,9 @@ static bool consumer_read(struct srb_send *send)
  */
 static bool reads_along(const struct tofu_srb_flow *flow)
 {
-	if (flow->port->flags & TOFU_SRB_PORT_SERIAL)
+	if (flow->sender->flags & TOFU_SRB_PORT_SERIAL)
 		return false;
-	return flow->port->flags & TOFU_SRB_PORT_FRESH || flow->peer->stale;
+	return flow->sender->flags & TOFU_SRB_PORT_FRESH || flow->peer->stale;
 }
 
 static bool place_ask(struct srb_send *send)
@@ -82,7 +82,7 @@ static bool place_ask(struct srb_send *send)
 		send->stage = SRB_PLACED;
 		return true;
 	}
-	if (!posted(send, utofu_armw8(flow->port->vcq, flow->peer->address.vcq,
+	if (!posted(send, utofu_armw8(flow->sender->vcq, flow->peer->address.vcq,
 				      UTOFU_ARMW_OP_ADD, send->block.bytes,
 				      flow->producer, slot_of(send), NOTICE,
 				      send)))
@@ -124,7 +124,7 @@ static enum verdict place_judge(const struct srb_send *send)
 	const struct tofu_srb_flow *flow = send->flow;
 	uint64_t consumer = flow->peer->consumer;
 
-	if (flow->port->flags & TOFU_SRB_PORT_FRESH && !send->read)
+	if (flow->sender->flags & TOFU_SRB_PORT_FRESH && !send->read)
 		return READ;
 	if (has_room(send, consumer))
 		return GO;
@@ -158,20 +158,20 @@ static uint64_t put_bytes(const struct srb_send *send)
 
 	if (bytes > flow->where.bytes - at)
 		bytes = flow->where.bytes - at;
-	return bytes < flow->port->put_max ? bytes : flow->port->put_max;
+	return bytes < flow->sender->put_max ? bytes : flow->sender->put_max;
 }
 
 static bool put_next(struct srb_send *send)
 {
 	const struct tofu_srb_flow *flow = send->flow;
-	const struct tofu_srb_port *port = flow->port;
+	const struct tofu_srb_sender *sender = flow->sender;
 	uint64_t bytes = put_bytes(send);
 	utofu_stadd_t to;
 	int code = ring_stadd(flow, send->place + send->posted, &to);
 
 	if (!code)
-		code = utofu_put(port->vcq, flow->peer->address.vcq,
-				 port->stadd + send->block.at + send->posted,
+		code = utofu_put(sender->vcq, flow->peer->address.vcq,
+				 sender->stadd + send->block.at + send->posted,
 				 to, bytes, slot_of(send), ORDERED, send);
 	if (!posted(send, code))
 		return false;
@@ -199,7 +199,7 @@ static void put_check(struct srb_send *send)
 /* Return: whether all is posted, or nothing more will be. */
 static bool send_put(struct srb_send *send)
 {
-	*srb_send_word(send->flow->port, send,
+	*srb_send_word(send->flow->sender, send,
 		       send->block.bytes - SRB_WORD) = srb_tail(send->place);
 	send->stage = SRB_PUTTING;
 	while (!send->error && send->posted < send->block.bytes)
@@ -300,7 +300,7 @@ static bool pad_put(struct srb_send *send)
 	int code = ring_stadd(flow, at, &to);
 
 	if (!code)
-		code = utofu_put_piggyback8(flow->port->vcq,
+		code = utofu_put_piggyback8(flow->sender->vcq,
 					    flow->peer->address.vcq, word, to,
 					    SRB_WORD, slot_of(send), ORDERED,
 					    send);
@@ -427,7 +427,7 @@ static bool flow_pop(struct tofu_srb_flow *flow)
 			flow->ask = send->next;
 		if (flow->put == send)
 			flow->put = send->next;
-		srb_port_ended(flow->port, send);
+		srb_port_ended(flow->sender, send);
 	}
 	return flow->first != first;
 }
@@ -444,5 +444,5 @@ void srb_flow_advance(struct tofu_srb_flow *flow)
 	if (flow->first || flow->again)
 		return;
 	flow->peer->flow = NULL;
-	srb_port_flow_free(flow->port, flow);
+	srb_port_flow_free(flow->sender, flow);
 }

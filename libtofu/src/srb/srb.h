@@ -34,7 +34,7 @@ struct tofu_srb_single {
 };
 
 /* tofu_srb_send_single - as tofu_srb_send() */
-int tofu_srb_send_single(struct tofu_srb_port *port,
+int tofu_srb_send_single(struct tofu_srb_sender *sender,
 			 struct tofu_srb_single *single,
 			 const struct iovec *part, unsigned int parts,
 			 void *cbdata);

@@ -11,7 +11,7 @@
 
 #include <utofu.h>
 
-#include "icc/topology.h"
+#include "net/topology.h"
 #include "port/port.h"
 #include "queue/queue.h"
 #include "utofu/error.h"

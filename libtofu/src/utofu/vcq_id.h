@@ -14,7 +14,7 @@
 
 #include <tofu/desc.h>
 
-#include "icc/topology.h"
+#include "net/topology.h"
 
 #define TOFU_VCQ_ID_NODE_SHIFT 0 /* coordinates and TNI */
 #define TOFU_VCQ_ID_NODE_BITS 31

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "icc/topology.h"
+#include "net/topology.h"
 
 /**
  * struct tofu_machine - a machine and this node of it

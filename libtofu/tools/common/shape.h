@@ -3,7 +3,7 @@
 #ifndef TOFU_TOOLS_SHAPE_H
 #define TOFU_TOOLS_SHAPE_H
 
-#include "icc/topology.h"
+#include "net/topology.h"
 
 /**
  * tofu_arg_shape - the shape of a machine from an option

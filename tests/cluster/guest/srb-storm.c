@@ -98,11 +98,11 @@ static uint64_t record_make(const struct test *test, char *to, uint64_t number)
 }
 
 /* Records end in their order. */
-static void ended_take(struct test *test, struct tofu_srb_port *port,
+static void ended_take(struct test *test, struct tofu_srb_sender *sender,
 		       uint64_t *ended)
 {
 	void *cbdata;
-	int result, code = tofu_srb_poll(port, &cbdata, &result);
+	int result, code = tofu_srb_poll(sender, &cbdata, &result);
 
 	if (code == UTOFU_ERR_NOT_FOUND) {
 		sched_yield();
@@ -115,7 +115,7 @@ static void ended_take(struct test *test, struct tofu_srb_port *port,
 	++*ended;
 }
 
-static void records_send(struct test *test, struct tofu_srb_port *port,
+static void records_send(struct test *test, struct tofu_srb_sender *sender,
 			 struct tofu_srb_peer *peer)
 {
 	char *text = malloc(test->most);
@@ -130,14 +130,14 @@ static void records_send(struct test *test, struct tofu_srb_port *port,
 		if (sent < test->each) {
 			if (!part.iov_len)
 				part.iov_len = record_make(test, text, sent);
-			code = tofu_srb_send(port, peer, &part, 1,
+			code = tofu_srb_send(sender, peer, &part, 1,
 					     (void *)(uintptr_t)sent);
 		}
 		if (!code) {
 			sent++;
 			part.iov_len = 0;
 		} else if (code == UTOFU_ERR_BUSY) {
-			ended_take(test, port, &ended);
+			ended_take(test, sender, &ended);
 		} else {
 			test->error = code;
 		}
@@ -147,22 +147,22 @@ static void records_send(struct test *test, struct tofu_srb_port *port,
 
 static void sender_run(struct test *test)
 {
-	const struct tofu_srb_port_params params = {
+	const struct tofu_srb_sender_params params = {
 		.pool = UNDER_WAY * (test->most + TOFU_SRB_OVERHEAD + 7),
 		.records = UNDER_WAY,
 	};
 	struct tofu_srb_peer peer = { 0 };
-	struct tofu_srb_port *port;
+	struct tofu_srb_sender *sender;
 
 	test->error = tofu_srb_address(test->guest.id[0], &ring_params,
 				       &peer.address);
 	if (!test->error)
-		test->error = tofu_srb_port_create(test->guest.vcq, &params,
-						   &port);
+		test->error = tofu_srb_sender_create(test->guest.vcq, &params,
+						     &sender);
 	if (test->error)
 		return;
-	records_send(test, port, &peer);
-	tofu_srb_port_free(port);
+	records_send(test, sender, &peer);
+	tofu_srb_sender_free(sender);
 }
 
 /* ---- Receiving ---- */

@@ -109,10 +109,10 @@ static struct tofu_srb_peer peer_of(const struct test *test)
 	return peer;
 }
 
-static uint64_t ended_count(struct tofu_srb_port *port)
+static uint64_t ended_count(struct tofu_srb_sender *sender)
 {
 	void *cbdata;
-	int result, code = tofu_srb_poll(port, &cbdata, &result);
+	int result, code = tofu_srb_poll(sender, &cbdata, &result);
 
 	if (code == UTOFU_ERR_NOT_FOUND) {
 		sched_yield();
@@ -124,7 +124,7 @@ static uint64_t ended_count(struct tofu_srb_port *port)
 }
 
 /* With @leave, others are under way when so many have ended. */
-static void records_send(struct test *test, struct tofu_srb_port *port,
+static void records_send(struct test *test, struct tofu_srb_sender *sender,
 			 struct tofu_srb_peer *peer, uint64_t count, bool leave)
 {
 	uint64_t sent = 0, ended = 0;
@@ -136,39 +136,39 @@ static void records_send(struct test *test, struct tofu_srb_port *port,
 
 		if (sent < count || leave) {
 			part.iov_len = record_make(test, text, sent);
-			code = tofu_srb_send(port, peer, &part, 1, NULL);
+			code = tofu_srb_send(sender, peer, &part, 1, NULL);
 		}
 		if (code == UTOFU_ERR_BUSY)
-			ended += ended_count(port);
+			ended += ended_count(sender);
 		else
 			check(code, "tofu_srb_send");
 		sent += !code;
 	}
 }
 
-static struct tofu_srb_port *port_make(const struct test *test)
+static struct tofu_srb_sender *sender_make(const struct test *test)
 {
-	const struct tofu_srb_port_params params = {
+	const struct tofu_srb_sender_params params = {
 		.pool = UNDER_WAY * BYTES_MOST,
 		.records = UNDER_WAY,
 	};
-	struct tofu_srb_port *port;
+	struct tofu_srb_sender *sender;
 
-	check(tofu_srb_port_create(test->guest.vcq, &params, &port),
-	      "tofu_srb_port_create");
-	return port;
+	check(tofu_srb_sender_create(test->guest.vcq, &params, &sender),
+	      "tofu_srb_sender_create");
+	return sender;
 }
 
 static void sender_run(struct test *test)
 {
 	struct tofu_srb_peer peer = peer_of(test);
-	struct tofu_srb_port *port = port_make(test);
+	struct tofu_srb_sender *sender = sender_make(test);
 	utofu_stadd_t at = test->goodbye_stadd +
 			   test->guest.machine.node * sizeof(uint64_t);
 
 	guest_note(&test->guest, "streaming");
-	records_send(test, port, &peer, RECORDS, false);
-	tofu_srb_port_free(port);
+	records_send(test, sender, &peer, RECORDS, false);
+	tofu_srb_sender_free(sender);
 	/* Node 0 may end before this has. */
 	guest_finish(&test->guest,
 		     utofu_put_piggyback8(test->guest.vcq, test->guest.id[0], 1,
@@ -236,12 +236,12 @@ static void hole_make(struct test *test)
 static void victim_run(struct test *test)
 {
 	struct tofu_srb_peer peer = peer_of(test);
-	struct tofu_srb_port *port = port_make(test);
+	struct tofu_srb_sender *sender = sender_make(test);
 	bool stream = test->step == STREAM;
 
 	if (stream && !test->dies)
 		guest_note(&test->guest, "streaming");
-	records_send(test, port, &peer, stream && !test->dies ? UINT64_MAX : BEFORE,
+	records_send(test, sender, &peer, stream && !test->dies ? UINT64_MAX : BEFORE,
 		     stream);
 	if (!stream)
 		hole_make(test);

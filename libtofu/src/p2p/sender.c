@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Records that go out. A record under way has a flight, so that its peer's entry
+ * stays and its request is told, if there is one still.
+ */
+#include "p2p/internal.h"
+
+/* So many records may be under way to one peer. */
+#define PEER_RECORDS (P2P_RECORDS / 8)
+
+/* From here on records go only to peers to whom none is under way. */
+#define CROWDED (P2P_RECORDS / 4 * 3)
+
+/*
+ * Peers that do not read their rings keep records here. One of them, and some
+ * of them, shall not keep all.
+ */
+bool p2p_sender_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
+		     size_t bytes)
+{
+	if (!peer->flying)
+		return true;
+	return peer->flying < PEER_RECORDS && p2p->out.flying < CROWDED &&
+	       peer->flying_bytes + bytes <= p2p->config.pool / 4;
+}
+
+/* The same of replies, which peers do not take that do not go on. */
+static bool reply_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer)
+{
+	return !peer->returning || (peer->returning < PEER_RECORDS &&
+				    p2p->back.flying < CROWDED);
+}
+
+static struct p2p_flight *flight_take(struct tofu_p2p *p2p,
+				      struct p2p_sender *sender,
+				      struct p2p_peer *peer, uint64_t handle)
+{
+	struct p2p_flight *flight = sender->free;
+
+	sender->free = flight->next;
+	sender->flying++;
+	*flight = (struct p2p_flight){
+		.peer = peer,
+		.handle = handle,
+	};
+	p2p_peer_pin(p2p, peer);
+	return flight;
+}
+
+static void flight_give(struct tofu_p2p *p2p, struct p2p_sender *sender,
+			struct p2p_flight *flight)
+{
+	p2p_peer_unpin(p2p, flight->peer);
+	flight->peer = NULL;
+	flight->next = sender->free;
+	sender->free = flight;
+	sender->flying--;
+}
+
+static size_t parts_bytes(const struct iovec *part, unsigned int parts)
+{
+	size_t bytes = 0;
+
+	for (unsigned int i = 0; i < parts; i++)
+		bytes += part[i].iov_len;
+	return bytes;
+}
+
+int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
+		    const struct iovec *part, unsigned int parts,
+		    uint64_t handle, bool own)
+{
+	struct p2p_sender *sender = &p2p->out;
+	struct p2p_flight *flight;
+	int code;
+
+	if (!sender->free)
+		return UTOFU_ERR_BUSY;
+	flight = flight_take(p2p, sender, peer, handle);
+	code = own ? tofu_srb_send_single(sender->sender, &peer->own, part, parts,
+					  flight) :
+		     tofu_srb_send(sender->sender, &peer->requests, part, parts,
+				   flight);
+	if (code) {
+		flight_give(p2p, sender, flight);
+		return code;
+	}
+	flight->bytes = parts_bytes(part, parts);
+	/* Without a request: that the own ring is left */
+	flight->moved = own && !handle;
+	peer->flying++;
+	peer->flying_bytes += flight->bytes;
+	return UTOFU_SUCCESS;
+}
+
+int p2p_sender_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
+		     const struct p2p_reply *reply, uint64_t handle)
+{
+	const struct iovec part = { (void *)(uintptr_t)reply, sizeof(*reply) };
+	struct p2p_sender *sender = &p2p->back;
+	struct p2p_flight *flight;
+	int code;
+
+	if (!sender->free || !reply_fits(p2p, peer))
+		return UTOFU_ERR_BUSY;
+	flight = flight_take(p2p, sender, peer, handle);
+	code = tofu_srb_send(sender->sender, &peer->replies, &part, 1, flight);
+	if (code)
+		flight_give(p2p, sender, flight);
+	else
+		peer->returning++;
+	return code;
+}
+
+static void request_flown(struct tofu_p2p *p2p, struct p2p_flight *flight,
+			  int code)
+{
+	struct p2p_peer *peer = flight->peer;
+
+	peer->flying--;
+	peer->flying_bytes -= flight->bytes;
+	if (flight->moved)
+		p2p_send_left(p2p, peer);
+	else if (flight->handle)
+		p2p_send_flown(p2p, flight->handle, code);
+	flight_give(p2p, &p2p->out, flight);
+}
+
+static void reply_flown(struct tofu_p2p *p2p, struct p2p_flight *flight,
+			int code)
+{
+	flight->peer->returning--;
+	if (flight->handle)
+		p2p_reply_flown(p2p, flight->handle, code);
+	if (code)
+		p2p_ring_gone(p2p, flight->peer);
+	flight_give(p2p, &p2p->back, flight);
+}
+
+static int sender_poll(struct tofu_p2p *p2p, struct p2p_sender *sender,
+		       void (*flown)(struct tofu_p2p *p2p,
+				     struct p2p_flight *flight, int code))
+{
+	void *flight;
+	int code, result;
+
+	while (!(code = tofu_srb_poll(sender->sender, &flight, &result)))
+		flown(p2p, flight, result);
+	return code == UTOFU_ERR_NOT_FOUND ? UTOFU_SUCCESS : code;
+}
+
+int p2p_senders_poll(struct tofu_p2p *p2p)
+{
+	int code = sender_poll(p2p, &p2p->back, reply_flown);
+
+	return code ? code : sender_poll(p2p, &p2p->out, request_flown);
+}
+
+static int sender_make(struct p2p_sender *sender, size_t pool)
+{
+	const struct tofu_srb_sender_params params = {
+		.pool = pool,
+		.records = P2P_RECORDS,
+	};
+
+	for (unsigned int i = 0; i < P2P_RECORDS; i++) {
+		sender->flight[i].next = sender->free;
+		sender->free = &sender->flight[i];
+	}
+	return tofu_srb_sender_create(sender->vcq, &params, &sender->sender);
+}
+
+int p2p_senders_make(struct tofu_p2p *p2p)
+{
+	int code = sender_make(&p2p->back, P2P_REPLY_POOL);
+
+	return code ? code : sender_make(&p2p->out, p2p->config.pool);
+}
+
+void p2p_senders_free(struct tofu_p2p *p2p)
+{
+	tofu_srb_sender_free(p2p->out.sender);
+	tofu_srb_sender_free(p2p->back.sender);
+}

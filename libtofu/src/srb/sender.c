@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* The sending side of shared receive buffers: slots, memory, notices. */
+#include "srb/sender.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where regions can begin */
+#define ALIGN 256
+
+_Static_assert(TOFU_SRB_RECORDS_MAX <= 256, "edata names a slot");
+
+/* ---- Making ---- */
+
+static int sender_check(const struct tofu_srb_sender_params *params)
+{
+	if (!params->records || params->records > TOFU_SRB_RECORDS_MAX)
+		return UTOFU_ERR_INVALID_NUMBER;
+	if (params->pool < TOFU_SRB_OVERHEAD)
+		return UTOFU_ERR_INVALID_SIZE;
+	if (params->flags & ~(TOFU_SRB_PORT_SERIAL | TOFU_SRB_PORT_FRESH))
+		return UTOFU_ERR_INVALID_FLAGS;
+	return UTOFU_SUCCESS;
+}
+
+/* The VCQ's TNI has the same limits as all others. */
+static int sender_limits(struct tofu_srb_sender *sender)
+{
+	struct utofu_onesided_caps *caps;
+	int code = utofu_query_onesided_caps(0, &caps);
+
+	if (code)
+		return code;
+	sender->put_max = caps->max_putget_size & ~(size_t)(ALIGN - 1);
+	return UTOFU_SUCCESS;
+}
+
+static int sender_allocate(struct tofu_srb_sender *sender, size_t bytes)
+{
+	void *memory;
+
+	if (posix_memalign(&memory, ALIGN, bytes))
+		return UTOFU_ERR_OUT_OF_MEMORY;
+	sender->memory = memory;
+	srb_pool_init(&sender->pool, bytes & ~(size_t)(SRB_WORD - 1));
+	sender->send = calloc(sender->records, sizeof(*sender->send));
+	sender->flow = calloc(sender->records, sizeof(*sender->flow));
+	if (!sender->send || !sender->flow)
+		return UTOFU_ERR_OUT_OF_MEMORY;
+	for (unsigned int i = sender->records; i-- > 0;) {
+		sender->send[i].next = sender->free;
+		sender->free = &sender->send[i];
+		srb_port_flow_free(sender, &sender->flow[i]);
+	}
+	return utofu_reg_mem(sender->vcq, memory, bytes,
+			     UTOFU_REG_MEM_FLAG_READ_ONLY, &sender->stadd);
+}
+
+static void sender_release(struct tofu_srb_sender *sender)
+{
+	free(sender->memory);
+	free(sender->send);
+	free(sender->flow);
+	free(sender);
+}
+
+int tofu_srb_sender_create(utofu_vcq_hdl_t vcq,
+			   const struct tofu_srb_sender_params *params,
+			   struct tofu_srb_sender **sender)
+{
+	struct tofu_srb_sender *made;
+	int code;
+
+	if (!params || !sender)
+		return UTOFU_ERR_INVALID_POINTER;
+	code = sender_check(params);
+	if (code)
+		return code;
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return UTOFU_ERR_OUT_OF_MEMORY;
+	made->vcq = vcq;
+	made->flags = params->flags;
+	made->records = params->records;
+	code = sender_limits(made);
+	if (!code)
+		code = sender_allocate(made, params->pool);
+	if (code) {
+		sender_release(made);
+		return code;
+	}
+	*sender = made;
+	return UTOFU_SUCCESS;
+}
+
+void tofu_srb_sender_free(struct tofu_srb_sender *sender)
+{
+	if (!sender)
+		return;
+	for (unsigned int i = 0; i < sender->records; i++)
+		if (sender->flow[i].peer)
+			sender->flow[i].peer->flow = NULL;
+	utofu_dereg_mem(sender->vcq, sender->stadd, 0);
+	sender_release(sender);
+}
+
+/* ---- What flows give back ---- */
+
+void srb_port_flow_free(struct tofu_srb_sender *sender, struct tofu_srb_flow *flow)
+{
+	*flow = (struct tofu_srb_flow){
+		.next = sender->free_flow,
+	};
+	sender->free_flow = flow;
+}
+
+void srb_port_ended(struct tofu_srb_sender *sender, struct srb_send *send)
+{
+	srb_pool_give(&sender->pool, &send->block);
+	send->flow = NULL;
+	send->next = NULL;
+	if (sender->ended)
+		sender->ended_last->next = send;
+	else
+		sender->ended = send;
+	sender->ended_last = send;
+}
+
+/* ---- Sending ---- */
+
+/* What a record with this payload takes; more than any ring where it is too long */
+static uint64_t parts_bytes(const struct iovec *part, unsigned int parts)
+{
+	uint64_t payload = 0;
+
+	for (unsigned int i = 0; i < parts; i++) {
+		if (part[i].iov_len > TOFU_SRB_BYTES_MAX)
+			return UINT64_MAX;
+		payload += part[i].iov_len;
+	}
+	return srb_record_bytes(payload);
+}
+
+/* The tail comes when the place is known. */
+static void record_write(struct tofu_srb_sender *sender, struct srb_send *send,
+			 const struct iovec *part, unsigned int parts)
+{
+	char *begin = sender->memory + send->block.at + SRB_WORD, *at = begin;
+	size_t padding;
+
+	for (unsigned int i = 0; i < parts; i++) {
+		if (part[i].iov_len)
+			memcpy(at, part[i].iov_base, part[i].iov_len);
+		at += part[i].iov_len;
+	}
+	padding = (size_t)(begin - at) & (SRB_WORD - 1);
+	memset(at, 0, padding);
+	*srb_send_word(sender, send, 0) = SRB_DATA | (uint64_t)(at - begin);
+}
+
+static struct srb_send *send_take(struct tofu_srb_sender *sender, uint64_t bytes,
+				  void *cbdata)
+{
+	struct srb_send *send = sender->free;
+
+	if (!send || !srb_pool_take(&sender->pool, &send->block, bytes))
+		return NULL;
+	sender->free = send->next;
+	send->next = NULL;
+	send->cbdata = cbdata;
+	return send;
+}
+
+/* There are as many flows as slots, so there is one. */
+static struct tofu_srb_flow *flow_take(struct tofu_srb_sender *sender,
+				       struct tofu_srb_peer *peer)
+{
+	struct tofu_srb_flow *flow = sender->free_flow;
+
+	sender->free_flow = flow->next;
+	flow->next = NULL;
+	flow->sender = sender;
+	flow->peer = peer;
+	peer->flow = flow;
+	return flow;
+}
+
+static int send_check(const struct tofu_srb_sender *sender, uint64_t bytes,
+		      uint64_t ring)
+{
+	if (sender->error)
+		return sender->error;
+	if (bytes > ring / 2 || bytes > sender->pool.bytes)
+		return UTOFU_ERR_INVALID_SIZE;
+	return UTOFU_SUCCESS;
+}
+
+int tofu_srb_send(struct tofu_srb_sender *sender, struct tofu_srb_peer *peer,
+		  const struct iovec *part, unsigned int parts, void *cbdata)
+{
+	utofu_stadd_t counters;
+	struct tofu_srb_flow *flow;
+	struct srb_where where;
+	struct srb_send *send;
+	uint64_t bytes;
+	int code;
+
+	if (!sender || !peer || (!part && parts))
+		return UTOFU_ERR_INVALID_POINTER;
+	if (!srb_where(peer->address.ring, &where))
+		return UTOFU_ERR_INVALID_ARG;
+	bytes = parts_bytes(part, parts);
+	code = send_check(sender, bytes, where.bytes);
+	if (!code)
+		code = utofu_query_stadd(peer->address.vcq, where.stag,
+					 &counters);
+	if (code)
+		return code;
+	send = send_take(sender, bytes, cbdata);
+	if (!send)
+		return UTOFU_ERR_BUSY;
+	record_write(sender, send, part, parts);
+	flow = peer->flow;
+	if (!flow) {
+		flow = flow_take(sender, peer);
+		flow->where = where;
+		flow->producer = counters + SRB_PRODUCER;
+		flow->consumer = counters + SRB_CONSUMER;
+	}
+	srb_flow_add(flow, send);
+	srb_flow_advance(flow);
+	return UTOFU_SUCCESS;
+}
+
+int tofu_srb_send_single(struct tofu_srb_sender *sender,
+			 struct tofu_srb_single *single,
+			 const struct iovec *part, unsigned int parts,
+			 void *cbdata)
+{
+	uint64_t bytes = parts_bytes(part, parts);
+	struct tofu_srb_flow *flow = single->peer.flow;
+	int code = send_check(sender, bytes, single->bytes);
+	struct srb_send *send;
+
+	if (code)
+		return code;
+	send = send_take(sender, bytes, cbdata);
+	if (!send)
+		return UTOFU_ERR_BUSY;
+	record_write(sender, send, part, parts);
+	if (!flow) {
+		flow = flow_take(sender, &single->peer);
+		flow->single = single;
+		flow->where.bytes = single->bytes;
+		flow->consumer = single->consumer;
+	}
+	srb_flow_add(flow, send);
+	srb_flow_advance(flow);
+	return UTOFU_SUCCESS;
+}
+
+/* ---- Polling ---- */
+
+/* Lost notices come as this, and as nothing else. */
+static bool notice_lost(const struct utofu_mrq_notice *notice, int code)
+{
+	return code == UTOFU_ERR_MRQ_OTHER && !notice->vcq_id &&
+	       !notice->rmt_stadd && !notice->lcl_stadd;
+}
+
+/* Notices of others' commands are nobody's. */
+static bool notice_own(const struct utofu_mrq_notice *notice)
+{
+	return notice->notice_type == UTOFU_MRQ_TYPE_LCL_PUT ||
+	       notice->notice_type == UTOFU_MRQ_TYPE_LCL_ARMW;
+}
+
+static void notice_take(struct tofu_srb_sender *sender,
+			const struct utofu_mrq_notice *notice, int code)
+{
+	struct srb_send *send;
+
+	if (!notice_own(notice) || notice->edata >= sender->records)
+		return;
+	send = &sender->send[notice->edata];
+	if (!send->flow || !send->pending)
+		return;
+	srb_flow_notice(send->flow, send, notice, code);
+	srb_flow_advance(send->flow);
+}
+
+/* What a command ends with */
+static bool is_mrq_code(int code)
+{
+	return code <= UTOFU_ERR_MRQ_OTHER && code >= UTOFU_ERR_MRQ_RMT_LENGTH;
+}
+
+/* Return: whether there may be more. */
+static bool notice_poll(struct tofu_srb_sender *sender)
+{
+	struct utofu_mrq_notice notice;
+	int code = utofu_poll_mrq(sender->vcq, 0, &notice);
+
+	if (code == UTOFU_ERR_NOT_FOUND)
+		return false;
+	if ((code && !is_mrq_code(code)) || notice_lost(&notice, code)) {
+		sender->error = code;
+		return false;
+	}
+	notice_take(sender, &notice, code);
+	return true;
+}
+
+/* Only commands that the device refuses are told of here. */
+static void report_poll(struct tofu_srb_sender *sender)
+{
+	void *cbdata;
+	int code = utofu_poll_tcq(sender->vcq, 0, &cbdata);
+
+	if (code && code != UTOFU_ERR_NOT_FOUND)
+		sender->error = code;
+}
+
+static void again_run(struct tofu_srb_sender *sender)
+{
+	struct tofu_srb_flow *flow = sender->again, *next;
+
+	sender->again = NULL;
+	for (; flow; flow = next) {
+		next = flow->next;
+		flow->next = NULL;
+		flow->again = false;
+		srb_flow_advance(flow);
+	}
+}
+
+static int ended_take(struct tofu_srb_sender *sender, void **cbdata, int *result)
+{
+	struct srb_send *send = sender->ended;
+
+	if (!send)
+		return UTOFU_ERR_NOT_FOUND;
+	sender->ended = send->next;
+	*cbdata = send->cbdata;
+	*result = send->result;
+	*send = (struct srb_send){
+		.next = sender->free,
+	};
+	sender->free = send;
+	return UTOFU_SUCCESS;
+}
+
+int tofu_srb_poll(struct tofu_srb_sender *sender, void **cbdata, int *result)
+{
+	if (!sender || !cbdata || !result)
+		return UTOFU_ERR_INVALID_POINTER;
+	for (unsigned int i = 0; i < SRB_NOTICES_MAX && !sender->error; i++)
+		if (!notice_poll(sender))
+			break;
+	if (!sender->error)
+		report_poll(sender);
+	if (sender->error)
+		return sender->error;
+	again_run(sender);
+	return ended_take(sender, cbdata, result);
+}

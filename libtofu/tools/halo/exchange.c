@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The exchanges of the rows: made in the way that a row says, run and timed here,
+ * with every byte that comes in looked at.
+ *
+ * One area of memory holds the send buffers and two sets of receive buffers; the
+ * rows use it in turn. The barrier before each exchange is not for correctness:
+ * it makes the time that of an exchange, not of the neighbours' verification.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <tofu/mark.h>
+
+#include "common/error.h"
+#include "common/stats.h"
+#include "common/wait.h"
+#include "halo/run.h"
+
+#define CHECK_NS 1000000000ULL
+
+/* ---- What goes where ---- */
+
+static void pattern_make(struct halo *halo, const struct halo_row *row)
+{
+	const struct tofu_grid *grid = &halo->options->grid;
+	uint32_t node = halo->machine->node;
+
+	halo->row = row;
+	halo->way = row->orig ? &halo_orig : &halo_planned;
+	halo->turn.row = row->number;
+	halo->turn.size = row->size;
+	if (row->neighbors) {
+		halo_pattern_neighbor(grid, node, row->neighbors, row->size,
+				      &halo->pattern);
+	} else if (row->part) {
+		sched_workload_scale(&halo->workload, row->part,
+				     (unsigned int)row->size);
+		halo_pattern_scale(grid, node, &halo->workload,
+				   &halo->pattern);
+	} else {
+		sched_workload_random(&halo->workload, (unsigned int)row->size);
+		halo_pattern_random(grid, node, &halo->workload,
+				    &halo->pattern);
+	}
+	if (!halo->options->verify)
+		halo_pattern_overlay(&halo->pattern);
+}
+
+int halo_say_code(const struct halo *halo, const char *what, int code,
+		  char **why)
+{
+	tofu_error_say(why, "node %u: %s: %s", halo->machine->node, what,
+		       tofu_error_text(code));
+	return -EIO;
+}
+
+/* ---- Running it ---- */
+
+/*
+ * A neighbour that has died sends nothing, not even that: look whether those
+ * that this node exchanges with are there.
+ */
+static int partners_check(struct halo *halo, char **why)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < halo->pattern.count && !err; i++)
+		err = tofu_boot_check(halo->boot, halo->pattern.message[i].from,
+				      why);
+	return err;
+}
+
+static int exchange_failed(struct halo *halo, int code, char **why)
+{
+	/* If that is because a process has died, its node is the message. */
+	partners_check(halo, why);
+	return halo_say_code(halo, "the exchange failed", code, why);
+}
+
+/* After each second of waiting, and when it is too long. */
+static int wait_look(struct halo *halo, struct tofu_wait *wait,
+		     uint64_t *looked, char **why)
+{
+	uint64_t waited;
+
+	if (!tofu_wait_more(wait)) {
+		if (!partners_check(halo, why))
+			tofu_error_say(why,
+				       "node %u: an exchange has not ended in %u s, and all that it is with are there",
+				       halo->machine->node,
+				       halo->options->timeout);
+		return -ETIMEDOUT;
+	}
+	waited = tofu_wait_time(wait);
+	if (waited - *looked < CHECK_NS)
+		return 0;
+	*looked = waited;
+	return partners_check(halo, why);
+}
+
+static int exchange_wait(struct halo *halo, char **why)
+{
+	struct tofu_wait wait = tofu_wait_keen(halo->options->timeout);
+	uint64_t looked = 0;
+	int code, err;
+
+	while ((code = halo->way->test(halo)) ==
+	       UTOFU_ERR_NOT_COMPLETED) {
+		err = wait_look(halo, &wait, &looked, why);
+		if (err)
+			return err;
+	}
+	return code ? exchange_failed(halo, code, why) : 0;
+}
+
+/* What is timed: from the first put to the last notice and report. */
+static int exchange_run(struct halo *halo, uint64_t *ns, char **why)
+{
+	uint64_t began = tofu_now();
+	int code, err;
+
+	tofu_mark(TOFU_MARK_NAME("post"));
+	code = halo->way->start(halo);
+	if (code)
+		return exchange_failed(halo, code, why);
+	tofu_mark(TOFU_MARK_NAME("wait"));
+	err = exchange_wait(halo, why);
+	tofu_mark(TOFU_MARK_END);
+	*ns = tofu_now() - began;
+	return err;
+}
+
+/* ---- Data ---- */
+
+static bool is_corrupt(const struct halo *halo)
+{
+	const struct halo_options *options = halo->options;
+
+	return options->corrupt == halo->machine->node &&
+	       halo->turn.iteration + 1 == options->warmup + options->iterations;
+}
+
+static void fill(struct halo *halo)
+{
+	const struct halo_message *first = &halo->pattern.message[0];
+
+	halo_data_fill(&halo->pattern, &halo->turn, halo->area);
+	if (is_corrupt(halo))
+		halo->area[first->offset + first->bytes / 2] ^= 1;
+}
+
+static int verify(struct halo *halo, uint64_t *wrong, char **why)
+{
+	int err = halo->way->check(halo, why);
+
+	if (!err)
+		*wrong += halo_data_verify(&halo->pattern, &halo->turn,
+					   halo_receive_set(halo));
+	return err;
+}
+
+/* ---- A row ---- */
+
+static int exchange_once(struct halo *halo, uint64_t *ns, uint64_t *wrong,
+			 char **why)
+{
+	int err = 0;
+
+	if (halo->options->verify) {
+		tofu_mark(TOFU_MARK_NAME("pack"));
+		fill(halo);
+	}
+	tofu_mark(TOFU_MARK_NAME("sync"));
+	if (halo->options->sync == HALO_SYNC_BEFORE)
+		err = tofu_boot_barrier(halo->boot, why);
+	if (!err)
+		err = exchange_run(halo, ns, why);
+	if (err || !halo->options->verify)
+		return err;
+	tofu_mark(TOFU_MARK_NAME("check"));
+	err = verify(halo, wrong, why);
+	tofu_mark(TOFU_MARK_END);
+	return err;
+}
+
+static int exchanges_run(struct halo *halo, uint64_t *time,
+			 struct halo_result *result, char **why)
+{
+	const struct halo_options *options = halo->options;
+	uint64_t all = options->warmup + options->iterations;
+
+	for (uint64_t i = 0; i < all; i++) {
+		uint64_t ns;
+		int err;
+
+		halo->turn.iteration = i;
+		err = exchange_once(halo, &ns, &result->wrong, why);
+		if (err)
+			return err;
+		if (i < options->warmup)
+			continue;
+		time[i - options->warmup] = ns;
+		if (options->verify)
+			result->verified += halo->pattern.bytes;
+	}
+	result->median = tofu_stats_of(time, options->iterations).median;
+	return 0;
+}
+
+/*
+ * Sums of all nodes; of the times the longest. When all have come here, no
+ * exchange is under way any more.
+ */
+static int result_gather(struct halo *halo, struct halo_result *result,
+			 char **why)
+{
+	uint64_t mine[] = { result->wrong, result->verified, result->median };
+	const size_t words = sizeof(mine) / sizeof(mine[0]);
+	const uint64_t *all;
+	int err = tofu_boot_allgather(halo->boot, mine, words, &all, why);
+
+	if (err)
+		return err;
+	result->wrong = 0;
+	result->verified = 0;
+	for (uint32_t node = 0; node < halo->machine->nodes; node++) {
+		result->wrong += all[0];
+		result->verified += all[1];
+		if (all[2] > result->median)
+			result->median = all[2];
+		all += words;
+	}
+	return 0;
+}
+
+int halo_run(struct halo *halo, const struct halo_row *row, char **why,
+	     struct halo_result *result)
+{
+	uint64_t *time = calloc(halo->options->iterations, sizeof(*time));
+	int err;
+
+	if (!time)
+		return -ENOMEM;
+	*result = (struct halo_result){ 0 };
+	pattern_make(halo, row);
+	for (unsigned int set = 0; set < HALO_SETS && halo->options->verify; set++)
+		payload_guard_fill(halo_set_at(halo, set), 0, halo->pattern.span);
+	result->bytes = halo->pattern.bytes;
+	err = halo->way->make(halo, result, why);
+	if (!err)
+		err = exchanges_run(halo, time, result, why);
+	if (!err)
+		err = result_gather(halo, result, why);
+	halo->way->free(halo);
+	free(time);
+	return err;
+}
+
+/* ---- Setting up ---- */
+
+static int area_make(struct halo *halo, const struct halo_row *row,
+		     size_t rows, char **why)
+{
+	size_t size;
+
+	for (size_t i = 0; i < rows; i++) {
+		pattern_make(halo, &row[i]);
+		if (halo->pattern.span > halo->span)
+			halo->span = halo->pattern.span;
+	}
+	size = halo->span * (1 + HALO_SETS);
+	halo->area = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (halo->area != MAP_FAILED)
+		return 0;
+	halo->area = NULL;
+	tofu_error_say(why, "node %u: no memory for %zu bytes",
+		       halo->machine->node, size);
+	return -ENOMEM;
+}
+
+static bool rows_have_orig(const struct halo_row *row, size_t rows)
+{
+	for (size_t i = 0; i < rows; i++)
+		if (row[i].orig)
+			return true;
+	return false;
+}
+
+int halo_open(const struct tofu_machine *machine, struct tofu_boot *boot,
+	      const struct halo_options *options,
+	      const struct tofu_rsched_model *model, const struct halo_row *row,
+	      size_t rows, char **why, struct halo **result)
+{
+	struct halo *halo = calloc(1, sizeof(*halo));
+	int err;
+
+	if (!halo)
+		return -ENOMEM;
+	halo->machine = machine;
+	halo->options = options;
+	halo->model = model;
+	halo->boot = boot;
+	halo->turn.node = machine->node;
+	err = area_make(halo, row, rows, why);
+	if (!err && options->sync == HALO_SYNC_GATES)
+		err = halo_gates_make(machine, boot, &halo->gates, why);
+	if (!err && rows_have_orig(row, rows))
+		err = halo_orig_open(halo, why);
+	if (err) {
+		halo_close(halo);
+		return err;
+	}
+	*result = halo;
+	return 0;
+}
+
+void halo_close(struct halo *halo)
+{
+	if (!halo)
+		return;
+	halo_orig_close(halo);
+	halo_gates_free(&halo->gates);
+	if (halo->area)
+		munmap(halo->area, halo->span * (1 + HALO_SETS));
+	free(halo);
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tofu-halo: halo exchanges through libtofu, one process a node, every byte
+ * received verified against what its sender must have sent.
+ */
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/error.h"
+#include "common/virtual.h"
+#include "exchange/exchange.h"
+#include "halo/halo.h"
+
+enum { EXIT_WRONG = 1 };
+
+/* A plan for other engines is another plan. */
+static int engines_agree(const struct tofu_machine *machine,
+			 struct tofu_boot *boot, unsigned int engines,
+			 char **why)
+{
+	uint64_t mine = engines;
+	const uint64_t *all;
+	int err = tofu_boot_allgather(boot, &mine, 1, &all, why);
+
+	for (uint32_t n = 0; !err && n < machine->nodes; n++) {
+		if (all[n] == mine)
+			continue;
+		tofu_error_say(why,
+			       "node %u has %u TNIs and node %u has %" PRIu64,
+			       machine->node, engines, n, all[n]);
+		err = -EINVAL;
+	}
+	return err;
+}
+
+/* @report: NULL on nodes that do not print */
+static int rows_run(struct halo *halo, const struct halo_row *row, size_t rows,
+		    struct halo_report *report, uint64_t *wrong, char **why)
+{
+	for (size_t i = 0; i < rows; i++) {
+		struct halo_result result;
+		int err = halo_run(halo, &row[i], why, &result);
+
+		if (err)
+			return err;
+		halo_report_row(report, &row[i], &result);
+		*wrong += result.wrong;
+	}
+	halo_report_end(report, *wrong);
+	return 0;
+}
+
+static int machine_run(struct halo_options *options,
+		       const struct tofu_machine *machine,
+		       struct tofu_boot *boot, unsigned int engines,
+		       const struct tofu_rsched_model *model, uint64_t *wrong,
+		       char **why)
+{
+	struct halo_report *report = NULL;
+	struct halo *halo = NULL;
+	size_t rows;
+	struct halo_row *row = halo_rows(options, &rows);
+	int err = row ? engines_agree(machine, boot, engines, why) : -ENOMEM;
+
+	if (!err)
+		err = halo_open(machine, boot, options, model, row, rows, why,
+				&halo);
+	if (!err && machine->node == 0) {
+		report = halo_report_begin(options, machine);
+		err = report ? 0 : -ENOMEM;
+	}
+	if (!err)
+		err = rows_run(halo, row, rows, report, wrong, why);
+	free(report);
+	halo_close(halo);
+	free(row);
+	return err;
+}
+
+static int engines_find(unsigned int *engines, char **why)
+{
+	int code = tofu_exchange_engines(engines);
+
+	if (code)
+		tofu_error_say(why, "cannot ask for TNIs: %s",
+			       tofu_error_text(code));
+	return code ? -EIO : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct halo_options options = halo_options_parse(argc, argv);
+	struct tofu_rsched_model model;
+	struct tofu_machine machine;
+	struct tofu_boot *boot = NULL;
+	unsigned int engines;
+	uint64_t wrong = 0;
+	char *why = NULL;
+	int err;
+
+	/* Messages of nodes that are ended by the first failure stay whole. */
+	setlinebuf(stderr);
+	err = tofu_machine_find(&machine, &why);
+	if (!err)
+		err = engines_find(&engines, &why);
+	if (!err) {
+		tofu_virtual_find();
+		halo_options_finish(&options, &machine, engines, &model);
+		err = tofu_boot_join(&machine, options.timeout, &why, &boot);
+	}
+	if (!err)
+		err = machine_run(&options, &machine, boot, engines, &model,
+				  &wrong, &why);
+	if (!err)
+		err = tofu_boot_leave(boot, &why);
+	else
+		tofu_boot_abandon(boot);
+	if (err)
+		errx(EXIT_WRONG, "%s", why ? why : strerror(-err));
+	return wrong ? EXIT_WRONG : EXIT_SUCCESS;
+}

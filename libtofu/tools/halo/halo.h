@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of tofu-halo. */
+#ifndef TOFU_HALO_H
+#define TOFU_HALO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tofu/neighbor.h>
+#include <tofu/p2p.h>
+
+#include "common/args.h"
+#include "common/boot.h"
+#include "common/payload.h"
+#include "common/sched.h"
+
+/* ---- Patterns: who sends how much to whom (halo/pattern.c) ---- */
+
+#define HALO_MESSAGES_MAX TOFU_EXCHANGE_MESSAGES_MAX
+#define HALO_NAME 32
+
+/* Bytes at least between two receive buffers that nobody may write. */
+#define HALO_GUARD 64
+
+/**
+ * struct halo_message - a message of an exchange, and what comes in return
+ * @direction: that it goes, for people
+ * @part:   number among those of the same direction, from 0
+ * @to:     node that this one sends it to
+ * @from:   node whose message @back comes to this one instead
+ * @back:   the message in the opposite direction; this one itself where the
+ *          pattern has none
+ * @bytes:  payload, of both
+ * @offset: of its buffer in the send area and in each receive set
+ */
+struct halo_message {
+	char direction[HALO_NAME];
+	unsigned int part;
+	unsigned int to;
+	unsigned int from;
+	unsigned int back;
+	size_t bytes;
+	size_t offset;
+};
+
+/**
+ * struct halo_pattern - the messages of an exchange
+ * @count:  messages
+ * @bytes:  payload of all messages
+ * @span:   bytes of the send area, and of each receive set
+ */
+struct halo_pattern {
+	unsigned int count;
+	uint64_t bytes;
+	size_t span;
+	struct halo_message message[HALO_MESSAGES_MAX];
+};
+
+/**
+ * halo_pattern_scale - the messages of SCALE-LES3
+ * @grid:     of two dimensions, west to east and south to north
+ * @workload: of sched_workload_scale(); message i is its put i
+ */
+void halo_pattern_scale(const struct tofu_grid *grid, uint32_t node,
+			const struct sched_workload *workload,
+			struct halo_pattern *pattern);
+
+/**
+ * halo_pattern_random - puts by chance, of which each goes around in its direction
+ * @grid:     as of halo_pattern_scale()
+ * @workload: in directions of a 2-D grid; message i is its put i
+ *
+ * Nobody answers: what comes is the same message of the node on the other side.
+ */
+void halo_pattern_random(const struct tofu_grid *grid, uint32_t node,
+			 const struct sched_workload *workload,
+			 struct halo_pattern *pattern);
+
+/**
+ * halo_pattern_neighbor - one message of @bytes to each of @neighbors
+ * @grid: periodic in all dimensions
+ *
+ * The nearest ones: by the largest part of the offset, then by the sum of its
+ * parts, each followed by its opposite. On a small grid several may be the same
+ * node, or this one.
+ */
+void halo_pattern_neighbor(const struct tofu_grid *grid, uint32_t node,
+			   unsigned int neighbors, size_t bytes,
+			   struct halo_pattern *pattern);
+
+/* halo_pattern_overlay - one place for all messages, which nobody looks at */
+void halo_pattern_overlay(struct halo_pattern *pattern);
+
+/* ---- What is in a message (halo/data.c) ---- */
+
+/**
+ * struct halo_turn - an exchange, as a node knows it
+ * @row:       its number, @size: and what people call it
+ * @node:      this one
+ * @iteration: counted from the first exchange of the row
+ * @said:      messages about wrong bytes so far
+ */
+struct halo_turn {
+	uint64_t row;
+	uint64_t size;
+	uint32_t node;
+	uint64_t iteration;
+	unsigned int said;
+};
+
+/* halo_data_fill - write all that this node sends */
+void halo_data_fill(const struct halo_pattern *pattern,
+		    const struct halo_turn *turn, uint8_t *area);
+
+/**
+ * halo_data_verify - compare all that has come, and the bytes between
+ * @set: receive buffers
+ *
+ * Says on the error output which bytes are wrong, but not for ever.
+ *
+ * Return: how many bytes are wrong.
+ */
+uint64_t halo_data_verify(const struct halo_pattern *pattern,
+			  struct halo_turn *turn, const uint8_t *set);
+
+/* ---- Options (halo/options.c) ---- */
+
+/**
+ * struct halo_row - what is measured for one row of the table
+ * @number:    from 0
+ * @size:      k of SCALE-LES3, number of a random set, or bytes of a message
+ * @tnis:      engines to use at most
+ * @part:      of SCALE-LES3; NULL: a random set, unless there are @neighbors
+ * @scheduler: NULL: messages as they are
+ * @neighbors: 0: puts that schedulers plan
+ * @algorithm: of the neighbour exchange
+ * @orig:      messages from point to point instead of @scheduler or @algorithm
+ * @name:      of the scheduler or algorithm, as people type it
+ */
+struct halo_row {
+	uint64_t number;
+	uint64_t size;
+	unsigned int tnis;
+	const struct sched_set *part;
+	const struct sched_scheduler *scheduler;
+	unsigned int neighbors;
+	enum tofu_neighbor_algorithm algorithm;
+	bool orig;
+	const char *name;
+};
+
+/**
+ * enum halo_sync - how exchanges are kept apart
+ * @HALO_SYNC_BEFORE: the tool's barrier before each; it is not in the time
+ * @HALO_SYNC_GATES:  pseudo-collective: a barrier of gates before and after each,
+ *     in the time
+ * @HALO_SYNC_FREE:   by nothing
+ */
+enum halo_sync {
+	HALO_SYNC_BEFORE,
+	HALO_SYNC_GATES,
+	HALO_SYNC_FREE,
+};
+
+/* What a list chooses of: each is an index. */
+#define HALO_CHOICES_MAX 16
+struct halo_choices {
+	size_t count;
+	unsigned int choice[HALO_CHOICES_MAX];
+};
+
+/* Choices beside those that the library has numbers for */
+#define HALO_ALGORITHM_ORIG (TOFU_NEIGHBOR_SEGMENTED + 1)
+#define HALO_SCHEDULER_NATIVE SCHED_SCHEDULERS
+#define HALO_SCHEDULER_ORIG (SCHED_SCHEDULERS + 1)
+
+/**
+ * struct halo_options - what the user wants
+ * @neighbor:   pattern neighbor, else puts that schedulers plan
+ * @random:     these are random sets, else scale-les3
+ * @sizes:      values of k, numbers of sets, or sizes of messages
+ * @tnis:       numbers of engines; 0: all
+ * @neighbors:  numbers of them
+ * @parts:      indices of sched_sets
+ * @schedulers: of sched_schedulers, HALO_SCHEDULER_NATIVE, HALO_SCHEDULER_ORIG
+ * @algorithms: enum tofu_neighbor_algorithm, HALO_ALGORITHM_ORIG
+ * @form:       of the neighbour exchange
+ * @p2p_mode:   of messages from point to point
+ * @grid:       of the processes; 0 dimensions where it is not given
+ * @machine:    whose model plans, or NULL
+ * @start_ns:   to start an engine, in plans; -1: as the model has it
+ * @verify:     look at every byte that comes in
+ * @iterations: exchanges of a row that are counted
+ * @warmup:     exchanges before them
+ * @timeout:    seconds that a wait may take
+ * @corrupt:    node that sends one wrong byte in a row's last exchange, or -1
+ */
+struct halo_options {
+	bool neighbor;
+	bool random;
+	struct tofu_sizes sizes;
+	struct tofu_sizes tnis;
+	struct tofu_sizes neighbors;
+	struct halo_choices parts;
+	struct halo_choices schedulers;
+	struct halo_choices algorithms;
+	enum tofu_neighbor_form form;
+	enum tofu_p2p_mode p2p_mode;
+	struct tofu_grid grid;
+	const char *machine;
+	int64_t start_ns;
+	enum halo_sync sync;
+	bool verify;
+	bool json;
+	uint64_t iterations;
+	uint64_t warmup;
+	unsigned int timeout;
+	int64_t corrupt;
+};
+
+/* halo_options_parse - exits with status 2 where they are wrong */
+struct halo_options halo_options_parse(int argc, char **argv);
+
+/**
+ * halo_options_finish - fill in what the machine says
+ * @engines: of a node
+ * @model:   of the machine that plans, filled; no more engines than that
+ *
+ * Exits as halo_options_parse() does.
+ */
+void halo_options_finish(struct halo_options *options,
+			 const struct tofu_machine *machine,
+			 unsigned int engines, struct tofu_rsched_model *model);
+
+/**
+ * halo_rows - all rows
+ * @count: set to how many
+ *
+ * Return: to be freed; NULL where there is no memory.
+ */
+struct halo_row *halo_rows(const struct halo_options *options, size_t *count);
+
+/* halo_algorithm_name - of a choice */
+const char *halo_algorithm_name(unsigned int algorithm);
+
+/* halo_scheduler_name - of a choice */
+const char *halo_scheduler_name(unsigned int scheduler);
+
+/* halo_pattern_name - as people type it */
+const char *halo_pattern_name(const struct halo_options *options);
+
+/* halo_mode_name - of an enum tofu_p2p_mode */
+const char *halo_mode_name(unsigned int mode);
+
+/* ---- Barriers of gates (halo/gates.c) ---- */
+
+#define HALO_GATES_MAX TOFU_BOOT_WORDS
+
+/**
+ * struct halo_gates - gates of a barrier of all nodes
+ * @count: of own gates; 0: there are none
+ * @id:    of the start and end gate first
+ */
+struct halo_gates {
+	unsigned int count;
+	utofu_vbg_id_t id[HALO_GATES_MAX];
+};
+
+/**
+ * halo_gates_make - link a butterfly, on all nodes at the same time
+ *
+ * Return: 0 or a negative errno; to be freed in any case.
+ */
+int halo_gates_make(const struct tofu_machine *machine, struct tofu_boot *boot,
+		    struct halo_gates *gates, char **why);
+void halo_gates_free(struct halo_gates *gates);
+
+/* ---- The exchange (halo/exchange.c) ---- */
+
+/**
+ * struct halo_result - of one row, on this node
+ * @bytes:    payload that a node sends in an exchange
+ * @puts:     of a node in an exchange; of messages from point to point these
+ * @engines:  that have puts
+ * @runs:     name of the algorithm that a neighbour exchange has run
+ * @planned:  nanoseconds by the model; 0: nothing is planned
+ * @wrong:    bytes that were not what they should be
+ * @verified: bytes that were looked at in the counted exchanges
+ * @median:   nanoseconds of an exchange
+ */
+struct halo_result {
+	uint64_t bytes;
+	unsigned int puts;
+	unsigned int engines;
+	const char *runs;
+	uint64_t planned;
+	uint64_t wrong;
+	uint64_t verified;
+	uint64_t median;
+};
+
+struct halo;
+
+/**
+ * halo_open - make buffers, and gates where they are wanted
+ * @machine, @options, @model: kept
+ * @row, @rows: all that will be run
+ * @why:  as of tofu_boot_join()
+ * @halo: set on success
+ *
+ * Return: 0 or a negative errno.
+ */
+int halo_open(const struct tofu_machine *machine, struct tofu_boot *boot,
+	      const struct halo_options *options,
+	      const struct tofu_rsched_model *model, const struct halo_row *row,
+	      size_t rows, char **why, struct halo **halo);
+void halo_close(struct halo *halo);
+
+/**
+ * halo_run - the exchanges of a row, on all nodes at the same time
+ * @result: set on success: sums of all nodes, and the longest time
+ *
+ * Says on the error output which bytes are wrong.
+ *
+ * Return: 0, also where bytes are wrong; or a negative errno.
+ */
+int halo_run(struct halo *halo, const struct halo_row *row, char **why,
+	     struct halo_result *result);
+
+/* ---- What is printed (halo/report.c) ---- */
+
+struct halo_report;
+
+/**
+ * halo_report_begin - print what stands above the rows
+ *
+ * Return: to be freed; NULL where there is no memory.
+ */
+struct halo_report *halo_report_begin(const struct halo_options *options,
+				      const struct tofu_machine *machine);
+
+/* The rest does nothing where @report is NULL: another node prints. */
+void halo_report_row(struct halo_report *report, const struct halo_row *row,
+		     const struct halo_result *result);
+
+/* halo_report_end - after the last row */
+void halo_report_end(struct halo_report *report, uint64_t wrong);
+
+#endif /* TOFU_HALO_H */

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What runs the rows of tofu-halo, and the ways in which the messages of a row
+ * can be exchanged: planned by the library, or from point to point.
+ */
+#ifndef TOFU_HALO_RUN_H
+#define TOFU_HALO_RUN_H
+
+#include <tofu/exchange.h>
+
+#include "halo/halo.h"
+
+/* Receive buffers take turns. */
+#define HALO_SETS 2
+
+struct halo_orig;
+struct halo_way;
+
+/**
+ * struct halo - a node's part of the exchanges
+ * @area:     send buffers, then the receive sets
+ * @span:     bytes of each of these
+ * @orig:     endpoints of messages from point to point, where a row has them
+ * @row:      that is run
+ * @way:      of it
+ * @workload: of it, where schedulers plan it
+ * @pattern:  of it
+ * @exchange: of it, unless it is from point to point
+ * @turn:     exchange that is run
+ */
+struct halo {
+	const struct tofu_machine *machine;
+	const struct halo_options *options;
+	const struct tofu_rsched_model *model;
+	struct tofu_boot *boot;
+	struct halo_gates gates;
+	uint8_t *area;
+	size_t span;
+	struct halo_orig *orig;
+
+	const struct halo_row *row;
+	const struct halo_way *way;
+	struct sched_workload workload;
+	struct halo_pattern pattern;
+	struct tofu_exchange *exchange;
+	struct halo_turn turn;
+};
+
+/**
+ * struct halo_way - a way to exchange the messages of a row
+ * @make:  what the row needs, on all nodes at the same time; fills what it knows
+ *         of @result. Return: 0 or a negative errno.
+ * @start: begin an exchange, and the barrier before it. Return: enum
+ *         utofu_return_code.
+ * @test:  go on with it. Return: UTOFU_SUCCESS when it has ended, and the
+ *         barrier after it; UTOFU_ERR_NOT_COMPLETED; or what is wrong.
+ * @check: that what the way can tell of the exchange that has ended is right.
+ *         Return: 0 or a negative errno.
+ * @free:  what @make has made; no exchange is under way on any node
+ */
+struct halo_way {
+	int (*make)(struct halo *halo, struct halo_result *result, char **why);
+	int (*start)(struct halo *halo);
+	int (*test)(struct halo *halo);
+	int (*check)(struct halo *halo, char **why);
+	void (*free)(struct halo *halo);
+};
+
+/* halo_planned - by the library's exchanges (halo/planned.c) */
+extern const struct halo_way halo_planned;
+
+/* halo_orig - by messages from point to point (halo/orig.c) */
+extern const struct halo_way halo_orig;
+
+/**
+ * halo_orig_open - make endpoints for all rows, on all nodes at the same time
+ *
+ * Return: 0 or a negative errno; halo_orig_close() in any case.
+ */
+int halo_orig_open(struct halo *halo, char **why);
+
+/* halo_orig_close - when nobody sends any more */
+void halo_orig_close(struct halo *halo);
+
+/* halo_set_at - receive buffers */
+static inline uint8_t *halo_set_at(const struct halo *halo, unsigned int set)
+{
+	return halo->area + halo->span * (1 + set);
+}
+
+/* halo_receive_set - that the exchange of this turn receives into */
+static inline uint8_t *halo_receive_set(const struct halo *halo)
+{
+	return halo_set_at(halo, halo->turn.iteration % HALO_SETS);
+}
+
+/* halo_barrier - the gate to enter a barrier by, or UTOFU_VBG_ID_NULL */
+static inline utofu_vbg_id_t halo_barrier(const struct halo *halo)
+{
+	return halo->gates.count ? halo->gates.id[0] : UTOFU_VBG_ID_NULL;
+}
+
+/* halo_say_code - that @what failed with @code; Return: a negative errno */
+int halo_say_code(const struct halo *halo, const char *what, int code,
+		  char **why);
+
+#endif /* TOFU_HALO_RUN_H */

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of tofu-p2p. */
+#ifndef TOFU_P2P_TOOL_H
+#define TOFU_P2P_TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tofu/p2p.h>
+#include <tofu/srb.h>
+
+#include "common/args.h"
+#include "common/boot.h"
+#include "common/stats.h"
+
+/* Where messages are received, and the rows are printed */
+#define MEASURE_ROOT 0U
+
+/* Kept for measurements: the tools' own words go through TNI 0. */
+#define MEASURE_TNI 1
+#define MEASURE_COMPONENT 0
+
+/* ---- Options (p2p/options.c) ---- */
+
+enum measure_test {
+	MEASURE_LATENCY,
+	MEASURE_THRESHOLD,
+	MEASURE_SRB,
+	MEASURE_COUNTER,
+	MEASURE_MEMORY,
+	MEASURE_NEED,
+	MEASURE_TESTS,
+};
+
+#define MEASURE_MODES_MAX 8
+
+/**
+ * struct measure_options - what the user wants
+ * @mode:     enum tofu_p2p_mode, @modes of them
+ * @bytes:    of a message
+ * @senders:  to node 0 at the same time
+ * @peers:    of a process; senders where it is not given
+ * @memory, @ring, @large, @small, @machine: of struct tofu_p2p_params
+ * @iterations: messages whose time is taken, one by one
+ * @warmup:   messages before them
+ * @messages: of each sender, one after the other, whose rate is taken
+ * @window:   so many of them may be on their way
+ * @timeout:  seconds that a wait may take
+ * @corrupt:  node that changes a byte of the last message that it sends in a row, or
+ *            -1
+ */
+struct measure_options {
+	enum measure_test test;
+	enum tofu_p2p_mode mode[MEASURE_MODES_MAX];
+	size_t modes;
+	struct tofu_sizes bytes;
+	struct tofu_sizes senders;
+	struct tofu_sizes peers;
+	size_t memory;
+	size_t ring;
+	size_t large;
+	size_t small;
+	const char *machine;
+	uint64_t iterations;
+	uint64_t warmup;
+	uint64_t messages;
+	uint64_t window;
+	unsigned int timeout;
+	int64_t corrupt;
+	bool json;
+};
+
+/* measure_options_parse - exits with status 2 where they are wrong */
+struct measure_options measure_options_parse(int argc, char **argv);
+
+/* measure_options_finish - fill in what the machine says; exits likewise */
+void measure_options_finish(struct measure_options *options, uint32_t nodes);
+
+/* measure_mode_name, measure_test_name - as people type them */
+const char *measure_mode_name(enum tofu_p2p_mode mode);
+const char *measure_test_name(enum measure_test test);
+
+/* ---- What is printed (p2p/report.c) ---- */
+
+/**
+ * struct measure_cell - of a row
+ * @title: of the table's column
+ * @key:   of the JSON's member
+ * @text:  what it is, or NULL: then it is @value, divided by @by, where that is
+ *         not 0
+ */
+struct measure_cell {
+	const char *title;
+	const char *key;
+	const char *text;
+	uint64_t value;
+	unsigned int by;
+};
+
+struct measure_report;
+
+/**
+ * measure_report_begin - print what stands above the rows
+ * @nodes: 0: there is no machine
+ * @shape: its text
+ *
+ * Return: to be freed; NULL where there is no memory.
+ */
+struct measure_report *
+measure_report_begin(const struct measure_options *options, uint32_t nodes,
+		     const char *shape);
+
+/* measure_report_row - all rows have the same columns */
+void measure_report_row(struct measure_report *report,
+			const struct measure_cell *cell, size_t cells);
+
+/* measure_report_end - after the last row; @wrong: messages that were not right */
+void measure_report_end(struct measure_report *report, uint64_t wrong);
+
+/* ---- A node (p2p/p2p.c) ---- */
+
+#define MEASURE_SENDERS_MAX 63
+
+/**
+ * struct measure - a node's part of the measurements
+ * @report: NULL but on node 0
+ * @rows:   so far
+ * @wrong:  messages that were not what they should be, on this node
+ * @why:    of a failure, as of tofu_boot_join()
+ */
+struct measure {
+	const struct measure_options *options;
+	struct tofu_machine machine;
+	struct tofu_boot *boot;
+	struct measure_report *report;
+	uint64_t rows;
+	uint64_t wrong;
+	char *why;
+};
+
+/* measure_fail - say what uTofu says. Return: -EIO */
+int measure_fail(struct measure *measure, const char *what, int code);
+
+int measure_barrier(struct measure *measure);
+
+/*
+ * measure_gather - give some words to everybody, get everybody's, which are good
+ * until the next time
+ */
+int measure_gather(struct measure *measure, const uint64_t *mine, size_t words,
+		   const uint64_t **all);
+
+/* measure_sends - whether this node is one of so many senders: 1, 2, … */
+bool measure_sends(const struct measure *measure, uint64_t senders);
+
+/* measure_is_root - whether this is the node that receives */
+bool measure_is_root(const struct measure *measure);
+
+/**
+ * measure_fill, measure_is, measure_check - what is in a message, whether it is,
+ * and say on the error output what is not
+ * @buf:    8-byte aligned
+ * @sender: node
+ * @number: of the message of this sender in this row
+ */
+void measure_fill(const struct measure *measure, void *buf, size_t bytes,
+		  uint64_t number);
+bool measure_is(const struct measure *measure, const void *buf, size_t bytes,
+		uint32_t sender, uint64_t number);
+void measure_check(struct measure *measure, const void *buf, size_t bytes,
+		   uint32_t sender, uint64_t number);
+
+/* measure_spoil - make a message wrong, where the user wants that */
+void measure_spoil(const struct measure *measure, void *buf, bool last);
+
+/* measure_row - one more; does nothing but on node 0 */
+void measure_row(struct measure *measure, const struct measure_cell *cell,
+		 size_t cells);
+
+/* ---- Messages (p2p/message.c) ---- */
+
+/* measure_params - of an endpoint of this node */
+struct tofu_p2p_params measure_params(const struct measure *measure,
+				      enum tofu_p2p_mode mode);
+
+/*
+ * measure_open - an endpoint on each node, at the same time
+ *
+ * Return: 0 or a negative errno; closed with measure_close().
+ */
+int measure_open(struct measure *measure, const struct tofu_p2p_params *params,
+		 struct tofu_p2p **p2p);
+int measure_close(struct measure *measure, struct tofu_p2p *p2p);
+
+/*
+ * measure_meet - some messages between a node and node 0, one after the other, so
+ * that each has all that it will have for the other
+ */
+int measure_meet(struct measure *measure, struct tofu_p2p *p2p, uint32_t peer);
+
+/*
+ * measure_ping - messages of all senders to node 0, and its answers, one after
+ * the other
+ * @stats: of the senders' medians of the time from a message to its answer
+ */
+int measure_ping(struct measure *measure, struct tofu_p2p *p2p,
+		 uint64_t senders, size_t bytes, uint64_t iterations,
+		 struct tofu_stats *stats);
+
+/* measure_latency - rows of --test latency; the others likewise */
+int measure_latency(struct measure *measure);
+int measure_threshold(struct measure *measure);
+
+/* ---- Records, and the counter (p2p/srb.c, p2p/counter.c) ---- */
+
+int measure_srb(struct measure *measure);
+int measure_counter(struct measure *measure);
+
+/* ---- Memory (p2p/memory.c) ---- */
+
+int measure_memory(struct measure *measure);
+
+/* measure_need - what endpoints would take; needs no machine */
+int measure_need(struct measure *measure);
+
+#endif /* TOFU_P2P_TOOL_H */

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether a program is one of MPI: an ELF file that says that it needs an MPI
+ * library. Nothing that the file says is believed: all is read at places and
+ * in sizes that are bounded here.
+ */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run/run.h"
+
+/* What is looked at; linkers make far less. */
+#define SEGMENTS_MAX 256
+#define DYNAMIC_MAX 4096
+
+/* How names of MPI libraries begin: Open MPI, MPICH and those made of them */
+static const char *const libraries[] = { "libmpi.so", "libmpi_",
+					 "libmpich", "libmpifort",
+					 "libmpicxx", "libfjmpi" };
+
+/**
+ * struct image - an ELF file
+ * @head:    its header
+ * @dynamic: what it tells the dynamic linker
+ * @strings: the names in it, by their place in the file
+ */
+struct image {
+	int fd;
+	Elf64_Ehdr head;
+	Elf64_Phdr dynamic;
+	struct {
+		uint64_t at;
+		uint64_t size;
+	} strings;
+};
+
+/* Return: bytes read, of @size at most */
+static size_t read_some(const struct image *image, void *to, size_t size,
+			uint64_t base, uint64_t offset)
+{
+	uint64_t at;
+	ssize_t got;
+
+	if (__builtin_add_overflow(base, offset, &at) || at > INT64_MAX)
+		return 0;
+	got = pread(image->fd, to, size, (off_t)at);
+	return got > 0 ? (size_t)got : 0;
+}
+
+static bool read_all(const struct image *image, void *to, size_t size,
+		     uint64_t base, uint64_t offset)
+{
+	return read_some(image, to, size, base, offset) == size;
+}
+
+static bool head_read(struct image *image)
+{
+	static const unsigned char wanted[] = { ELFMAG0, ELFMAG1,    ELFMAG2,
+						ELFMAG3, ELFCLASS64, ELFDATA2LSB };
+	const Elf64_Ehdr *head = &image->head;
+
+	return read_all(image, &image->head, sizeof(*head), 0, 0) &&
+	       !memcmp(head->e_ident, wanted, sizeof(wanted)) &&
+	       head->e_phentsize == sizeof(Elf64_Phdr) &&
+	       head->e_phnum <= SEGMENTS_MAX;
+}
+
+static bool segment_read(const struct image *image, unsigned int i,
+			 Elf64_Phdr *segment)
+{
+	return i < image->head.e_phnum &&
+	       read_all(image, segment, sizeof(*segment), image->head.e_phoff,
+			i * sizeof(*segment));
+}
+
+static bool dynamic_find(struct image *image)
+{
+	unsigned int i = 0;
+
+	while (segment_read(image, i++, &image->dynamic))
+		if (image->dynamic.p_type == PT_DYNAMIC)
+			return true;
+	return false;
+}
+
+static bool entry_read(const struct image *image, unsigned int i,
+		       Elf64_Dyn *entry)
+{
+	return i < DYNAMIC_MAX &&
+	       i < image->dynamic.p_filesz / sizeof(*entry) &&
+	       read_all(image, entry, sizeof(*entry), image->dynamic.p_offset,
+			i * sizeof(*entry)) &&
+	       entry->d_tag != DT_NULL;
+}
+
+/* Where in the file is what the program finds at @address? */
+static bool place_find(const struct image *image, uint64_t address,
+		       uint64_t *place)
+{
+	Elf64_Phdr segment;
+	unsigned int i = 0;
+
+	while (segment_read(image, i++, &segment))
+		if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+		    address - segment.p_vaddr < segment.p_filesz)
+			return !__builtin_add_overflow(segment.p_offset,
+						       address - segment.p_vaddr,
+						       place);
+	return false;
+}
+
+static bool strings_find(struct image *image)
+{
+	bool found = false;
+	Elf64_Dyn entry;
+	unsigned int i = 0;
+
+	while (entry_read(image, i++, &entry)) {
+		if (entry.d_tag == DT_STRTAB)
+			found = place_find(image, entry.d_un.d_ptr,
+					   &image->strings.at);
+		else if (entry.d_tag == DT_STRSZ)
+			image->strings.size = entry.d_un.d_val;
+	}
+	return found;
+}
+
+static bool is_mpi_library(const struct image *image, uint64_t string)
+{
+	char name[16] = "";
+
+	if (string >= image->strings.size)
+		return false;
+	read_some(image, name, sizeof(name) - 1, image->strings.at, string);
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+		if (!strncmp(name, libraries[i], strlen(libraries[i])))
+			return true;
+	return false;
+}
+
+static bool needs_mpi(struct image *image)
+{
+	Elf64_Dyn entry;
+	unsigned int i = 0;
+
+	if (!head_read(image) || !dynamic_find(image) || !strings_find(image))
+		return false;
+	while (entry_read(image, i++, &entry))
+		if (entry.d_tag == DT_NEEDED &&
+		    is_mpi_library(image, entry.d_un.d_val))
+			return true;
+	return false;
+}
+
+/* ---- */
+
+/* Not a folder, and not what blocks when it is opened. */
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* As execvp() searches. */
+static bool program_find(const char *name, char path[PATH_MAX])
+{
+	const char *folders = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX &&
+		       is_program(path);
+	for (const char *at = folders ? folders : "/bin:/usr/bin"; at;) {
+		size_t len = strcspn(at, ":");
+		int need = snprintf(path, PATH_MAX, "%.*s%s%s", (int)len, at,
+				    len ? "/" : "", name);
+
+		if (need > 0 && need < PATH_MAX && is_program(path))
+			return true;
+		at = at[len] ? at + len + 1 : NULL;
+	}
+	return false;
+}
+
+bool tofu_program_is_mpi(const char *name)
+{
+	struct image image = { .fd = -1 };
+	char path[PATH_MAX];
+	bool is;
+
+	if (!program_find(name, path))
+		return false;
+	image.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (image.fd < 0)
+		return false;
+	is = needs_mpi(&image);
+	close(image.fd);
+	return is;
+}

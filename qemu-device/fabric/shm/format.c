@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making the shared file.
+ */
+#define _GNU_SOURCE
+#include "fabric/fabric.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabric/shm/layout.h"
+
+static int write_header(int fd, const struct tofu_shm_header *header)
+{
+	/* The magic number last: a file with it is complete. */
+	const size_t magic = sizeof(header->magic);
+	const size_t rest = sizeof(*header) - magic;
+	const uint8_t *bytes = (const uint8_t *)header;
+
+	if (pwrite(fd, bytes + magic, rest, (off_t)magic) != (ssize_t)rest ||
+	    pwrite(fd, bytes, magic, 0) != (ssize_t)magic)
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn)
+{
+	const uint64_t endpoints = (uint64_t)tofu_shape_nodes(shape) * ppn;
+	struct tofu_shm_header header = {
+		.magic = TOFU_SHM_MAGIC,
+		.version = TOFU_SHM_VERSION,
+		.nodes = (uint32_t)endpoints,
+		.shape = tofu_shape_pack(shape),
+		.ring_size = TOFU_SHM_RING,
+		.ppn = ppn,
+	};
+	struct stat st;
+	int err;
+
+	if (!ppn || ppn > TOFU_FABRIC_PPN_MAX || !endpoints ||
+	    endpoints > TOFU_FABRIC_NODES_MAX)
+		return -EINVAL;
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (st.st_size)
+		return -EEXIST;
+	if (ftruncate(fd, (off_t)tofu_shm_size(header.nodes)))
+		return -errno;
+	err = write_header(fd, &header);
+	if (err)
+		return err;
+	/*
+	 * Nobody can take pages away under the others' feet. Only a memfd can
+	 * be sealed; of another file its owner is trusted.
+	 */
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) &&
+	    errno != EINVAL && errno != EPERM)
+		return -errno;
+	return 0;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the sources of the shm transport share.
+ *
+ * A peer is connected on first contact (a packet to it or from it, or a look
+ * into its memory) and stays so until tofu_fabric_poll() finds that it is
+ * gone, tells the handler, and forgets it. Only there are its mappings
+ * undone: whatever runs in between may go on using them.
+ */
+#ifndef FABRIC_SHM_INTERNAL_H
+#define FABRIC_SHM_INTERNAL_H
+
+#include "fabric/fabric.h"
+#include "fabric/shm/layout.h"
+
+#define TOFU_FABRIC_WORDS (TOFU_FABRIC_NODES_MAX / 64)
+
+#define tofu_load(p) __atomic_load_n(p, __ATOMIC_RELAXED)
+#define tofu_load_acquire(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define tofu_load_ordered(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
+#define tofu_store(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define tofu_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define tofu_fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+
+/**
+ * struct tofu_tx - producer's side of a ring
+ * @ring: control lines
+ * @data: the ring
+ * @conn: the connection
+ * @tail: bytes committed
+ * @head: the consumer's head when last looked at
+ */
+struct tofu_tx {
+	struct tofu_shm_ring *ring;
+	uint8_t *data;
+	uint64_t conn;
+	uint64_t tail;
+	uint64_t head;
+};
+
+/**
+ * struct tofu_rx - consumer's side of a ring
+ * @ready: the producer has begun the connection, @head is valid
+ */
+struct tofu_rx {
+	struct tofu_shm_ring *ring;
+	const uint8_t *data;
+	uint64_t conn;
+	uint64_t head;
+	bool ready;
+};
+
+/**
+ * struct tofu_peer_ram - a piece of a peer's memory, checked
+ * @map:     mapping of it, or NULL
+ * @map_len: bytes of the mapping
+ * @data:    first byte of the piece in the mapping
+ */
+struct tofu_peer_ram {
+	struct tofu_shm_ram piece;
+	void *map;
+	size_t map_len;
+	const uint8_t *data;
+};
+
+/**
+ * struct tofu_peer - what this process knows of a node
+ * @life:     of the process that this is about; 0: not connected
+ * @bad_gen:  the last generation that is known to be dead or malformed: not
+ *            connected to again
+ * @lost:     ended or left; forgotten by the next poll. What responses it had
+ *            sent are still taken, but no request
+ * @broken:   has written nonsense; likewise
+ * @pid, @pidfd, @wake: the process and its wake pipe
+ * @tx, @rx:  by class
+ * @refs:     response tail behind the last record with references
+ * @fence:    what the response head must reach
+ * @memory:   the file of the process's memory, or a negative number: it was not
+ *            needed yet
+ * @ram_seq:  version of @ram; odd: none was read
+ * @ram:      array of TOFU_FABRIC_RAM_MAX, or NULL
+ */
+struct tofu_peer {
+	uint64_t life;
+	uint32_t bad_gen;
+	bool lost;
+	bool broken;
+	pid_t pid;
+	int pidfd;
+	int wake;
+	struct tofu_tx tx[TOFU_CLASSES];
+	struct tofu_rx rx[TOFU_CLASSES];
+	uint64_t refs;
+	uint64_t fence;
+	int memory;
+	uint32_t ram_seq;
+	uint32_t ram_count;
+	struct tofu_peer_ram *ram;
+};
+
+/**
+ * struct tofu_own_rings - from a node to itself, by class
+ *
+ * Not in the shared file: references in a packet of the own node lead to the
+ * own memory, and are not checked as those to another's are.
+ */
+struct tofu_own_rings {
+	struct tofu_shm_ring ring[TOFU_CLASSES];
+	_Alignas(TOFU_SHM_ALIGN) uint8_t data[TOFU_CLASSES][TOFU_SHM_RING];
+};
+
+/**
+ * struct tofu_fabric - a node of a machine
+ * @fd, @base, @size: the shared file
+ * @nodes:  count of endpoints
+ * @ppn:    of each node of the machine
+ * @self:   own number
+ * @gen:    own generation
+ * @epoch:  of the header, when peers were last looked at
+ * @polls:  count of polls, for what is done only every few
+ * @stale:  a peer is lost or broken
+ * @epoll:  watches the wake pipe and every peer's pidfd
+ * @pipe:   the wake pipe
+ * @own:    rings from this node to itself, which nobody else can write
+ * @open:   where tofu_fabric_tx_begin() gave a record, else NULL
+ * @open_node, @open_class, @open_payload, @open_pad: that record
+ * @timed:  virtual time: what is in the rings is taken by tofu_ring_take()
+ * @entry:  with it: what the next record is to say
+ * @payload_max: of a packet
+ * @known:  connected peers
+ * @todo:   peers whose rings may hold something
+ * @fenced: peers that the fence waits for
+ * @unseen: peers that were not woken by what was sent to them: they want that
+ *          late
+ */
+struct tofu_fabric {
+	int fd;
+	uint8_t *base;
+	size_t size;
+	struct tofu_shape shape;
+	uint32_t nodes;
+	uint32_t ppn;
+	uint32_t self;
+	uint32_t gen;
+	uint64_t epoch;
+	uint64_t polls;
+	bool stale;
+	int epoll;
+	int pipe[2];
+	struct tofu_own_rings *own;
+	struct tofu_shm_record *open;
+	uint32_t open_node;
+	enum tofu_class open_class;
+	uint32_t open_payload;
+	uint32_t open_pad;
+	bool timed;
+	uint16_t entry;
+	uint32_t payload_max;
+	uint64_t known[TOFU_FABRIC_WORDS];
+	uint64_t todo[TOFU_FABRIC_WORDS];
+	uint64_t fenced[TOFU_FABRIC_WORDS];
+	uint64_t unseen[TOFU_FABRIC_WORDS];
+	struct tofu_peer *peers;
+};
+
+static inline struct tofu_shm_header *
+tofu_fabric_header(const struct tofu_fabric *fabric)
+{
+	return (struct tofu_shm_header *)fabric->base;
+}
+
+static inline struct tofu_shm_node *
+tofu_fabric_entry(const struct tofu_fabric *fabric, uint32_t node)
+{
+	return (struct tofu_shm_node *)(fabric->base +
+					tofu_shm_node_offset(node));
+}
+
+static inline void tofu_bit_set(uint64_t *map, uint32_t bit)
+{
+	map[bit / 64] |= 1ULL << (bit % 64);
+}
+
+static inline void tofu_bit_clear(uint64_t *map, uint32_t bit)
+{
+	map[bit / 64] &= ~(1ULL << (bit % 64));
+}
+
+/* ---- peer.c ---- */
+
+/**
+ * tofu_peer_get - a node, connected
+ *
+ * Return: the peer, or NULL where the node is not up. A peer that is lost or
+ * broken is given until the next poll forgets it: see tofu_peer_usable().
+ */
+struct tofu_peer *tofu_peer_get(struct tofu_fabric *fabric, uint32_t node);
+
+/* tofu_peer_usable - whether a connected peer is still who it was */
+bool tofu_peer_usable(const struct tofu_fabric *fabric, uint32_t node);
+
+/* tofu_peer_break - a peer has written nonsense */
+void tofu_peer_break(struct tofu_fabric *fabric, uint32_t node);
+
+/* tofu_peer_lose - a peer has ended or left */
+void tofu_peer_lose(struct tofu_fabric *fabric, uint32_t node);
+
+/* tofu_peer_forget - undo the connection */
+void tofu_peer_forget(struct tofu_fabric *fabric, uint32_t node);
+
+/* tofu_peer_wake - wake a connected peer if it wants that, even if late */
+void tofu_peer_wake(struct tofu_fabric *fabric, uint32_t node);
+
+/**
+ * tofu_peer_tell - wake a connected peer if it wants that now
+ *
+ * The own pending bit there is set. A peer that wants to be woken late is noted
+ * as unseen.
+ */
+void tofu_peer_tell(struct tofu_fabric *fabric, uint32_t node);
+
+/* tofu_peer_watch - note which peers have ended; drains the wake pipe only
+ * when @ack
+ */
+void tofu_peer_watch(struct tofu_fabric *fabric, bool ack);
+
+/* ---- ring.c ---- */
+
+/* tofu_ring_connect - begin the rings to and from a peer */
+void tofu_ring_connect(struct tofu_fabric *fabric, uint32_t node);
+
+/**
+ * tofu_ring_poll - with virtual time, instead of tofu_fabric_poll()
+ *
+ * Takes no packet. Meets peers that want to be met, and tells @handler of those
+ * that are gone: before they are forgotten, so that it can still take what they
+ * had sent.
+ */
+void tofu_ring_poll(struct tofu_fabric *fabric,
+		    const struct tofu_fabric_handler *handler, void *ctx);
+
+/**
+ * tofu_ring_take - the packet that entry number @entry of a log is about
+ *
+ * Return: whether it was there and @handler has got it. If not, the peer is
+ * broken.
+ */
+bool tofu_ring_take(struct tofu_fabric *fabric, uint32_t node,
+		    enum tofu_class class_, uint16_t entry,
+		    const struct tofu_fabric_handler *handler, void *ctx);
+
+/* ---- memory.c ---- */
+
+void tofu_ram_forget(struct tofu_peer *peer);
+
+/* tofu_memory_forget - close the file of the peer's memory */
+void tofu_memory_forget(struct tofu_peer *peer);
+
+/* ---- fabric.c ---- */
+
+/* tofu_fabric_lock_byte - F_WRLCK or F_UNLCK on a byte of an endpoint's page */
+int tofu_fabric_lock_byte(struct tofu_fabric *fabric, uint32_t node,
+			  unsigned int byte, short type);
+
+/* ---- shares.c ---- */
+
+/* tofu_shares_forget - what an earlier process of this number had is free */
+int tofu_shares_forget(struct tofu_fabric *fabric);
+
+#endif /* FABRIC_SHM_INTERNAL_H */

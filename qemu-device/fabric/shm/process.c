@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "fabric/shm/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Field 22 of a stat file; field 2 is a name in parentheses. */
+#define STAT_START_FIELD 22
+
+int tofu_process_start(pid_t pid, uint64_t *start)
+{
+	char path[64], text[1024], *field;
+	ssize_t len;
+	int fd;
+
+	/*
+	 * The first thread began with the process. Of /proc/PID/stat an
+	 * emulator makes up what the process itself reads.
+	 */
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid,
+		 (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (len <= 0)
+		return -ESRCH;
+	text[len] = '\0';
+
+	/* The name can hold blanks and parentheses: the last one ends it. */
+	field = strrchr(text, ')');
+	for (int i = 2; field && i < STAT_START_FIELD; i++)
+		field = strchr(field + 1, ' ');
+	if (!field)
+		return -ESRCH;
+	*start = strtoull(field, NULL, 10);
+	return 0;
+}
+
+bool tofu_process_alive(int pidfd)
+{
+	struct pollfd pfd = { .fd = pidfd, .events = POLLIN };
+	int ready;
+
+	/* It does not wait, but a signal of the program can come between. */
+	do {
+		ready = poll(&pfd, 1, 0);
+	} while (ready < 0 && errno == EINTR);
+	return !ready;
+}
+
+int tofu_process_open(pid_t pid, uint64_t start)
+{
+	uint64_t found;
+	int pidfd, err;
+
+	if (pid <= 0)
+		return -ESRCH;
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return -errno;
+
+	/*
+	 * Alive at the end, the process of the pidfd has had the number all
+	 * the time: so the start time that was read is its own.
+	 */
+	err = tofu_process_start(pid, &found);
+	if (!err && found == start && tofu_process_alive(pidfd))
+		return pidfd;
+	close(pidfd);
+	/* Not to be able to look is not to have looked. */
+	return err ? err : -ESRCH;
+}
+
+int tofu_process_file(int pidfd, pid_t pid, int fd, mode_t type, int flags)
+{
+	struct stat st;
+	char path[64];
+	int file, err = 0;
+
+	/* Look before opening: to open a device can have effects. */
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+	file = open(path, O_PATH | O_CLOEXEC);
+	if (file < 0)
+		return -errno;
+	if (fstat(file, &st) || (st.st_mode & S_IFMT) != type)
+		err = -EINVAL;
+	else if (!tofu_process_alive(pidfd))
+		err = -ESRCH;
+	if (!err) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+		fd = open(path, flags | O_CLOEXEC);
+		if (fd < 0)
+			err = -errno;
+	}
+	close(file);
+	return err ? err : fd;
+}
+
+int tofu_process_memory(int pidfd, pid_t pid)
+{
+	char path[32];
+	int file;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
+		return -errno;
+	/* Alive now, it is the one whose file was opened. */
+	if (tofu_process_alive(pidfd))
+		return file;
+	close(file);
+	return -ESRCH;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Another process of this host, known by its number and its start time, and
+ * its open files. All of it goes through /proc, which must show the pid
+ * namespace that the nodes share.
+ */
+#ifndef FABRIC_SHM_PROCESS_H
+#define FABRIC_SHM_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/**
+ * tofu_process_start - when a process was started, ticks since boot
+ *
+ * Return: 0; -ESRCH where there is no such process; or another negative
+ * errno, which says nothing about the process.
+ */
+int tofu_process_start(pid_t pid, uint64_t *start);
+
+/**
+ * tofu_process_open - a pidfd of the living process @pid started at @start
+ *
+ * Return: the descriptor; -ESRCH where that process is gone; or another
+ * negative errno, which says nothing about the process.
+ */
+int tofu_process_open(pid_t pid, uint64_t start);
+
+/* tofu_process_alive - whether the process of a pidfd has not ended */
+bool tofu_process_alive(int pidfd);
+
+/**
+ * tofu_process_file - open a file that a process has open
+ * @pidfd: of the process
+ * @pid:   its number
+ * @fd:    in that process
+ * @type:  S_IFREG or S_IFIFO: nothing else is opened
+ * @flags: of open(2)
+ *
+ * Return: a descriptor or a negative errno; -ESRCH where the process has
+ * ended, and with it the meaning of @pid.
+ */
+int tofu_process_file(int pidfd, pid_t pid, int fd, mode_t type, int flags);
+
+/**
+ * tofu_process_memory - open the memory of a process as a file, to read it
+ *
+ * Return: as tofu_process_file(). An offset in it is an address.
+ */
+int tofu_process_memory(int pidfd, pid_t pid);
+
+#endif /* FABRIC_SHM_PROCESS_H */

@@ -1,0 +1,665 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rings: a record at a time, one producer, one consumer.
+ *
+ * The order that everything here hangs on:
+ *
+ *	producer			consumer
+ *	record				pending bit := 0
+ *	tail (release)			tail (ordered)
+ *	full fence			record
+ *	pending bit			head (release)
+ *	want_wake?			full fence
+ *	  wake				want_head?
+ *					  wake
+ *
+ * A bit that the producer finds set already was set before the consumer
+ * cleared it, so that the consumer sees the tail. For that the tail must not be
+ * read before the bit is cleared: the two are sequentially consistent, as an
+ * acquiring load may overtake a store, were it a releasing one. The same holds
+ * for the word that begins a connection.
+ *
+ * A consumer whose program polls sleeps with TOFU_SHM_WAKE_LATE in want_wake.
+ * Its polls look at the bits, so a producer that sends does not wake it, and
+ * remembers it as unseen. A producer that has waited in vain then looks at its
+ * own bit there:
+ *
+ *	clear	The consumer has looked since: there is nothing to do.
+ *	set	Nobody has looked. The producer wakes, whatever want_wake
+ *		says by now. If that is 0, the consumer is awake and looks
+ *		before it sleeps: it stores want_wake, executes a full fence,
+ *		then looks at the bits.
+ *
+ * In both cases the consumer is no longer unseen. So it is woken once at most
+ * for what it was sent, and only if nobody lends it a processor. The same holds
+ * for a producer that waits for the head: its bit is set as well.
+ */
+#define _GNU_SOURCE
+#include "fabric/shm/internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Requests taken from one node in one poll. */
+#define REQUESTS_A_POLL 64
+
+/* Polls between two looks at whether peers live, while nothing sleeps. */
+#define POLLS_A_WATCH 256
+
+#define COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
+
+/* ---- Connecting ---- */
+
+/* The ring from @src to @dst: in the shared file, but that to oneself. */
+static struct tofu_shm_ring *ring_at(const struct tofu_fabric *fabric,
+				     uint32_t dst, uint32_t src,
+				     enum tofu_class class_, uint8_t **data)
+{
+	uint64_t index = tofu_shm_ring_index(fabric->nodes, dst, src, class_);
+
+	if (dst == src) {
+		*data = fabric->own->data[class_];
+		return &fabric->own->ring[class_];
+	}
+	*data = fabric->base + tofu_shm_data_offset(fabric->nodes, index);
+	return (struct tofu_shm_ring *)(fabric->base +
+					tofu_shm_ring_offset(fabric->nodes,
+							     index));
+}
+
+static void connect_tx(struct tofu_fabric *fabric, uint32_t node,
+		       enum tofu_class class_)
+{
+	struct tofu_peer *peer = &fabric->peers[node];
+	struct tofu_tx *tx = &peer->tx[class_];
+
+	tx->ring = ring_at(fabric, node, fabric->self, class_, &tx->data);
+	tx->conn = TOFU_SHM_CONN(fabric->gen, tofu_shm_gen(peer->life));
+	tx->tail = TOFU_SHM_ROUND(tofu_load(&tx->ring->tail));
+	/*
+	 * The consumer may still read a record of the connection before: what
+	 * it has not released counts as used until it joins this one.
+	 */
+	tx->head = tofu_load(&tx->ring->head);
+	if (tx->tail - tx->head > TOFU_SHM_RING)
+		tx->head = tx->tail;
+	tofu_store(&tx->ring->tail, tx->tail);
+	tofu_store(&tx->ring->start, tx->tail);
+	tofu_store(&tx->ring->want_head, 0);
+	tofu_store_release(&tx->ring->conn, tx->conn);
+}
+
+static void connect_rx(struct tofu_fabric *fabric, uint32_t node,
+		       enum tofu_class class_)
+{
+	struct tofu_peer *peer = &fabric->peers[node];
+	struct tofu_rx *rx = &peer->rx[class_];
+	uint8_t *data;
+
+	rx->ring = ring_at(fabric, fabric->self, node, class_, &data);
+	rx->data = data;
+	rx->conn = TOFU_SHM_CONN(tofu_shm_gen(peer->life), fabric->gen);
+	rx->head = 0;
+	rx->ready = false;
+}
+
+/* Say that something was sent to @node, or taken from it. */
+static void notify(struct tofu_fabric *fabric, uint32_t node)
+{
+	struct tofu_shm_node *entry = tofu_fabric_entry(fabric, node);
+	uint64_t *word = &entry->pending[fabric->self / 64];
+	uint64_t bit = 1ULL << (fabric->self % 64);
+
+	/* The tail is seen by whoever cleared the bit that is read here. */
+	tofu_fence_full();
+	if (!(tofu_load(word) & bit))
+		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+	tofu_peer_tell(fabric, node);
+}
+
+void tofu_ring_connect(struct tofu_fabric *fabric, uint32_t node)
+{
+	for (int class_ = 0; class_ < TOFU_CLASSES; class_++) {
+		connect_tx(fabric, node, class_);
+		connect_rx(fabric, node, class_);
+	}
+	/* Nothing was referred to yet: a fence need not wait for a join. */
+	fabric->peers[node].refs = fabric->peers[node].tx[TOFU_RESPONSE].head;
+	/* The other end joins, and frees what the connection before left. */
+	notify(fabric, node);
+}
+
+/* ---- Sending ---- */
+
+/* The consumer's head, as far as it makes sense. */
+static void read_head(struct tofu_fabric *fabric, uint32_t node,
+		      struct tofu_tx *tx)
+{
+	uint64_t head;
+
+	/* Before the consumer has joined, its head is about something else. */
+	if (tofu_load_acquire(&tx->ring->head_conn) != tx->conn)
+		return;
+	head = tofu_load_acquire(&tx->ring->head);
+	if (tx->tail - head > TOFU_SHM_RING)
+		tofu_peer_break(fabric, node);
+	else
+		tx->head = head;
+}
+
+static uint32_t pad_before(const struct tofu_tx *tx, uint64_t bytes)
+{
+	uint64_t left = TOFU_SHM_RING - (tx->tail & (TOFU_SHM_RING - 1));
+
+	return left < bytes ? (uint32_t)left : 0;
+}
+
+static bool fits(const struct tofu_tx *tx, uint64_t need)
+{
+	return TOFU_SHM_RING - (tx->tail - tx->head) >= need;
+}
+
+/* Where there is no room, the consumer is asked to say when there is. */
+static bool has_room(struct tofu_fabric *fabric, uint32_t node,
+		     struct tofu_tx *tx, uint64_t bytes)
+{
+	uint64_t need = bytes + pad_before(tx, bytes);
+
+	if (fits(tx, need))
+		return true;
+	read_head(fabric, node, tx);
+	if (fits(tx, need))
+		return true;
+	tofu_store(&tx->ring->want_head, 1);
+	tofu_fence_full();
+	read_head(fabric, node, tx);
+	return fits(tx, need);
+}
+
+/* A peer that a packet can be sent to, or NULL. */
+static struct tofu_peer *peer_to_send(struct tofu_fabric *fabric, uint32_t node)
+{
+	struct tofu_peer *peer = tofu_peer_get(fabric, node);
+
+	if (peer && tofu_peer_usable(fabric, node))
+		return peer;
+	return NULL;
+}
+
+struct tofu_packet *tofu_fabric_tx_begin(struct tofu_fabric *fabric,
+					 uint32_t node, enum tofu_class class_,
+					 size_t payload, int *err)
+{
+	struct tofu_peer *peer = peer_to_send(fabric, node);
+	struct tofu_tx *tx;
+	uint64_t bytes;
+	bool room;
+
+	fabric->open = NULL;
+	if (payload > fabric->payload_max) {
+		*err = -EMSGSIZE;
+		return NULL;
+	}
+	if (!peer) {
+		*err = -EHOSTDOWN;
+		return NULL;
+	}
+	tx = &peer->tx[class_];
+	bytes = TOFU_SHM_RECORD(payload);
+	room = has_room(fabric, node, tx, bytes);
+	if (!room || peer->broken) {
+		*err = peer->broken ? -EHOSTDOWN : -EAGAIN;
+		return NULL;
+	}
+	fabric->open_node = node;
+	fabric->open_class = class_;
+	fabric->open_payload = (uint32_t)payload;
+	fabric->open_pad = pad_before(tx, bytes);
+	fabric->open =
+		(struct tofu_shm_record *)(tx->data +
+					   ((tx->tail + fabric->open_pad) &
+					    (TOFU_SHM_RING - 1)));
+	memset(&fabric->open->packet, 0, sizeof(fabric->open->packet));
+	return &fabric->open->packet;
+}
+
+static void write_pad(struct tofu_tx *tx, uint32_t bytes)
+{
+	struct tofu_shm_record *record =
+		(struct tofu_shm_record *)(tx->data +
+					   (tx->tail & (TOFU_SHM_RING - 1)));
+
+	/* No more than this: a pad can be shorter than a record. */
+	record->bytes = bytes;
+	record->src_gen = (uint32_t)tx->conn;
+	record->dst_gen = (uint32_t)(tx->conn >> 32);
+	record->pad = 1;
+	tx->tail += bytes;
+}
+
+void tofu_fabric_tx_commit(struct tofu_fabric *fabric)
+{
+	struct tofu_peer *peer = &fabric->peers[fabric->open_node];
+	struct tofu_tx *tx = &peer->tx[fabric->open_class];
+	struct tofu_shm_record *record = fabric->open;
+	uint32_t bytes = (uint32_t)TOFU_SHM_RECORD(fabric->open_payload);
+
+	if (!record)
+		return;
+	fabric->open = NULL;
+	if (fabric->open_pad)
+		write_pad(tx, fabric->open_pad);
+	record->bytes = bytes;
+	record->src_gen = (uint32_t)tx->conn;
+	record->dst_gen = (uint32_t)(tx->conn >> 32);
+	record->pad = 0;
+	record->entry = fabric->entry;
+	record->packet.src = fabric->self;
+	record->packet.payload = fabric->open_payload;
+	tx->tail += bytes;
+	if (fabric->open_class == TOFU_RESPONSE &&
+	    (record->packet.flags & TOFU_PKT_F_REFS))
+		peer->refs = tx->tail;
+	/* A consumer that sees the tail sees the record. */
+	tofu_store_release(&tx->ring->tail, tx->tail);
+	/* With virtual time the log says it. */
+	if (!fabric->timed)
+		notify(fabric, fabric->open_node);
+}
+
+bool tofu_fabric_tx_room(struct tofu_fabric *fabric, uint32_t node,
+			 enum tofu_class class_)
+{
+	struct tofu_peer *peer = peer_to_send(fabric, node);
+
+	return !peer ||
+	       has_room(fabric, node, &peer->tx[class_],
+			TOFU_SHM_RECORD(fabric->payload_max)) ||
+	       peer->broken;
+}
+
+/* ---- Fences ---- */
+
+/* Whether @peer has taken what the fence waits for; else it says when. */
+static bool fence_passed(struct tofu_fabric *fabric, uint32_t node)
+{
+	struct tofu_peer *peer = &fabric->peers[node];
+	struct tofu_tx *tx = &peer->tx[TOFU_RESPONSE];
+
+	for (int look = 0; look < 2; look++) {
+		read_head(fabric, node, tx);
+		if ((int64_t)(tx->head - peer->fence) >= 0)
+			return true;
+		tofu_store(&tx->ring->want_head, 1);
+		tofu_fence_full();
+	}
+	return false;
+}
+
+void tofu_fabric_fence_begin(struct tofu_fabric *fabric)
+{
+	memcpy(fabric->fenced, fabric->known, sizeof(fabric->fenced));
+	for (uint32_t n = 0; n < fabric->nodes; n++)
+		fabric->peers[n].fence = fabric->peers[n].refs;
+}
+
+bool tofu_fabric_fence_done(struct tofu_fabric *fabric)
+{
+	for (uint32_t w = 0; w < TOFU_FABRIC_WORDS; w++) {
+		uint64_t left = fabric->fenced[w];
+
+		for (; left; left &= left - 1) {
+			uint32_t node = w * 64 + __builtin_ctzll(left);
+
+			if (!fence_passed(fabric, node))
+				return false;
+			tofu_bit_clear(fabric->fenced, node);
+		}
+	}
+	return true;
+}
+
+/* ---- Receiving ---- */
+
+/*
+ * What one look at a ring knows; with virtual time, which packet is wanted,
+ * and whether it was there.
+ */
+struct look {
+	struct tofu_fabric *fabric;
+	const struct tofu_fabric_handler *handler;
+	void *ctx;
+	uint16_t entry;
+	bool *found;
+};
+
+enum taken {
+	TAKEN, /* or dropped: go on */
+	KEPT,
+	MALFORMED,
+};
+
+/*
+ * Join the connection that the producer has begun. It may wait for just that:
+ * to it the ring is full of what the connection before left. And it is woken
+ * whether it says so or not: a consumer that still was in the connection
+ * before may have taken want_head from it.
+ */
+static void join_rx(struct tofu_fabric *fabric, uint32_t node,
+		    struct tofu_rx *rx)
+{
+	rx->head = TOFU_SHM_ROUND(tofu_load(&rx->ring->start));
+	rx->ready = true;
+	tofu_store(&rx->ring->head, rx->head);
+	tofu_store_release(&rx->ring->head_conn, rx->conn);
+	notify(fabric, node);
+}
+
+/*
+ * rx_tail - where the producer is now; rx->head where it has not begun.
+ * The tail is read once: everything is decided on what is returned.
+ */
+static uint64_t rx_tail(struct tofu_fabric *fabric, uint32_t node,
+			struct tofu_rx *rx)
+{
+	uint64_t tail;
+
+	if (!rx->ready) {
+		if (tofu_load_ordered(&rx->ring->conn) != rx->conn)
+			return rx->head;
+		join_rx(fabric, node, rx);
+	}
+	tail = tofu_load_ordered(&rx->ring->tail);
+	if (tail - rx->head > TOFU_SHM_RING || tail % TOFU_SHM_ALIGN) {
+		tofu_peer_break(fabric, node);
+		return rx->head;
+	}
+	return tail;
+}
+
+/* A private copy: the compiler must not read the shared memory again. */
+static void copy_once(void *private, const void *shared, size_t len)
+{
+	memcpy(private, shared, len);
+	COMPILER_BARRIER();
+}
+
+static bool packet_valid(const struct tofu_fabric *fabric,
+			 const struct tofu_packet *pkt, uint32_t node,
+			 enum tofu_class class_, uint32_t bytes)
+{
+	return pkt->src == node && pkt->payload <= fabric->payload_max &&
+	       TOFU_SHM_RECORD(pkt->payload) == bytes &&
+	       tofu_class_of(pkt->type) == class_;
+}
+
+/*
+ * Whether a record is a packet that is taken now. With virtual time there may
+ * be some before it that this node has not seen in the log: it was not there
+ * then.
+ */
+static bool wanted(const struct look *look,
+		   const struct tofu_shm_record *record,
+		   const struct tofu_rx *rx)
+{
+	if (record->pad ||
+	    TOFU_SHM_CONN(record->src_gen, record->dst_gen) != rx->conn)
+		return false;
+	if (look->found)
+		*look->found = record->entry == look->entry;
+	return !look->found || *look->found;
+}
+
+/* Take the record at the head; @avail bytes are there. */
+static enum taken take_record(const struct look *look, uint32_t node,
+			      enum tofu_class class_, uint64_t avail)
+{
+	const size_t prefix = offsetof(struct tofu_shm_record, packet);
+	struct tofu_rx *rx = &look->fabric->peers[node].rx[class_];
+	uint64_t pos = rx->head & (TOFU_SHM_RING - 1);
+	const uint8_t *shared = rx->data + pos;
+	struct tofu_shm_record record;
+	enum taken result = TAKEN;
+
+	if (avail > TOFU_SHM_RING - pos)
+		avail = TOFU_SHM_RING - pos;
+	copy_once(&record, shared, prefix);
+	if (!record.bytes || record.bytes % TOFU_SHM_ALIGN ||
+	    record.bytes > avail)
+		return MALFORMED;
+	if (wanted(look, &record, rx)) {
+		if (record.bytes < sizeof(record))
+			return MALFORMED;
+		copy_once(&record.packet, shared + prefix,
+			  sizeof(record.packet));
+		if (!packet_valid(look->fabric, &record.packet, node, class_,
+				  record.bytes))
+			return MALFORMED;
+		/* A response is always taken. */
+		if (look->handler->packet(look->ctx, &record.packet,
+					  shared + sizeof(record)) &&
+		    class_ == TOFU_REQUEST)
+			result = KEPT;
+	}
+	if (result == TAKEN) {
+		rx->head += record.bytes;
+		/* Nothing of the record, or that it refers to, is read later.
+		 */
+		tofu_store_release(&rx->ring->head, rx->head);
+	}
+	return result;
+}
+
+/* A producer that waits for the head is told. */
+static void head_moved(struct tofu_fabric *fabric, uint32_t node,
+		       struct tofu_rx *rx)
+{
+	tofu_fence_full();
+	if (tofu_load(&rx->ring->want_head) &&
+	    __atomic_exchange_n(&rx->ring->want_head, 0, __ATOMIC_SEQ_CST))
+		notify(fabric, node);
+}
+
+/*
+ * Requests end with the first whose memory has gone with its sender: who sees
+ * what a later one writes may rely on all before it.
+ */
+static bool takes_more(const struct tofu_peer *peer, enum tofu_class class_)
+{
+	return !peer->broken && (class_ == TOFU_RESPONSE || !peer->lost);
+}
+
+/* Take records up to @tail, at most @max; true when any was taken. */
+static bool take_ring(const struct look *look, uint32_t node,
+		      enum tofu_class class_, uint64_t tail, unsigned int max)
+{
+	struct tofu_peer *peer = &look->fabric->peers[node];
+	struct tofu_rx *rx = &peer->rx[class_];
+	enum taken result = TAKEN;
+	unsigned int count = 0;
+
+	while (result == TAKEN && rx->head != tail && count < max &&
+	       takes_more(peer, class_)) {
+		result = take_record(look, node, class_, tail - rx->head);
+		count += result == TAKEN;
+	}
+	if (result == MALFORMED)
+		tofu_peer_break(look->fabric, node);
+	if (count)
+		head_moved(look->fabric, node, rx);
+	return count;
+}
+
+static bool take_responses(const struct look *look, uint32_t node)
+{
+	struct tofu_rx *rx = &look->fabric->peers[node].rx[TOFU_RESPONSE];
+
+	/* Bounded by the ring: the tail is looked at once. */
+	return take_ring(look, node, TOFU_RESPONSE,
+			 rx_tail(look->fabric, node, rx), UINT32_MAX);
+}
+
+/* Both rings from a node, in the order that fabric.h promises. */
+static bool take_from(const struct look *look, uint32_t node)
+{
+	struct tofu_fabric *fabric = look->fabric;
+	struct tofu_peer *peer = tofu_peer_get(fabric, node);
+	uint64_t requests;
+	bool work;
+
+	tofu_bit_clear(fabric->todo, node);
+	if (!peer || peer->lost || peer->broken)
+		return false;
+	requests = rx_tail(fabric, node, &peer->rx[TOFU_REQUEST]);
+	work = take_responses(look, node);
+	work |= take_ring(look, node, TOFU_REQUEST, requests, REQUESTS_A_POLL);
+	if (peer->rx[TOFU_REQUEST].head != requests && !peer->broken)
+		tofu_bit_set(fabric->todo, node);
+	return work;
+}
+
+/* ---- Polling ---- */
+
+/*
+ * A peer that left or died had sent what it had sent: a response in its ring
+ * says how a command ended, and must not be made a failure.
+ */
+static void drop_peer(const struct look *look, uint32_t node)
+{
+	struct tofu_fabric *fabric = look->fabric;
+
+	fabric->peers[node].lost = true;
+	if (!fabric->peers[node].broken)
+		take_responses(look, node);
+	tofu_peer_forget(fabric, node);
+	look->handler->peer_down(look->ctx, node);
+}
+
+static bool drop_peers(const struct look *look)
+{
+	struct tofu_fabric *fabric = look->fabric;
+	bool work = false;
+
+	fabric->stale = false;
+	for (uint32_t n = 0; n < fabric->nodes; n++) {
+		if (!fabric->peers[n].life || tofu_peer_usable(fabric, n))
+			continue;
+		drop_peer(look, n);
+		/* Another that has the number now may have sent already. */
+		tofu_bit_set(fabric->todo, n);
+		work = true;
+	}
+	return work;
+}
+
+static bool peers_changed(struct tofu_fabric *fabric)
+{
+	uint64_t epoch = tofu_load_acquire(&tofu_fabric_header(fabric)->epoch);
+	bool changed;
+
+	if (!(++fabric->polls % POLLS_A_WATCH))
+		tofu_peer_watch(fabric, false);
+	changed = fabric->stale || epoch != fabric->epoch;
+	fabric->epoch = epoch;
+	return changed;
+}
+
+static void collect_pending(struct tofu_fabric *fabric, uint32_t word)
+{
+	struct tofu_shm_node *entry = tofu_fabric_entry(fabric, fabric->self);
+
+	/* Exchanged before the tails are read: see the top of this file. */
+	if (tofu_load(&entry->pending[word]))
+		fabric->todo[word] |= __atomic_exchange_n(&entry->pending[word],
+							  0, __ATOMIC_SEQ_CST);
+}
+
+bool tofu_fabric_poll(struct tofu_fabric *fabric,
+		      const struct tofu_fabric_handler *handler, void *ctx)
+{
+	const struct look look = { .fabric = fabric,
+				   .handler = handler,
+				   .ctx = ctx };
+	bool work = false;
+
+	if (peers_changed(fabric))
+		work = drop_peers(&look);
+	for (uint32_t w = 0; w * 64 < fabric->nodes; w++) {
+		uint64_t todo;
+
+		collect_pending(fabric, w);
+		for (todo = fabric->todo[w]; todo; todo &= todo - 1)
+			work |= take_from(&look,
+					  w * 64 + __builtin_ctzll(todo));
+	}
+	return work;
+}
+
+/* ---- Virtual time ---- */
+
+/* Join the connections that @node has begun. */
+static void meet(struct tofu_fabric *fabric, uint32_t node)
+{
+	struct tofu_peer *peer = tofu_peer_get(fabric, node);
+
+	if (!peer || peer->lost || peer->broken)
+		return;
+	for (int class_ = 0; class_ < TOFU_CLASSES; class_++)
+		rx_tail(fabric, node, &peer->rx[class_]);
+}
+
+static void tell_lost(struct tofu_fabric *fabric,
+		      const struct tofu_fabric_handler *handler, void *ctx)
+{
+	fabric->stale = false;
+	for (uint32_t n = 0; n < fabric->nodes; n++) {
+		if (!fabric->peers[n].life || tofu_peer_usable(fabric, n))
+			continue;
+		fabric->peers[n].lost = true;
+		handler->peer_down(ctx, n);
+		tofu_peer_forget(fabric, n);
+		tofu_bit_set(fabric->todo, n);
+	}
+}
+
+void tofu_ring_poll(struct tofu_fabric *fabric,
+		    const struct tofu_fabric_handler *handler, void *ctx)
+{
+	if (peers_changed(fabric))
+		tell_lost(fabric, handler, ctx);
+	for (uint32_t w = 0; w * 64 < fabric->nodes; w++) {
+		uint64_t todo;
+
+		collect_pending(fabric, w);
+		todo = fabric->todo[w];
+		fabric->todo[w] = 0;
+		for (; todo; todo &= todo - 1)
+			meet(fabric, w * 64 + __builtin_ctzll(todo));
+	}
+}
+
+bool tofu_ring_take(struct tofu_fabric *fabric, uint32_t node,
+		    enum tofu_class class_, uint16_t entry,
+		    const struct tofu_fabric_handler *handler, void *ctx)
+{
+	struct tofu_peer *peer = &fabric->peers[node];
+	bool found = false;
+	const struct look look = { .fabric = fabric,
+				   .handler = handler,
+				   .ctx = ctx,
+				   .entry = entry,
+				   .found = &found };
+	enum taken result = TAKEN;
+	uint64_t tail;
+
+	if (!peer->life || peer->broken)
+		return false;
+	tail = rx_tail(fabric, node, &peer->rx[class_]);
+	while (result == TAKEN && !found && peer->rx[class_].head != tail)
+		result = take_record(&look, node, class_,
+				     tail - peer->rx[class_].head);
+	if (result == TAKEN && found)
+		return true;
+	tofu_peer_break(fabric, node);
+	return false;
+}

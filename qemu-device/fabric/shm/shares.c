@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the processes of a node share: who has which queue and which gate. The
+ * table of a node stands in the page of its first endpoint, a byte for each
+ * queue and gate: 0, or which of the node's processes has it, plus one.
+ *
+ * A process takes what nobody has under a lock of the node; what it has, only
+ * the process gives back. What a dead process had is free for who wants it. So
+ * no table is ever repaired, and readers need no lock: they read one byte.
+ */
+#define _GNU_SOURCE
+#include "fabric/shm/internal.h"
+
+#include <fcntl.h>
+
+/* The lock's byte in the page of the node's first endpoint; the page's first
+ * byte is the lock of that endpoint's own entry.
+ */
+#define LOCK_BYTE 1
+
+static const unsigned int counts[TOFU_SHARES] = {
+	[TOFU_SHARE_CQ] = TOFU_CQS_PER_TNI,
+	[TOFU_SHARE_GATE] = TOFU_GATES,
+};
+
+static uint8_t *owner_at(const struct tofu_fabric *fabric, uint32_t node,
+			 enum tofu_share share, unsigned int tni,
+			 unsigned int number)
+{
+	struct tofu_shm_node *entry =
+		tofu_fabric_entry(fabric, node * fabric->ppn);
+
+	return share == TOFU_SHARE_CQ ? &entry->cq_owner[tni][number] :
+					&entry->gate_owner[tni][number];
+}
+
+static uint32_t own_node(const struct tofu_fabric *fabric)
+{
+	return fabric->self / fabric->ppn;
+}
+
+/* As it stands in the table. */
+static uint8_t own_mark(const struct tofu_fabric *fabric)
+{
+	return (uint8_t)(fabric->self % fabric->ppn + 1);
+}
+
+uint32_t tofu_fabric_ppn(const struct tofu_fabric *fabric)
+{
+	return fabric->ppn;
+}
+
+int64_t tofu_fabric_owner(const struct tofu_fabric *fabric, uint32_t node,
+			  enum tofu_share share, unsigned int tni,
+			  unsigned int number)
+{
+	unsigned int mark;
+
+	if (node >= fabric->nodes / fabric->ppn || tni >= TOFU_TNIS_MAX ||
+	    number >= counts[share])
+		return -1;
+	mark = tofu_load_acquire(owner_at(fabric, node, share, tni, number));
+	if (!mark || mark > fabric->ppn)
+		return -1;
+	return (int64_t)node * fabric->ppn + mark - 1;
+}
+
+/* ---- Taking and giving ---- */
+
+static int shares_lock(struct tofu_fabric *fabric, short type)
+{
+	return tofu_fabric_lock_byte(fabric, own_node(fabric) * fabric->ppn,
+				     LOCK_BYTE, type);
+}
+
+int tofu_fabric_shares_lock(struct tofu_fabric *fabric)
+{
+	return shares_lock(fabric, F_WRLCK);
+}
+
+void tofu_fabric_shares_unlock(struct tofu_fabric *fabric)
+{
+	shares_lock(fabric, F_UNLCK);
+}
+
+/* Which of the own node's processes live, a bit for each mark. */
+static uint64_t living_marks(struct tofu_fabric *fabric)
+{
+	const uint32_t first = own_node(fabric) * fabric->ppn;
+	uint64_t marks = 0;
+
+	for (uint32_t i = 0; i < fabric->ppn; i++)
+		if (first + i == fabric->self ||
+		    tofu_fabric_up(fabric, first + i))
+			marks |= 1ULL << i;
+	return marks << 1;
+}
+
+uint64_t tofu_fabric_taken_locked(struct tofu_fabric *fabric,
+				  enum tofu_share share, unsigned int tni)
+{
+	const uint64_t living = living_marks(fabric);
+	uint64_t taken = 0;
+
+	for (unsigned int n = 0; n < counts[share]; n++) {
+		const unsigned int mark = tofu_load(
+			owner_at(fabric, own_node(fabric), share, tni, n));
+
+		if (mark <= fabric->ppn && living >> mark & 1)
+			taken |= 1ULL << n;
+	}
+	return taken;
+}
+
+static void mark_all(struct tofu_fabric *fabric, enum tofu_share share,
+		     unsigned int tni, uint64_t numbers, uint8_t mark)
+{
+	for (; numbers; numbers &= numbers - 1)
+		tofu_store_release(owner_at(fabric, own_node(fabric), share,
+					    tni,
+					    (unsigned int)__builtin_ctzll(
+						    numbers)),
+				   mark);
+}
+
+void tofu_fabric_take_locked(struct tofu_fabric *fabric, enum tofu_share share,
+			     unsigned int tni, uint64_t numbers)
+{
+	mark_all(fabric, share, tni, numbers, own_mark(fabric));
+}
+
+void tofu_fabric_give(struct tofu_fabric *fabric, enum tofu_share share,
+		      unsigned int tni, uint64_t numbers)
+{
+	mark_all(fabric, share, tni, numbers, 0);
+}
+
+static void forget_share(struct tofu_fabric *fabric, enum tofu_share share)
+{
+	for (unsigned int tni = 0; tni < TOFU_TNIS_MAX; tni++) {
+		for (unsigned int n = 0; n < counts[share]; n++) {
+			uint8_t *owner = owner_at(fabric, own_node(fabric),
+						  share, tni, n);
+
+			if (tofu_load(owner) == own_mark(fabric))
+				tofu_store(owner, 0);
+		}
+	}
+}
+
+int tofu_shares_forget(struct tofu_fabric *fabric)
+{
+	int err = tofu_fabric_shares_lock(fabric);
+
+	if (err)
+		return err;
+	forget_share(fabric, TOFU_SHARE_CQ);
+	forget_share(fabric, TOFU_SHARE_GATE);
+	tofu_fabric_shares_unlock(fabric);
+	return 0;
+}

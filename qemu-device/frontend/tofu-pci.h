@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tofu interconnect controller as a PCI device
+ *
+ * The controller itself is icc/, what it talks through is fabric/; this is
+ * their home in QEMU. Locks: the BQL is taken before the node's lock and
+ * never under it. The node's callbacks run under the node's lock, on any
+ * thread, with or without the BQL; in virtual time always with it.
+ */
+#ifndef HW_TOFU_TOFU_PCI_H
+#define HW_TOFU_TOFU_PCI_H
+
+#include "compat.h"
+#include "qapi/qapi-types-common.h"
+#include "node/node.h"
+#include "tofu-io.h"
+#include "tofu-mem.h"
+#include "tofu-time.h"
+
+#define TYPE_TOFU_PCI "tofu-pci"
+OBJECT_DECLARE_SIMPLE_TYPE(TofuPCIState, TOFU_PCI)
+
+/*
+ * TofuPages: TOFU_BAR_PAGES
+ * @bar: all of it
+ * @cqs: the CQ pages: RAM, or I/O that traps
+ * @kicks: the kick pages: I/O
+ * @channels: the pages of the channels, to the end of the BAR: I/O
+ * @memory: of @cqs, TOFU_PAGES_HALF bytes, in either case
+ */
+typedef struct TofuPages {
+    MemoryRegion bar;
+    MemoryRegion cqs;
+    MemoryRegion kicks;
+    MemoryRegion channels;
+    void *memory;
+} TofuPages;
+
+/*
+ * TofuPCIState:
+ * @fabric, @node_number, @tnis, @inline_max, @trap, @assist, @machine_name,
+ * @trace_file: properties
+ * @machine: of that name; NULL: no virtual time
+ * @node: from realize to the object's end: a processor may still be in an
+ *        access to a BAR when the device is unplugged
+ * @io: runs the engine; without @machine only
+ * @irq_bh: raises what is in @irq_pending; changed under the node's lock;
+ *          without @machine only
+ * @time: likewise, with @machine only
+ */
+struct TofuPCIState {
+    PCIDevice parent_obj;
+
+    char *fabric;
+    int32_t node_number;
+    uint32_t tnis;
+    uint32_t inline_max;
+    bool trap;
+    OnOffAuto assist;
+    char *machine_name;
+    char *trace_file;
+
+    const struct icc_machine *machine;
+    MemoryRegion regs;
+    TofuPages pages;
+    struct tofu_node *node;
+    TofuRam ram;
+    TofuIO io;
+    TofuTime time;
+    QEMUBH *irq_bh;
+    DECLARE_BITMAP(irq_pending, TOFU_VECTORS(TOFU_TNIS_MAX));
+    Error *migration_blocker;
+};
+
+/* tofu_pages_init: make the memory and the regions; not yet a BAR */
+void tofu_pages_init(TofuPCIState *s);
+
+/*
+ * tofu_pages_map, tofu_pages_unmap: put the BAR together and take it apart;
+ * while it is together, it keeps the device alive
+ */
+void tofu_pages_map(TofuPCIState *s);
+void tofu_pages_unmap(TofuPCIState *s);
+
+/* tofu_pages_finalize: free the memory, when no region is in use any more */
+void tofu_pages_finalize(TofuPCIState *s);
+
+#endif /* HW_TOFU_TOFU_PCI_H */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tofu interconnect controller: virtual time
+ *
+ * With -icount a processor runs up to the first timer of the virtual clock, a
+ * halted machine jumps there, and the clock stands still while a timer is due.
+ * The gate is a timer for that, which nobody runs: it is due when the
+ * controller has something to do, or when other nodes have to catch up. All
+ * work of the controller is done then, or inside an access of the guest, in
+ * the processor's thread and under the BQL.
+ */
+#ifndef HW_TOFU_TOFU_TIME_H
+#define HW_TOFU_TOFU_TIME_H
+
+#include "qemu/timer.h"
+#include "node/node.h"
+
+/*
+ * TofuTime: the gate of a node
+ * @deliver: raises the interrupts that the node has asked for; called after
+ *           each look at the node, without its lock
+ * @owner: for @deliver
+ * @lists: only that of the virtual clock exists, for @gate alone
+ * @joining: the guest has begun to use the controller, others are missing
+ * @stopping: a processor stands at the gate
+ * @closed: no more calls into the node
+ *
+ * All is used under the BQL.
+ */
+typedef struct TofuTime {
+    struct tofu_node *node;
+    void (*deliver)(void *owner);
+    void *owner;
+    QEMUTimerListGroup lists;
+    QEMUTimer gate;
+    bool joining;
+    bool stopping;
+    bool closed;
+} TofuTime;
+
+/*
+ * tofu_time_check: whether this QEMU counts instructions as virtual time needs
+ *
+ * Returns: true, or false with @errp saying how to start QEMU.
+ */
+bool tofu_time_check(Error **errp);
+
+void tofu_time_init(TofuTime *time, struct tofu_node *node,
+                    void (*deliver)(void *owner), void *owner);
+
+/* tofu_time_cleanup: returns when no processor uses the node any more */
+void tofu_time_cleanup(TofuTime *time);
+
+/* tofu_time_now: of the virtual clock, ns */
+uint64_t tofu_time_now(void);
+
+/*
+ * tofu_time_update: the node has something new to do
+ *
+ * Called in an access of a processor, without the node's lock.
+ */
+void tofu_time_update(TofuTime *time);
+
+/*
+ * tofu_time_join: enter the machine's common time, once
+ *
+ * Called like tofu_time_update(). The processor does nothing after the access
+ * before all other nodes have come.
+ */
+void tofu_time_join(TofuTime *time);
+
+#endif /* HW_TOFU_TOFU_TIME_H */

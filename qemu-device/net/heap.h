@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A heap of things that are due: the least (time, order) first. Grows as
+ * needed and never shrinks.
+ */
+#ifndef NET_HEAP_H
+#define NET_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tofu_heap_item {
+	uint64_t time;
+	uint64_t order;
+	void *what;
+};
+
+struct tofu_heap {
+	struct tofu_heap_item *item;
+	size_t count;
+	size_t room;
+};
+
+/* tofu_heap_push - false where there is no memory */
+bool tofu_heap_push(struct tofu_heap *heap, uint64_t time, uint64_t order,
+		    void *what);
+
+/* tofu_heap_pop - take the first one out; there is one */
+void *tofu_heap_pop(struct tofu_heap *heap);
+
+void tofu_heap_free(struct tofu_heap *heap);
+
+/* tofu_heap_time - when the first one is due; UINT64_MAX: there is none */
+static inline uint64_t tofu_heap_time(const struct tofu_heap *heap)
+{
+	return heap->count ? heap->item[0].time : UINT64_MAX;
+}
+
+#endif /* NET_HEAP_H */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Machines: what virtual time needs to know of a real controller. One table of
+ * presets (machine.c), each number with its source; nothing else in the code
+ * depends on the machine.
+ */
+#ifndef NET_MACHINE_H
+#define NET_MACHINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * struct icc_machine - the times of a machine
+ * @name:        as people type it
+ * @tnis:        engines that the machine has
+ * @link_mbs:    of a link, each way, MB/s, headers included
+ * @mtu:         most payload bytes in a packet
+ * @overhead:    bytes of a packet beside its payload
+ * @credits:     packets of an engine that may wait for the first link
+ * @hop_ns:      a packet's head, from the output of one router to that of the
+ *               next, when nothing is in its way
+ * @doorbell_ns: from a processor's store into the CQ page to the engine
+ * @fetch_ns:    descriptor out of memory; a direct one costs nothing
+ * @read_ns:     from asking for payload to its first byte
+ * @send_ns:     packet through the engine, to the output of the first router
+ * @receive_ns:  last byte of a packet, from the last link to the engine's
+ *               access to memory
+ * @write_ns:    from that to when a processor sees what was written
+ * @reply_ns:    from a request's effect to its response in the engine
+ * @atomic_ns:   an ARMW's access to memory
+ * @gate_ns:     a signal through a barrier gate; not 0, or gates in a loop would
+ *               signal without end at one time
+ * @command_ns:  least time between the first packets of two commands of one
+ *               engine
+ * @tni_mbs:     payload of an engine, sending or receiving
+ * @tni_both_mbs: payload of an engine, sending plus receiving
+ * @host_mbs:    payload of all engines, each way
+ *
+ * MB/s are 10^6 bytes a second of payload, but for @link_mbs.
+ */
+struct icc_machine {
+	const char *name;
+	uint32_t tnis;
+	uint32_t link_mbs;
+	uint32_t mtu;
+	uint32_t overhead;
+	uint32_t credits;
+	uint32_t hop_ns;
+	uint32_t doorbell_ns;
+	uint32_t fetch_ns;
+	uint32_t read_ns;
+	uint32_t send_ns;
+	uint32_t receive_ns;
+	uint32_t write_ns;
+	uint32_t reply_ns;
+	uint32_t atomic_ns;
+	uint32_t gate_ns;
+	uint32_t command_ns;
+	uint32_t tni_mbs;
+	uint32_t tni_both_mbs;
+	uint32_t host_mbs;
+};
+
+/* icc_machine_at - preset number @index, or NULL behind the last one */
+const struct icc_machine *icc_machine_at(size_t index);
+
+/* icc_machine_find - the preset with that name, or NULL */
+const struct icc_machine *icc_machine_find(const char *name);
+
+/*
+ * What conservative synchronisation lives on. A store at time t has no packet
+ * in the network before t + icc_machine_store_ns(). A packet that enters the
+ * network at t is not received before t + icc_machine_flight_ns(), and what is
+ * received at t has no answer in the network before t + icc_machine_answer_ns().
+ */
+static inline uint64_t icc_machine_store_ns(const struct icc_machine *m)
+{
+	return (uint64_t)m->doorbell_ns + m->send_ns;
+}
+
+static inline uint64_t icc_machine_flight_ns(const struct icc_machine *m)
+{
+	return (uint64_t)m->hop_ns + m->receive_ns;
+}
+
+static inline uint64_t icc_machine_answer_ns(const struct icc_machine *m)
+{
+	return m->send_ns;
+}
+
+/* icc_machine_ps - picoseconds that @bytes take at @mbs MB/s */
+static inline uint64_t icc_machine_ps(uint64_t bytes, uint32_t mbs)
+{
+	return bytes * 1000000 / mbs;
+}
+
+#endif /* NET_MACHINE_H */

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A node: an ICC on the fabric, with the lock and the sleeping protocol that
+ * every home needs. The QEMU device and the emu port are two thin homes above
+ * it: they bring memory, interrupts, and a thread that sleeps in poll().
+ *
+ * Who makes progress: the node's own thread while there is work, and any
+ * thread of the program that kicks (QEMU: a vCPU that writes the kick page;
+ * emu: a caller of post or poll). With assist, a poll that finds nothing kicks
+ * too and so lends its processor to the engine; while that goes on the node's
+ * thread stays asleep, and nobody pays to wake it. When it has stopped, a peer
+ * whose own polls find nothing wakes the thread.
+ *
+ * With a machine (net/machine.h) the node lives in virtual time. Then there is
+ * no thread of its own: its home calls in from the thread of its processor,
+ * which stands still meanwhile, at the times that it is told; see the end of
+ * this file.
+ */
+#ifndef NODE_NODE_H
+#define NODE_NODE_H
+
+#include <stdarg.h>
+
+#include "fabric/fabric.h"
+#include "icc/icc.h"
+
+
+struct tofu_node;
+
+/**
+ * struct tofu_node_ops - what the home brings; contracts of icc_host_ops
+ * @map: a pointer to the node's memory at bus address @addr, or NULL; in @len
+ *       how many bytes are wanted, out how many of them (at least one) the
+ *       pointer is good for, until the lock is released
+ * @written: bytes at a pointer that map() gave for writing have been written
+ *           (dirty tracking); may be NULL
+ * @now: the home's own clock, ns, of any origin; with a machine only
+ */
+struct tofu_node_ops {
+	void *(*map)(void *home, uint64_t addr, size_t *len, bool write);
+	void (*written)(void *home, uint64_t addr, size_t len);
+	void (*irq)(void *home, unsigned int vector);
+	void (*misuse)(void *home, const char *format, va_list args)
+		__attribute__((format(printf, 2, 0)));
+	uint64_t (*now)(void *home);
+};
+
+/**
+ * struct tofu_node_params
+ * @fabric: path as of tofu_fabric_attach()
+ * @node:   likewise
+ * @whole:  this is all of its node: a machine whose nodes can have several
+ *          processes is refused
+ * @tnis, @pages, @ram_pages: as of struct icc_params
+ * @inline_max: likewise
+ * @assist: whether polls that find nothing shall kick
+ * @machine: virtual time, as of struct icc_params; or NULL
+ * @trace:  with a machine: a file to write the trace to (icc/trace.h), replaced
+ *          if it exists; or NULL
+ */
+struct tofu_node_params {
+	const char *fabric;
+	int node;
+	bool whole;
+	unsigned int tnis;
+	void *pages;
+	bool ram_pages;
+	size_t inline_max;
+	bool assist;
+	const struct icc_machine *machine;
+	const char *trace;
+	const struct tofu_node_ops *ops;
+	void *home;
+};
+
+/* tofu_node_create - attach and make the controller; @why as fabric.h's */
+int tofu_node_create(const struct tofu_node_params *params, char **why,
+		     struct tofu_node **node);
+void tofu_node_destroy(struct tofu_node *node);
+
+/* The lock serialises everything below but what says otherwise. */
+void tofu_node_lock(struct tofu_node *node);
+void tofu_node_unlock(struct tofu_node *node);
+
+struct icc *tofu_node_icc(struct tofu_node *node);
+struct tofu_fabric *tofu_node_fabric(struct tofu_node *node);
+
+/* tofu_node_progress - fabric and engine, bounded; true when there was work */
+bool tofu_node_progress(struct tofu_node *node);
+
+/**
+ * tofu_node_kick - a program's thread lends its processor; takes the lock
+ * @poll: a poll found nothing (TOFU_KICK_POLL), else TOFU_KICK_TAIL
+ *
+ * Return: true when there was work. Does not wait for another thread that is
+ * making progress already, unless that thread could miss the kick.
+ */
+bool tofu_node_kick(struct tofu_node *node, bool poll);
+
+/**
+ * tofu_node_channel - a store to TOFU_CHANNEL_START of a channel's page
+ *
+ * Not a kick: without virtual time call tofu_node_kick() next, with it
+ * tofu_node_run().
+ */
+void tofu_node_channel(struct tofu_node *node, unsigned int tni,
+		       unsigned int channel);
+
+/**
+ * tofu_node_sleep - get ready to sleep on tofu_node_fd(); takes the lock
+ *
+ * Return: milliseconds to sleep at most (-1: until readable), or 0: there is
+ * work, do not sleep.
+ */
+int tofu_node_sleep(struct tofu_node *node);
+
+/* tofu_node_awake - the thread is back and polls; takes the lock */
+void tofu_node_awake(struct tofu_node *node);
+
+/* tofu_node_fd - for poll(2), any thread */
+int tofu_node_fd(const struct tofu_node *node);
+
+/* ---- Virtual time (node/virtual.c); only for a node with a machine ---- */
+
+/**
+ * tofu_node_join - enter the machine's common time
+ *
+ * To be called again and again, with tofu_node_wait() in between, while the
+ * home's clock stands. The first call says to the others that this node has
+ * come. When all have, common time is 0 at what the home's clock shows; a node
+ * that comes when the others are under way joins a little in their future.
+ *
+ * Return: 0: joined, now or before. -EAGAIN: others are missing.
+ */
+int tofu_node_join(struct tofu_node *node);
+
+/* tofu_node_joined - whether it is in common time */
+bool tofu_node_joined(const struct tofu_node *node);
+
+/**
+ * tofu_node_run - do all that is due at the home's now, and say what is next
+ * @busy_from: the home's time at which its processor may next do something by
+ *             itself: now or earlier when it runs, that of its first timer
+ *             when it is halted, UINT64_MAX when it has none
+ *
+ * Return: the home's time at which to call again. Until then the processor may
+ * run. When that is not later than now, it may not: tofu_node_wait(), and call
+ * again. UINT64_MAX before the node has joined.
+ */
+uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from);
+
+/**
+ * tofu_node_wait - pass a little of the host's time
+ * @turn: how many times in a row this was called: the first ones only spin,
+ *        then it gives the processor away, then it sleeps, a millisecond at
+ *        most
+ */
+void tofu_node_wait(struct tofu_node *node, unsigned int turn);
+
+/* tofu_node_store - software has stored into fetch_start; then as after
+ * tofu_node_run() there is something new to be done: call that next
+ */
+void tofu_node_store(struct tofu_node *node, unsigned int tni, unsigned int cq,
+		     uint64_t value);
+
+/* tofu_node_mark - a store to TOFU_KICK_MARK */
+void tofu_node_mark(struct tofu_node *node, unsigned int tni, unsigned int cq,
+		    uint64_t value);
+
+/* tofu_node_time - TOFU_REG_TIME: common time, ns */
+uint64_t tofu_node_time(const struct tofu_node *node);
+
+#endif /* NODE_NODE_H */

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Packets on their way: into the replica of the network, out of it, to the
+ * controller.
+ */
+#define _GNU_SOURCE
+#include "node/virtual.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Packets of the same time are taken by sender, then by number. */
+#define ORDER_SRC_SHIFT 53
+
+static uint64_t order_of(const struct tofu_parcel *parcel)
+{
+	return (uint64_t)parcel->src << ORDER_SRC_SHIFT |
+	       (parcel->number & ((1ULL << ORDER_SRC_SHIFT) - 1));
+}
+
+static struct tofu_parcel *new_parcel(struct tofu_virtual *v)
+{
+	struct tofu_parcel *parcel = v->unused;
+
+	if (parcel)
+		v->unused = parcel->next;
+	else
+		parcel = malloc(sizeof(*parcel));
+	if (parcel)
+		memset(parcel, 0, sizeof(*parcel));
+	return parcel;
+}
+
+static void let_go(struct tofu_virtual *v, struct tofu_parcel *parcel)
+{
+	if (--parcel->holders)
+		return;
+	free(parcel->packet);
+	parcel->next = v->unused;
+	v->unused = parcel;
+}
+
+/* Into a heap, or lost: an error for want of memory would come too late. */
+static void put(struct tofu_virtual *v, struct tofu_heap *heap, uint64_t time,
+		struct tofu_parcel *parcel)
+{
+	if (tofu_heap_push(heap, time, order_of(parcel), parcel))
+		parcel->holders++;
+	else
+		tofu_node_misuse(v->node, "out of memory: a packet is lost");
+}
+
+/* ---- Into the network ---- */
+
+static enum tofu_class class_of(const struct tofu_shm_entry *entry)
+{
+	return tofu_class_of(entry->type);
+}
+
+/* The record that goes with an entry: a copy, so that the ring is free again.
+ */
+static int take_packet(void *ctx, const struct tofu_packet *pkt,
+		       const void *payload)
+{
+	struct tofu_parcel *parcel = ctx;
+
+	parcel->packet = malloc(sizeof(*pkt) + pkt->payload);
+	if (!parcel->packet)
+		return 0;
+	*parcel->packet = *pkt;
+	memcpy(parcel->packet + 1, payload, pkt->payload);
+	return 0;
+}
+
+static const struct tofu_fabric_handler take_handler = { .packet =
+								 take_packet };
+
+/* What the record says is what counts; the entry must be about it. */
+static void fetch_packet(struct tofu_virtual *v, struct tofu_parcel *parcel)
+{
+	const struct tofu_shm_entry *entry = &parcel->entry;
+	struct tofu_fabric *fabric = v->node->fabric;
+
+	if (!tofu_ring_take(fabric, parcel->src, class_of(entry),
+			    (uint16_t)parcel->number, &take_handler, parcel) ||
+	    !parcel->packet)
+		return;
+	if (parcel->packet->time == entry->time &&
+	    parcel->packet->payload == entry->payload)
+		return;
+	tofu_peer_break(fabric, parcel->src);
+	free(parcel->packet);
+	parcel->packet = NULL;
+}
+
+/* Before that, and the time of a hop, it does not arrive. */
+static uint64_t earliest(const struct tofu_virtual *v,
+			 const struct tofu_shm_entry *entry)
+{
+	const struct icc_machine *m = v->machine;
+
+	return entry->time +
+	       icc_machine_ps(entry->payload + m->overhead, m->link_mbs) / 1000;
+}
+
+static struct tofu_parcel *send(struct tofu_virtual *v, uint32_t src,
+				uint64_t number,
+				const struct tofu_shm_entry *entry)
+{
+	struct tofu_parcel *parcel = new_parcel(v);
+	struct icc_net_packet packet = {
+		.time = entry->time,
+		.src = src,
+		.dst = entry->dst,
+		.seq = number,
+		.path = entry->path,
+		.payload = entry->payload,
+		.cookie = parcel,
+	};
+
+	/* Only of a node that came late, or that lies. */
+	if (packet.time < v->advanced)
+		packet.time = v->advanced;
+	if (!parcel || icc_net_send(v->net, &packet)) {
+		tofu_node_misuse(v->node, "out of memory: a packet is lost");
+		free(parcel);
+		return NULL;
+	}
+	parcel->entry = *entry;
+	parcel->number = number;
+	parcel->src = src;
+	parcel->holders = 1;
+	return parcel;
+}
+
+static void expect(struct tofu_virtual *v, struct tofu_parcel *parcel)
+{
+	fetch_packet(v, parcel);
+	if (parcel->packet)
+		put(v, &v->coming, earliest(v, &parcel->entry), parcel);
+}
+
+void tofu_parcel_entry(void *virtual, uint32_t src, uint64_t number,
+		       const struct tofu_shm_entry *entry)
+{
+	struct tofu_virtual *v = virtual;
+	struct tofu_parcel *parcel = send(v, src, number, entry);
+
+	if (parcel && entry->dst == v->node->fabric->self)
+		expect(v, parcel);
+}
+
+void tofu_parcel_own(struct tofu_virtual *v, uint64_t number,
+		     const struct tofu_shm_entry *entry)
+{
+	const uint32_t self = v->node->fabric->self;
+	struct tofu_parcel *parcel = send(v, self, number, entry);
+
+	if (!parcel)
+		return;
+	put(v, &v->leaving, entry->time, parcel);
+	if (++v->owed[entry->tni] == v->machine->credits)
+		v->starved++;
+	if (entry->dst == self)
+		expect(v, parcel);
+}
+
+/* ---- Through it ---- */
+
+static void departs(void *ctx, const struct icc_net_packet *packet,
+		    uint64_t time)
+{
+	struct tofu_virtual *v = ctx;
+	struct tofu_parcel *parcel = packet->cookie;
+
+	parcel->departed = true;
+	if (packet->src == v->node->fabric->self)
+		put(v, &v->credits, time + icc_machine_flight_ns(v->machine),
+		    parcel);
+}
+
+static void arrives(void *ctx, const struct icc_net_packet *packet,
+		    uint64_t time)
+{
+	struct tofu_virtual *v = ctx;
+	struct tofu_parcel *parcel = packet->cookie;
+
+	parcel->arrived = true;
+	if (parcel->packet)
+		put(v, &v->due, time + v->machine->receive_ns, parcel);
+	let_go(v, parcel);
+}
+
+static const struct icc_net_ops net_ops = {
+	.departs = departs,
+	.arrives = arrives,
+	.crosses = tofu_links_cross,
+};
+
+void tofu_parcel_advance(struct tofu_virtual *v, uint64_t until)
+{
+	icc_net_advance(v->net, until, &net_ops, v);
+	v->advanced = until;
+}
+
+uint64_t tofu_parcel_first(struct tofu_virtual *v, struct tofu_heap *heap)
+{
+	while (heap->count) {
+		struct tofu_parcel *parcel = heap->item[0].what;
+		const uint64_t time = heap->item[0].time;
+
+		if (heap == &v->coming ? !parcel->arrived : !parcel->departed)
+			return time > v->advanced ? time : v->advanced;
+		let_go(v, tofu_heap_pop(heap));
+	}
+	return UINT64_MAX;
+}
+
+/* ---- To the controller ---- */
+
+void tofu_parcel_deliver(struct tofu_virtual *v)
+{
+	struct tofu_parcel *parcel = tofu_heap_pop(&v->due);
+
+	icc_receive(v->node->icc, parcel->packet, parcel->packet + 1);
+	let_go(v, parcel);
+}
+
+void tofu_parcel_credit(struct tofu_virtual *v)
+{
+	const uint64_t flight = icc_machine_flight_ns(v->machine);
+	const uint64_t time = tofu_heap_time(&v->credits) - flight;
+	struct tofu_parcel *parcel = tofu_heap_pop(&v->credits);
+
+	if (v->owed[parcel->entry.tni]-- == v->machine->credits)
+		v->starved--;
+	icc_credit(v->node->icc, parcel->entry.tni, time);
+	let_go(v, parcel);
+}
+
+/* ---- End ---- */
+
+static void drop_heap(struct tofu_virtual *v, struct tofu_heap *heap)
+{
+	while (heap->count)
+		let_go(v, tofu_heap_pop(heap));
+	tofu_heap_free(heap);
+}
+
+static void drop_parcel(void *ctx, const struct icc_net_packet *packet)
+{
+	let_go(ctx, packet->cookie);
+}
+
+void tofu_parcel_destroy(struct tofu_virtual *v)
+{
+	struct tofu_parcel *parcel;
+
+	for (uint32_t n = 0; n < v->node->fabric->nodes; n++)
+		icc_net_forget(v->net, n, drop_parcel, v);
+	drop_heap(v, &v->coming);
+	drop_heap(v, &v->due);
+	drop_heap(v, &v->leaving);
+	drop_heap(v, &v->credits);
+	while ((parcel = v->unused)) {
+		v->unused = parcel->next;
+		free(parcel);
+	}
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A node in virtual time: what is done when, and how far its processor may run.
+ *
+ * All that happens at a time is done at a stop of the processor at that time,
+ * in an order that depends on virtual time alone: credits, then packets by
+ * sender and number, then the controller's calendar. A stop is only complete
+ * when it is certain that nothing else is due then: before the horizon.
+ */
+#define _GNU_SOURCE
+#include "node/virtual.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/*
+ * How far the network is computed ahead. Nobody needs it as far; a node that
+ * comes late may still put packets in behind that.
+ */
+#define AHEAD_NS 1000000
+
+/* How a wait goes: spins, where there is a processor for everybody; yields. */
+#define SPIN_TURNS 40
+#define SPIN_PAUSES 16
+#define YIELD_TURNS 400
+
+/*
+ * With so many nodes for each processor nearly all of them wait, and what they
+ * yield goes to one another: they sleep, after a few.
+ */
+#define CROWD 2
+#define CROWD_TURNS 4
+
+/* Who waits for so much time of the others sleeps after that many yields. */
+#define FAR_NS 20000
+#define FAR_TURNS 20
+
+/* Waits between two looks at whether peers live. */
+#define TURNS_A_WATCH 64
+
+static uint64_t min64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t max64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+uint64_t tofu_virtual_now(const struct tofu_node *node)
+{
+	const struct tofu_virtual *v = node->virtual;
+
+	return v->clock.joined ? node->ops->now(node->home) - v->epoch : 0;
+}
+
+/* ---- What this node promises ---- */
+
+/*
+ * When a packet comes to the link that makes it known when it arrives here, or
+ * when it gives its credit back; for this credits matter only where an engine
+ * may wait for one.
+ */
+static uint64_t first_moving(struct tofu_virtual *v)
+{
+	const uint64_t time = tofu_parcel_first(v, &v->coming);
+
+	return v->starved ? min64(time, tofu_parcel_first(v, &v->leaving)) :
+			    time;
+}
+
+/* What is due next of what is known; a credit that nobody waits for comes when
+ * there is a stop anyway.
+ */
+static uint64_t next_due(const struct tofu_virtual *v)
+{
+	uint64_t next = min64(icc_next_time(v->node->icc),
+			      tofu_heap_time(&v->due));
+
+	return v->starved ? min64(next, tofu_heap_time(&v->credits)) : next;
+}
+
+/*
+ * No packet of this node enters the network before that, counting what it
+ * knows of. A packet that is in the network moves the promise along with what
+ * the network is computed to: else all could wait for it while it waits for a
+ * link.
+ */
+static uint64_t promise(struct tofu_virtual *v)
+{
+	const uint64_t answer = icc_machine_answer_ns(v->machine);
+	const uint64_t flight = icc_machine_flight_ns(v->machine);
+	uint64_t next, busy;
+
+	next = tofu_clock_add(first_moving(v), flight);
+	next = min64(next, next_due(v));
+	busy = tofu_clock_add(v->busy, icc_machine_store_ns(v->machine));
+	return min64(busy, tofu_clock_add(next, answer));
+}
+
+/*
+ * Nothing is due before that but what is known: packets that are not known
+ * enter the network at the bound, or later; those in it come to the link that
+ * matters not before what the network is computed to.
+ */
+static uint64_t horizon(struct tofu_virtual *v)
+{
+	const uint64_t flight = icc_machine_flight_ns(v->machine);
+
+	return tofu_clock_add(min64(v->clock.bound, first_moving(v)), flight);
+}
+
+/* The network, as far as it is certain what is in it. */
+static void advance(struct tofu_virtual *v, uint64_t now)
+{
+	const uint64_t limit = min64(v->clock.bound, now + AHEAD_NS);
+	uint64_t until;
+
+	/* What arrives on the way can let the promise go on. */
+	while ((until = min64(limit, promise(v))) > v->advanced)
+		tofu_parcel_advance(v, until);
+}
+
+void tofu_virtual_wake(struct tofu_node *node)
+{
+	struct tofu_virtual *v = node->virtual;
+
+	v->busy = min64(v->busy, tofu_virtual_now(node));
+}
+
+/* ---- Stops ---- */
+
+/* The next thing that is due, at @now; false where there is none. */
+static bool do_one(struct tofu_virtual *v, uint64_t now)
+{
+	if (tofu_heap_time(&v->credits) <= now) {
+		tofu_parcel_credit(v);
+	} else if (tofu_heap_time(&v->due) <= now) {
+		tofu_parcel_deliver(v);
+	} else if (icc_next_time(v->node->icc) <= now) {
+		icc_progress(v->node->icc);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool do_all(struct tofu_virtual *v, uint64_t now)
+{
+	bool work = false;
+
+	if (now >= v->horizon)
+		return false;
+	tofu_links_see(v, now);
+	v->inside = true;
+	while (do_one(v, now))
+		work = true;
+	v->inside = false;
+	return work;
+}
+
+static void peer_down(void *ctx, uint32_t peer)
+{
+	struct tofu_virtual *v = ctx;
+
+	tofu_clock_leave(&v->clock, peer);
+	icc_peer_down(v->node->icc, peer);
+}
+
+static const struct tofu_fabric_handler handler = { .peer_down = peer_down };
+
+static void look(struct tofu_virtual *v, uint64_t now)
+{
+	tofu_ring_poll(v->node->fabric, &handler, v);
+	tofu_clock_look(&v->clock);
+	advance(v, now);
+	v->horizon = horizon(v);
+}
+
+/* What a wait would have to wait for. */
+static void note_wanted(struct tofu_virtual *v, uint64_t now)
+{
+	const uint64_t flight = icc_machine_flight_ns(v->machine);
+	const uint64_t next = max64(now, min64(next_due(v), v->busy));
+
+	v->wanted = tofu_clock_add(v->clock.bound, 1);
+	if (!v->coming.count && next > flight && next != UINT64_MAX)
+		v->wanted = max64(v->wanted, next - flight + 1);
+}
+
+uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from)
+{
+	struct tofu_virtual *v = node->virtual;
+	const uint64_t home = node->ops->now(node->home);
+	const uint64_t now = home - v->epoch;
+	uint64_t stop;
+
+	if (!v->clock.joined)
+		return UINT64_MAX;
+	v->busy = busy_from;
+	if (busy_from != UINT64_MAX)
+		v->busy = max64(busy_from, home) - v->epoch;
+	do {
+		look(v, now);
+	} while (do_all(v, now));
+	tofu_clock_publish(&v->clock, promise(v));
+	stop = min64(v->horizon, next_due(v));
+	tofu_clock_show(&v->clock, now, stop <= now);
+	if (stop <= now)
+		note_wanted(v, now);
+	if (stop == UINT64_MAX)
+		return stop;
+	/* For who came late the horizon can be before its home's time 0. */
+	return max64(stop, now) + v->epoch;
+}
+
+/* ---- Waiting ---- */
+
+static void pause_host(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+void tofu_node_wait(struct tofu_node *node, unsigned int turn)
+{
+	static const struct timespec nap = { .tv_nsec = 500000 };
+	struct tofu_virtual *v = node->virtual;
+	const bool sleeps = v->clock.joined && !v->inside;
+
+	if (!turn && sleeps)
+		tofu_clock_stir(&v->clock);
+	if (v->cpus < node->fabric->nodes)
+		turn += SPIN_TURNS;
+	if (sleeps && turn >= SPIN_TURNS + CROWD_TURNS &&
+	    node->fabric->nodes >= CROWD * v->cpus)
+		turn += YIELD_TURNS;
+	if (sleeps && turn > SPIN_TURNS + FAR_TURNS &&
+	    v->wanted - v->clock.bound > FAR_NS)
+		turn += YIELD_TURNS;
+	if (turn < SPIN_TURNS) {
+		for (int i = 0; i < SPIN_PAUSES; i++)
+			pause_host();
+	} else if (turn < SPIN_TURNS + YIELD_TURNS) {
+		sched_yield();
+	} else if (sleeps) {
+		tofu_clock_sleep(&v->clock, v->wanted);
+	} else {
+		nanosleep(&nap, NULL);
+	}
+}
+
+/* ---- Sending ---- */
+
+/*
+ * The controller is at work and has to wait: others may wait for this node
+ * meanwhile, to take what they have sent.
+ */
+static void wait_inside(struct tofu_virtual *v, unsigned int turn)
+{
+	if (turn % TURNS_A_WATCH == TURNS_A_WATCH - 1)
+		tofu_peer_watch(v->node->fabric, false);
+	tofu_clock_look(&v->clock);
+	tofu_node_wait(v->node, turn);
+}
+
+struct tofu_packet *tofu_virtual_tx_begin(struct tofu_node *node, uint32_t dst,
+					  enum tofu_class class_,
+					  size_t payload, int *err)
+{
+	struct tofu_virtual *v = node->virtual;
+
+	for (unsigned int turn = 0; !tofu_clock_has_room(&v->clock); turn++)
+		wait_inside(v, turn);
+	for (unsigned int turn = 0;; turn++) {
+		if (!tofu_clock_in(&v->clock, dst)) {
+			*err = -EHOSTDOWN;
+			return NULL;
+		}
+		v->record = tofu_fabric_tx_begin(node->fabric, dst, class_,
+						 payload, err);
+		if (v->record)
+			return &v->packet;
+		if (*err != -EAGAIN)
+			return NULL;
+		wait_inside(v, turn);
+	}
+}
+
+void tofu_virtual_tx_commit(struct tofu_node *node)
+{
+	struct tofu_virtual *v = node->virtual;
+	const struct tofu_packet *pkt = &v->packet;
+	const struct tofu_shm_entry entry = {
+		.time = pkt->time,
+		.tid = pkt->tid,
+		.dst = node->fabric->open_node,
+		.payload = node->fabric->open_payload,
+		.type = pkt->type,
+		.path = pkt->path,
+		/* Of an answer it is what the request named, whatever it was. */
+		.tni = pkt->src_tni % TOFU_TNIS_MAX,
+		.cq = (uint8_t)(pkt->src_cq % tofu_packet_cqs(pkt->type)),
+	};
+
+	memcpy(v->record, pkt, sizeof(*pkt) + entry.payload);
+	node->fabric->entry = (uint16_t)v->clock.tail;
+	tofu_fabric_tx_commit(node->fabric);
+	tofu_parcel_own(v, tofu_clock_append(&v->clock, &entry), &entry);
+}
+
+/* ---- Joining ---- */
+
+int tofu_node_join(struct tofu_node *node)
+{
+	struct tofu_virtual *v = node->virtual;
+	uint64_t start;
+	int err;
+
+	if (v->clock.joined)
+		return 0;
+	tofu_ring_poll(node->fabric, &handler, v);
+	err = tofu_clock_join(&v->clock, &start);
+	if (err) {
+		tofu_clock_show(&v->clock, 0, true);
+		return err;
+	}
+	v->epoch = node->ops->now(node->home) - start;
+	v->busy = start;
+	v->advanced = start;
+	tofu_clock_show(&v->clock, start, false);
+	return 0;
+}
+
+bool tofu_node_joined(const struct tofu_node *node)
+{
+	return node->virtual->clock.joined;
+}
+
+/* ---- What software does ---- */
+
+void tofu_node_store(struct tofu_node *node, unsigned int tni, unsigned int cq,
+		     uint64_t value)
+{
+	if (node->virtual->clock.joined)
+		icc_doorbell(node->icc, tni, cq, value);
+}
+
+void tofu_node_mark(struct tofu_node *node, unsigned int tni, unsigned int cq,
+		    uint64_t value)
+{
+	const uint64_t now = tofu_virtual_now(node);
+	const struct icc_trace mark = {
+		.time = now,
+		.end = now,
+		.id = value,
+		.origin = node->fabric->self,
+		.peer = node->fabric->self,
+		.kind = ICC_TRACE_MARK,
+		.tni = (uint8_t)tni,
+		.cq = (uint8_t)cq,
+	};
+
+	tofu_virtual_trace(node, &mark);
+}
+
+uint64_t tofu_node_time(const struct tofu_node *node)
+{
+	return tofu_virtual_now(node);
+}
+
+/*
+ * Links first: they are in the order of what can be seen when. The processor
+ * may have run for long since the last stop, and the network is behind it.
+ */
+void tofu_virtual_trace(struct tofu_node *node, const struct icc_trace *trace)
+{
+	struct tofu_virtual *v = node->virtual;
+	const uint64_t now = tofu_virtual_now(node);
+
+	if (!v->trace || !v->clock.joined)
+		return;
+	if (trace->kind != ICC_TRACE_LINK && !v->inside) {
+		v->busy = max64(v->busy, now);
+		advance(v, now);
+		tofu_links_see(v, now);
+	}
+	tofu_trace_add(v->trace, trace);
+}
+
+/* ---- Life ---- */
+
+static const struct tofu_clock_ops clock_ops = { .entry = tofu_parcel_entry };
+
+/* Processors that this process can have, and the others, too. */
+static unsigned int count_cpus(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned int)CPU_COUNT(&set);
+}
+
+int tofu_virtual_create(struct tofu_node *node,
+			const struct tofu_node_params *params)
+{
+	struct tofu_virtual *v = calloc(1, sizeof(*v));
+	struct tofu_fabric *fabric = node->fabric;
+	int err;
+
+	if (!v)
+		return -ENOMEM;
+	v->node = node;
+	v->machine = params->machine;
+	v->cpus = count_cpus();
+	err = tofu_clock_create(fabric, v->machine, &clock_ops, v, &v->clock);
+	if (err)
+		goto err_free;
+	v->net = icc_net_create(&fabric->shape, v->machine);
+	if (!v->net) {
+		err = -errno;
+		goto err_clock;
+	}
+	if (params->trace)
+		err = tofu_trace_create(params->trace, &fabric->shape,
+					fabric->self, v->machine, &v->trace);
+	if (err)
+		goto err_net;
+	tofu_links_create(v);
+	fabric->timed = true;
+	fabric->payload_max = TOFU_PKT_MTU_MAX;
+	node->virtual = v;
+	return 0;
+
+err_net:
+	icc_net_destroy(v->net);
+err_clock:
+	tofu_clock_destroy(&v->clock);
+err_free:
+	free(v);
+	return err;
+}
+
+void tofu_virtual_destroy(struct tofu_node *node)
+{
+	struct tofu_virtual *v = node->virtual;
+
+	if (!v)
+		return;
+	tofu_parcel_destroy(v);
+	icc_net_destroy(v->net);
+	tofu_links_destroy(v);
+	tofu_trace_destroy(v->trace);
+	tofu_clock_destroy(&v->clock);
+	free(v);
+	node->virtual = NULL;
+}
