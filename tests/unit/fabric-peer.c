@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-#include "fabric/shm/process.h"
+#include "fabric/process.h"
 
 #include "kselftest_harness.h"
 

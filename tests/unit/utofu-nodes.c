@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #include "fabric/shm/layout.h"
-#include "fabric/shm/process.h"
+#include "fabric/process.h"
 #include "kselftest_harness.h"
 #include "port/job-file.h"
 #include "utofu-util.h"

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabric/shm/process.h"
+#include "fabric/process.h"
 #include "port/debug.h"
 #include "port/job-file.h"
 #include "port/launch.h"

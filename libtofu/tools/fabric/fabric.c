@@ -20,7 +20,7 @@
 #include "common/shape.h"
 #include "common/table.h"
 #include "fabric/shm/layout.h"
-#include "fabric/shm/process.h"
+#include "fabric/process.h"
 
 #define STATUS_FAILED 1
 #define STATUS_USAGE 2

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabric/shm/process.h"
+#include "fabric/process.h"
 
 __attribute__((format(printf, 3, 4))) static int fail(char **why, int err,
 						      const char *format, ...)

@@ -21,7 +21,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "fabric/shm/process.h"
+#include "fabric/process.h"
 
 /* Tries to read a table that its owner is writing. */
 #define TABLE_TRIES 1000

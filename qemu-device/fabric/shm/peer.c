@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabric/shm/process.h"
+#include "fabric/process.h"
 
 #define WATCH_EVENTS 16
 #define WAKE_READS 16

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "fabric/shm/process.h"
+#include "fabric/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

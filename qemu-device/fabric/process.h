@@ -4,8 +4,8 @@
  * its open files. All of it goes through /proc, which must show the pid
  * namespace that the nodes share.
  */
-#ifndef FABRIC_SHM_PROCESS_H
-#define FABRIC_SHM_PROCESS_H
+#ifndef FABRIC_PROCESS_H
+#define FABRIC_PROCESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,4 +50,4 @@ int tofu_process_file(int pidfd, pid_t pid, int fd, mode_t type, int flags);
  */
 int tofu_process_memory(int pidfd, pid_t pid);
 
-#endif /* FABRIC_SHM_PROCESS_H */
+#endif /* FABRIC_PROCESS_H */
