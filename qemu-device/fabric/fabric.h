@@ -86,8 +86,8 @@ int tofu_fabric_attach(const char *path, int node, char **why,
 /* tofu_fabric_detach - leave; others see the node go at once */
 void tofu_fabric_detach(struct tofu_fabric *fabric);
 
-/* tofu_fabric_node - the number of this endpoint */
-uint32_t tofu_fabric_node(const struct tofu_fabric *fabric);
+/* tofu_fabric_endpoint - the number of this endpoint */
+uint32_t tofu_fabric_endpoint(const struct tofu_fabric *fabric);
 /* tofu_fabric_ppn - processes that a node of the machine can have */
 uint32_t tofu_fabric_ppn(const struct tofu_fabric *fabric);
 const struct tofu_shape *tofu_fabric_shape(const struct tofu_fabric *fabric);
@@ -137,7 +137,7 @@ int tofu_fabric_publish(struct tofu_fabric *fabric, const struct tofu_ram *ram,
 			size_t count);
 
 /**
- * tofu_fabric_peer - where bytes of a node's memory are in this process
+ * tofu_fabric_peer_memory - where bytes of a node's memory are in this process
  * @addr: bus address in the memory of @node
  * @len:  in: bytes wanted; out: bytes that can be read from the result
  *
@@ -148,8 +148,8 @@ int tofu_fabric_publish(struct tofu_fabric *fabric, const struct tofu_ram *ram,
  * memory of that node, node gone, or memory that has to be read by
  * tofu_fabric_read().
  */
-const void *tofu_fabric_peer(struct tofu_fabric *fabric, uint32_t node,
-			     uint64_t addr, size_t *len);
+const void *tofu_fabric_peer_memory(struct tofu_fabric *fabric, uint32_t node,
+				    uint64_t addr, size_t *len);
 
 /**
  * tofu_fabric_read - copy out of a node's memory, of either kind

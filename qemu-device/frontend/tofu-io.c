@@ -19,7 +19,7 @@
 
 static uint32_t tofu_io_node(const TofuIO *io)
 {
-    return tofu_fabric_node(tofu_node_fabric(io->node));
+    return tofu_fabric_endpoint(tofu_node_fabric(io->node));
 }
 
 static bool tofu_io_progress(TofuIO *io)

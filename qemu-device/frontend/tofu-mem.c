@@ -31,7 +31,7 @@ static bool tofu_ram_is_shared(MemoryRegion *mr)
 
 static uint32_t tofu_ram_node(const TofuRam *ram)
 {
-    return tofu_fabric_node(tofu_node_fabric(ram->node));
+    return tofu_fabric_endpoint(tofu_node_fabric(ram->node));
 }
 
 static TofuRamSection *tofu_ram_find(TofuRam *ram, uint64_t addr)

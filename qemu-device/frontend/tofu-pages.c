@@ -46,8 +46,8 @@ static void tofu_kick_node(TofuPCIState *s, hwaddr offset, bool poll)
 {
     bool worked = tofu_node_kick(s->node, poll);
 
-    trace_tofu_kick(tofu_fabric_node(tofu_node_fabric(s->node)), offset, poll,
-                    worked);
+    trace_tofu_kick(tofu_fabric_endpoint(tofu_node_fabric(s->node)), offset,
+                    poll, worked);
 }
 
 static void tofu_kick(TofuPCIState *s, hwaddr offset, bool poll,
@@ -199,7 +199,7 @@ static const MemoryRegionOps tofu_cqs_ops = {
 static void tofu_channel_store(TofuPCIState *s, unsigned int tni,
                                unsigned int channel)
 {
-    trace_tofu_channel(tofu_fabric_node(tofu_node_fabric(s->node)), tni,
+    trace_tofu_channel(tofu_fabric_endpoint(tofu_node_fabric(s->node)), tni,
                        channel);
     tofu_node_lock(s->node);
     tofu_node_channel(s->node, tni, channel);

@@ -19,7 +19,7 @@
 
 static uint32_t tofu_pci_node(const TofuPCIState *s)
 {
-    return tofu_fabric_node(tofu_node_fabric(s->node));
+    return tofu_fabric_endpoint(tofu_node_fabric(s->node));
 }
 
 /* ---- What the node asks of its home; under the node's lock ---- */

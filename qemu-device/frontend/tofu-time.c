@@ -27,7 +27,7 @@ uint64_t tofu_time_now(void)
 
 static uint32_t tofu_time_node(const TofuTime *time)
 {
-    return tofu_fabric_node(tofu_node_fabric(time->node));
+    return tofu_fabric_endpoint(tofu_node_fabric(time->node));
 }
 
 static bool tofu_time_due(TofuTime *time)

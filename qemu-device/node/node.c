@@ -261,7 +261,7 @@ static int pull_chunk_ordered(struct tofu_node *node, void *at, size_t len,
 	while (len) {
 		size_t part = len;
 		const void *from =
-			tofu_fabric_peer(node->fabric, pull->node, src, &part);
+			tofu_fabric_peer_memory(node->fabric, pull->node, src, &part);
 		int err;
 
 		if (!from) {
@@ -343,7 +343,7 @@ static int host_pull(void *host, uint32_t from, uint64_t src, uint64_t dst,
 	struct tofu_node *node = host;
 	struct pull pull = { from, src };
 
-	if (from == tofu_fabric_node(node->fabric))
+	if (from == tofu_fabric_endpoint(node->fabric))
 		return pull_own(node, src, dst, len, write_chunk);
 	return pull_peer(node, &pull, dst, len, pull_chunk);
 }
@@ -354,7 +354,7 @@ static int host_pull_ordered(void *host, uint32_t from, uint64_t src,
 	struct tofu_node *node = host;
 	struct pull pull = { from, src };
 
-	if (from == tofu_fabric_node(node->fabric))
+	if (from == tofu_fabric_endpoint(node->fabric))
 		return pull_own(node, src, dst, len, write_chunk_ordered);
 	return pull_peer(node, &pull, dst, len, pull_chunk_ordered);
 }
@@ -503,7 +503,7 @@ static int create_icc(struct tofu_node *node,
 	const struct icc_params icc = {
 		.tnis = params->tnis,
 		.shape = *tofu_fabric_shape(node->fabric),
-		.node = tofu_fabric_node(node->fabric) /
+		.node = tofu_fabric_endpoint(node->fabric) /
 			tofu_fabric_ppn(node->fabric),
 		.ppn = tofu_fabric_ppn(node->fabric),
 		.pages = params->pages,

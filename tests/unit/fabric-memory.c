@@ -128,18 +128,18 @@ TEST_F(pair, large_memories_with_a_hole_are_read_everywhere)
 		ASSERT_EQ(0, tofu_fabric_publish(self->b, ram,
 						 low < sizes[i] ? 2 : 1));
 		len = 8;
-		at = tofu_fabric_peer(self->a, 1, 0, &len);
+		at = tofu_fabric_peer_memory(self->a, 1, 0, &len);
 		ASSERT_NE(NULL, at);
 		EXPECT_TRUE(marked(at, 0));
 		len = 4096;
-		at = tofu_fabric_peer(self->a, 1, low - 8, &len);
+		at = tofu_fabric_peer_memory(self->a, 1, low - 8, &len);
 		ASSERT_NE(NULL, at);
 		EXPECT_EQ(8, len);
 		EXPECT_TRUE(marked(at, low - 8));
 		EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, low - 4, &bytes,
 						    sizeof(bytes)));
-		EXPECT_EQ(NULL,
-			  tofu_fabric_peer(self->a, 1, 4 * GIB - 1, &len));
+		EXPECT_EQ(NULL, tofu_fabric_peer_memory(self->a, 1, 4 * GIB - 1,
+							&len));
 		if (low < sizes[i]) {
 			ASSERT_EQ(0,
 				  tofu_fabric_read(self->a, 1,
@@ -149,8 +149,8 @@ TEST_F(pair, large_memories_with_a_hole_are_read_everywhere)
 		}
 		len = 1;
 		EXPECT_EQ(NULL,
-			  tofu_fabric_peer(self->a, 1, 4 * GIB + sizes[i] - low,
-					   &len));
+			  tofu_fabric_peer_memory(self->a, 1, 4 * GIB + sizes[i] - low,
+						  &len));
 		close(fd);
 	}
 }
@@ -187,10 +187,10 @@ TEST_F(pair, a_piece_can_begin_anywhere_in_its_file)
 
 	ASSERT_TRUE(mark(fd, 5000) && mark(fd, 5000 + 4088));
 	ASSERT_EQ(0, tofu_fabric_publish(self->b, &ram, 1));
-	at = tofu_fabric_peer(self->a, 1, 0x1000, &len);
+	at = tofu_fabric_peer_memory(self->a, 1, 0x1000, &len);
 	ASSERT_NE(NULL, at);
 	EXPECT_TRUE(marked(at, 5000));
-	at = tofu_fabric_peer(self->a, 1, 0x1000 + 4088, &len);
+	at = tofu_fabric_peer_memory(self->a, 1, 0x1000 + 4088, &len);
 	ASSERT_NE(NULL, at);
 	EXPECT_TRUE(marked(at, 5000 + 4088));
 	close(fd);
@@ -239,9 +239,9 @@ TEST_F(pair, memory_of_nobody_is_not_read)
 	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->a, 1, 0, &byte, 1));
 	EXPECT_EQ(-EHOSTDOWN, tofu_fabric_read(self->a, 2, 0, &byte, 1));
 	EXPECT_EQ(-EHOSTDOWN, tofu_fabric_read(self->a, 3, 0, &byte, 1));
-	EXPECT_EQ(NULL, tofu_fabric_peer(self->a, 1, 0, &len));
-	EXPECT_EQ(NULL, tofu_fabric_peer(self->a, 2, 0, &len));
-	EXPECT_EQ(NULL, tofu_fabric_peer(self->a, 99, 0, &len));
+	EXPECT_EQ(NULL, tofu_fabric_peer_memory(self->a, 1, 0, &len));
+	EXPECT_EQ(NULL, tofu_fabric_peer_memory(self->a, 2, 0, &len));
+	EXPECT_EQ(NULL, tofu_fabric_peer_memory(self->a, 99, 0, &len));
 }
 
 TEST_F(pair, a_file_that_was_closed_is_no_memory)
@@ -264,7 +264,7 @@ TEST_F(pair, a_peers_memory_cannot_be_written)
 	pid_t child;
 
 	ASSERT_EQ(0, tofu_fabric_publish(self->b, &ram, 1));
-	at = (char *)tofu_fabric_peer(self->a, 1, 0, &len);
+	at = (char *)tofu_fabric_peer_memory(self->a, 1, 0, &len);
 	ASSERT_NE(NULL, at);
 	child = start_child();
 	if (!child) {
@@ -385,7 +385,7 @@ static void read_a_process(struct __test_metadata *_metadata,
 				      PROCESS_BYTES - 4099));
 	for (size_t i = 0; i < PROCESS_BYTES - 4099; i++)
 		ASSERT_EQ((uint8_t)((i + 3) * 13 >> 4), buf[i]);
-	EXPECT_EQ(NULL, tofu_fabric_peer(self->a, 2, addr, &len));
+	EXPECT_EQ(NULL, tofu_fabric_peer_memory(self->a, 2, addr, &len));
 	/* Into the page that is gone, out of the piece, below it. */
 	EXPECT_EQ(-EFAULT,
 		  tofu_fabric_read(self->a, 2, addr, buf, PROCESS_BYTES));

@@ -63,16 +63,16 @@ TEST_F(machine, a_number_is_had_once)
 	EXPECT_TRUE(said);
 	b = attach(self->path, -1);
 	ASSERT_NE(NULL, b);
-	EXPECT_EQ(1, tofu_fabric_node(b));
+	EXPECT_EQ(1, tofu_fabric_endpoint(b));
 	c = attach(self->path, -1);
 	ASSERT_NE(NULL, c);
-	EXPECT_EQ(2, tofu_fabric_node(c));
+	EXPECT_EQ(2, tofu_fabric_endpoint(c));
 	EXPECT_EQ(-EBUSY, attach_error(self->path, -1, &said));
 	EXPECT_TRUE(said);
 	tofu_fabric_detach(b);
 	b = attach(self->path, -1);
 	ASSERT_NE(NULL, b);
-	EXPECT_EQ(1, tofu_fabric_node(b));
+	EXPECT_EQ(1, tofu_fabric_endpoint(b));
 	tofu_fabric_detach(b);
 	tofu_fabric_detach(c);
 }

@@ -452,7 +452,7 @@ TEST(a_machine_of_one_node_talks_to_itself)
 
 	ASSERT_NE(NULL, fabric);
 	ASSERT_NE(NULL, sink);
-	EXPECT_EQ(0, tofu_fabric_node(fabric));
+	EXPECT_EQ(0, tofu_fabric_endpoint(fabric));
 	EXPECT_EQ(1, tofu_shape_nodes(tofu_fabric_shape(fabric)));
 	EXPECT_TRUE(tofu_fabric_up(fabric, 0));
 	ASSERT_EQ(0, send_one(fabric, 0, TOFU_REQUEST, 5));

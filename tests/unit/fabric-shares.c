@@ -75,7 +75,7 @@ TEST_F(machine, a_node_is_joined_until_it_is_full)
 	for (uint32_t i = 0; i < PPN; i++) {
 		fabric[i] = attach(self->path, 1);
 		ASSERT_NE(NULL, fabric[i]);
-		EXPECT_EQ(PPN + i, tofu_fabric_node(fabric[i]));
+		EXPECT_EQ(PPN + i, tofu_fabric_endpoint(fabric[i]));
 		EXPECT_EQ(PPN, tofu_fabric_ppn(fabric[i]));
 	}
 	EXPECT_EQ(-EBUSY, tofu_fabric_attach(self->path, 1, &why, &more));
@@ -92,7 +92,7 @@ TEST_F(machine, a_node_is_joined_until_it_is_full)
 	tofu_fabric_detach(fabric[2]);
 	fabric[2] = attach(self->path, 1);
 	ASSERT_NE(NULL, fabric[2]);
-	EXPECT_EQ(PPN + 2, tofu_fabric_node(fabric[2]));
+	EXPECT_EQ(PPN + 2, tofu_fabric_endpoint(fabric[2]));
 	for (uint32_t i = 0; i < PPN; i++)
 		tofu_fabric_detach(fabric[i]);
 }
@@ -104,7 +104,7 @@ TEST_F(machine, without_a_number_the_lowest_node_with_room_is_joined)
 	for (uint32_t i = 0; i <= PPN; i++) {
 		fabric[i] = attach(self->path, -1);
 		ASSERT_NE(NULL, fabric[i]);
-		EXPECT_EQ(i, tofu_fabric_node(fabric[i]));
+		EXPECT_EQ(i, tofu_fabric_endpoint(fabric[i]));
 	}
 	for (uint32_t i = 0; i <= PPN; i++)
 		tofu_fabric_detach(fabric[i]);
@@ -207,7 +207,7 @@ TEST_F(machine, who_gets_the_number_of_a_dead_process_has_nothing_of_it)
 	die_with_shares(self->path);
 	b = attach(self->path, 1);
 	ASSERT_NE(NULL, b);
-	EXPECT_EQ(PPN + 1, tofu_fabric_node(b));
+	EXPECT_EQ(PPN + 1, tofu_fabric_endpoint(b));
 	EXPECT_EQ(-1, cq_owner(a, 1, 0, 2));
 	EXPECT_EQ(-1, tofu_fabric_owner(a, 1, TOFU_SHARE_GATE, 0, 0));
 	tofu_fabric_detach(a);

@@ -188,7 +188,7 @@ static UNUSED int send_flags(struct tofu_fabric *fabric, uint32_t node,
 		return err;
 	pkt->type = class_ == TOFU_REQUEST ? TOFU_PKT_PUT : TOFU_PKT_DONE;
 	pkt->flags = flags;
-	pkt->src = tofu_fabric_node(fabric);
+	pkt->src = tofu_fabric_endpoint(fabric);
 	pkt->payload = (uint32_t)len;
 	pkt->tid = tid;
 	if (len)

@@ -491,7 +491,7 @@ static void emu_info(struct emu_port *port)
 
 	info->tnis = port->job.tnis;
 	info->cqs = TOFU_CQ_KERNEL;
-	info->node = tofu_fabric_node(fabric) / tofu_fabric_ppn(fabric);
+	info->node = tofu_fabric_endpoint(fabric) / tofu_fabric_ppn(fabric);
 	info->nodes = tofu_shape_nodes(shape);
 	coords = tofu_coords_of(shape, info->node);
 	info->coords = tofu_coords_pack(&coords);

@@ -210,7 +210,7 @@ static unsigned int others_up(struct tofu_fabric *fabric)
 	unsigned int count = 0;
 
 	for (uint32_t i = 0; i < endpoints; i++)
-		if (i != tofu_fabric_node(fabric) && tofu_fabric_up(fabric, i))
+		if (i != tofu_fabric_endpoint(fabric) && tofu_fabric_up(fabric, i))
 			count++;
 	return count;
 }

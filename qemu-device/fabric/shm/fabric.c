@@ -387,7 +387,7 @@ void tofu_fabric_detach(struct tofu_fabric *fabric)
 	free(fabric);
 }
 
-uint32_t tofu_fabric_node(const struct tofu_fabric *fabric)
+uint32_t tofu_fabric_endpoint(const struct tofu_fabric *fabric)
 {
 	return fabric->self;
 }

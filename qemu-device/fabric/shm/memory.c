@@ -269,8 +269,8 @@ static struct tofu_peer_ram *piece_of(struct tofu_fabric *fabric, uint32_t node,
 	return find_piece(peer, addr);
 }
 
-const void *tofu_fabric_peer(struct tofu_fabric *fabric, uint32_t node,
-			     uint64_t addr, size_t *len)
+const void *tofu_fabric_peer_memory(struct tofu_fabric *fabric, uint32_t node,
+				    uint64_t addr, size_t *len)
 {
 	struct tofu_peer_ram *ram = piece_of(fabric, node, addr);
 	uint64_t at;
@@ -346,7 +346,7 @@ static ssize_t read_some(struct tofu_fabric *fabric, uint32_t node,
 
 		return read_process(peer, addr, buf, len < left ? len : left);
 	}
-	data = ram ? tofu_fabric_peer(fabric, node, addr, &len) : NULL;
+	data = ram ? tofu_fabric_peer_memory(fabric, node, addr, &len) : NULL;
 	if (!data)
 		return peer->life && tofu_peer_usable(fabric, node) &&
 				       tofu_process_alive(peer->pidfd)
