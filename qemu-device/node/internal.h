@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the sources of a node share: node.c what every node has, progress.c
- * who runs it, virtual.c what it has in virtual time, trace.c its trace.
+ * What the sources of a node share: node.c its life, host.c what its controller
+ * asks for and memory.c what of that is memory, progress.c its lock and its
+ * engine, kick.c the kicks of programs, sleep.c how its thread sleeps and wakes,
+ * virtual.c what it has in virtual time, trace.c its trace.
  */
 #ifndef NODE_INTERNAL_H
 #define NODE_INTERNAL_H
@@ -50,11 +52,39 @@ static inline uint32_t tofu_node_kicks(const struct tofu_node *node,
 	       (asleep ? TOFU_NEED_KICK_TAIL : 0);
 }
 
-/* ---- node.c ---- */
+/* ---- host.c, virtual-host.c: the services, by the way time goes ---- */
 
-/* tofu_node_misuse - into the home's log */
-void tofu_node_misuse(struct tofu_node *node, const char *format, ...)
+extern const struct icc_host_ops tofu_host_ops;
+extern const struct icc_host_ops tofu_virtual_host_ops;
+
+/* tofu_node_misuse - into the log of the home of @host, a struct tofu_node */
+void tofu_node_misuse(void *host, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* ---- memory.c: services of struct icc_host_ops; @host as above ---- */
+
+int tofu_memory_read(void *host, uint64_t addr, void *buf, size_t len);
+int tofu_memory_write(void *host, uint64_t addr, const void *buf, size_t len);
+int tofu_memory_write_ordered(void *host, uint64_t addr, const void *buf,
+			      size_t len);
+int tofu_memory_store64(void *host, uint64_t addr, uint64_t value);
+int tofu_memory_armw(void *host, uint64_t addr, unsigned int size,
+		     enum tofu_armw_op op, uint64_t operand, uint64_t compare,
+		     uint64_t *old);
+int tofu_memory_pull(void *host, uint32_t from, uint64_t src, uint64_t dst,
+		     size_t len);
+int tofu_memory_pull_ordered(void *host, uint32_t from, uint64_t src,
+			     uint64_t dst, size_t len);
+
+/* ---- progress.c ---- */
+
+/**
+ * tofu_node_try_progress - as far as a kick goes; takes the lock
+ *
+ * Return: true when there was work. Where the lock is taken, whoever has it
+ * makes progress before it gives it back.
+ */
+bool tofu_node_try_progress(struct tofu_node *node);
 
 /* ---- virtual.c ---- */
 
@@ -62,17 +92,6 @@ void tofu_node_misuse(struct tofu_node *node, const char *format, ...)
 int tofu_virtual_create(struct tofu_node *node,
 			const struct tofu_node_params *params);
 void tofu_virtual_destroy(struct tofu_node *node);
-
-/* The services of struct icc_host_ops that differ with virtual time. */
-struct tofu_packet *tofu_virtual_tx_begin(struct tofu_node *node, uint32_t dst,
-					  enum tofu_class class_,
-					  size_t payload, int *err);
-void tofu_virtual_tx_commit(struct tofu_node *node);
-uint64_t tofu_virtual_now(const struct tofu_node *node);
-void tofu_virtual_trace(struct tofu_node *node, const struct icc_trace *trace);
-
-/* tofu_virtual_wake - the processor gets an interrupt now */
-void tofu_virtual_wake(struct tofu_node *node);
 
 /* ---- trace.c ---- */
 

@@ -134,7 +134,7 @@ static void see(struct tofu_virtual *v, const struct tofu_crossing *crossing)
 	count(v, port, TOFU_PORT_TX_PACKETS, 1);
 	count(v, port, TOFU_PORT_TX_BYTES, crossing->trace.bytes);
 	count(v, port, TOFU_PORT_TX_WAIT_NS, crossing->wait);
-	tofu_virtual_trace(v->node, &crossing->trace);
+	tofu_virtual_trace(v, &crossing->trace);
 }
 
 void tofu_links_see(struct tofu_virtual *v, uint64_t now)

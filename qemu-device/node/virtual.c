@@ -11,52 +11,13 @@
 #include "node/virtual.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 /*
  * How far the network is computed ahead. Nobody needs it as far; a node that
  * comes late may still put packets in behind that.
  */
 #define AHEAD_NS 1000000
-
-/* How a wait goes: spins, where there is a processor for everybody; yields. */
-#define SPIN_TURNS 40
-#define SPIN_PAUSES 16
-#define YIELD_TURNS 400
-
-/*
- * With so many nodes for each processor nearly all of them wait, and what they
- * yield goes to one another: they sleep, after a few.
- */
-#define CROWD 2
-#define CROWD_TURNS 4
-
-/* Who waits for so much time of the others sleeps after that many yields. */
-#define FAR_NS 20000
-#define FAR_TURNS 20
-
-/* Waits between two looks at whether peers live. */
-#define TURNS_A_WATCH 64
-
-static uint64_t min64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t max64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-uint64_t tofu_virtual_now(const struct tofu_node *node)
-{
-	const struct tofu_virtual *v = node->virtual;
-
-	return v->clock.joined ? node->ops->now(node->home) - v->epoch : 0;
-}
 
 /* ---- What this node promises ---- */
 
@@ -69,7 +30,7 @@ static uint64_t first_moving(struct tofu_virtual *v)
 {
 	const uint64_t time = tofu_parcel_first(v, &v->coming);
 
-	return v->starved ? min64(time, tofu_parcel_first(v, &v->leaving)) :
+	return v->starved ? tofu_min64(time, tofu_parcel_first(v, &v->leaving)) :
 			    time;
 }
 
@@ -78,10 +39,10 @@ static uint64_t first_moving(struct tofu_virtual *v)
  */
 static uint64_t next_due(const struct tofu_virtual *v)
 {
-	uint64_t next = min64(icc_next_time(v->node->icc),
+	uint64_t next = tofu_min64(icc_next_time(v->node->icc),
 			      tofu_heap_time(&v->due));
 
-	return v->starved ? min64(next, tofu_heap_time(&v->credits)) : next;
+	return v->starved ? tofu_min64(next, tofu_heap_time(&v->credits)) : next;
 }
 
 /*
@@ -97,9 +58,9 @@ static uint64_t promise(struct tofu_virtual *v)
 	uint64_t next, busy;
 
 	next = tofu_clock_add(first_moving(v), flight);
-	next = min64(next, next_due(v));
+	next = tofu_min64(next, next_due(v));
 	busy = tofu_clock_add(v->busy, icc_machine_store_ns(v->machine));
-	return min64(busy, tofu_clock_add(next, answer));
+	return tofu_min64(busy, tofu_clock_add(next, answer));
 }
 
 /*
@@ -111,25 +72,18 @@ static uint64_t horizon(struct tofu_virtual *v)
 {
 	const uint64_t flight = icc_machine_flight_ns(v->machine);
 
-	return tofu_clock_add(min64(v->clock.bound, first_moving(v)), flight);
+	return tofu_clock_add(tofu_min64(v->clock.bound, first_moving(v)), flight);
 }
 
 /* The network, as far as it is certain what is in it. */
 static void advance(struct tofu_virtual *v, uint64_t now)
 {
-	const uint64_t limit = min64(v->clock.bound, now + AHEAD_NS);
+	const uint64_t limit = tofu_min64(v->clock.bound, now + AHEAD_NS);
 	uint64_t until;
 
 	/* What arrives on the way can let the promise go on. */
-	while ((until = min64(limit, promise(v))) > v->advanced)
+	while ((until = tofu_min64(limit, promise(v))) > v->advanced)
 		tofu_parcel_advance(v, until);
-}
-
-void tofu_virtual_wake(struct tofu_node *node)
-{
-	struct tofu_virtual *v = node->virtual;
-
-	v->busy = min64(v->busy, tofu_virtual_now(node));
 }
 
 /* ---- Stops ---- */
@@ -185,11 +139,11 @@ static void look(struct tofu_virtual *v, uint64_t now)
 static void note_wanted(struct tofu_virtual *v, uint64_t now)
 {
 	const uint64_t flight = icc_machine_flight_ns(v->machine);
-	const uint64_t next = max64(now, min64(next_due(v), v->busy));
+	const uint64_t next = tofu_max64(now, tofu_min64(next_due(v), v->busy));
 
 	v->wanted = tofu_clock_add(v->clock.bound, 1);
 	if (!v->coming.count && next > flight && next != UINT64_MAX)
-		v->wanted = max64(v->wanted, next - flight + 1);
+		v->wanted = tofu_max64(v->wanted, next - flight + 1);
 }
 
 uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from)
@@ -203,117 +157,19 @@ uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from)
 		return UINT64_MAX;
 	v->busy = busy_from;
 	if (busy_from != UINT64_MAX)
-		v->busy = max64(busy_from, home) - v->epoch;
+		v->busy = tofu_max64(busy_from, home) - v->epoch;
 	do {
 		look(v, now);
 	} while (do_all(v, now));
 	tofu_clock_publish(&v->clock, promise(v));
-	stop = min64(v->horizon, next_due(v));
+	stop = tofu_min64(v->horizon, next_due(v));
 	tofu_clock_show(&v->clock, now, stop <= now);
 	if (stop <= now)
 		note_wanted(v, now);
 	if (stop == UINT64_MAX)
 		return stop;
 	/* For who came late the horizon can be before its home's time 0. */
-	return max64(stop, now) + v->epoch;
-}
-
-/* ---- Waiting ---- */
-
-static void pause_host(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
-void tofu_node_wait(struct tofu_node *node, unsigned int turn)
-{
-	static const struct timespec nap = { .tv_nsec = 500000 };
-	struct tofu_virtual *v = node->virtual;
-	const bool sleeps = v->clock.joined && !v->inside;
-
-	if (!turn && sleeps)
-		tofu_clock_stir(&v->clock);
-	if (v->cpus < node->fabric->nodes)
-		turn += SPIN_TURNS;
-	if (sleeps && turn >= SPIN_TURNS + CROWD_TURNS &&
-	    node->fabric->nodes >= CROWD * v->cpus)
-		turn += YIELD_TURNS;
-	if (sleeps && turn > SPIN_TURNS + FAR_TURNS &&
-	    v->wanted - v->clock.bound > FAR_NS)
-		turn += YIELD_TURNS;
-	if (turn < SPIN_TURNS) {
-		for (int i = 0; i < SPIN_PAUSES; i++)
-			pause_host();
-	} else if (turn < SPIN_TURNS + YIELD_TURNS) {
-		sched_yield();
-	} else if (sleeps) {
-		tofu_clock_sleep(&v->clock, v->wanted);
-	} else {
-		nanosleep(&nap, NULL);
-	}
-}
-
-/* ---- Sending ---- */
-
-/*
- * The controller is at work and has to wait: others may wait for this node
- * meanwhile, to take what they have sent.
- */
-static void wait_inside(struct tofu_virtual *v, unsigned int turn)
-{
-	if (turn % TURNS_A_WATCH == TURNS_A_WATCH - 1)
-		tofu_peer_watch(v->node->fabric, false);
-	tofu_clock_look(&v->clock);
-	tofu_node_wait(v->node, turn);
-}
-
-struct tofu_packet *tofu_virtual_tx_begin(struct tofu_node *node, uint32_t dst,
-					  enum tofu_class class_,
-					  size_t payload, int *err)
-{
-	struct tofu_virtual *v = node->virtual;
-
-	for (unsigned int turn = 0; !tofu_clock_has_room(&v->clock); turn++)
-		wait_inside(v, turn);
-	for (unsigned int turn = 0;; turn++) {
-		if (!tofu_clock_in(&v->clock, dst)) {
-			*err = -EHOSTDOWN;
-			return NULL;
-		}
-		v->record = tofu_fabric_tx_begin(node->fabric, dst, class_,
-						 payload, err);
-		if (v->record)
-			return &v->packet;
-		if (*err != -EAGAIN)
-			return NULL;
-		wait_inside(v, turn);
-	}
-}
-
-void tofu_virtual_tx_commit(struct tofu_node *node)
-{
-	struct tofu_virtual *v = node->virtual;
-	const struct tofu_packet *pkt = &v->packet;
-	const struct tofu_shm_entry entry = {
-		.time = pkt->time,
-		.tid = pkt->tid,
-		.dst = node->fabric->open_node,
-		.payload = node->fabric->open_payload,
-		.type = pkt->type,
-		.path = pkt->path,
-		/* Of an answer it is what the request named, whatever it was. */
-		.tni = pkt->src_tni % TOFU_TNIS_MAX,
-		.cq = (uint8_t)(pkt->src_cq % tofu_packet_cqs(pkt->type)),
-	};
-
-	memcpy(v->record, pkt, sizeof(*pkt) + entry.payload);
-	node->fabric->entry = (uint16_t)v->clock.tail;
-	tofu_fabric_tx_commit(node->fabric);
-	tofu_parcel_own(v, tofu_clock_append(&v->clock, &entry), &entry);
+	return tofu_max64(stop, now) + v->epoch;
 }
 
 /* ---- Joining ---- */
@@ -356,7 +212,7 @@ void tofu_node_store(struct tofu_node *node, unsigned int tni, unsigned int cq,
 void tofu_node_mark(struct tofu_node *node, unsigned int tni, unsigned int cq,
 		    uint64_t value)
 {
-	const uint64_t now = tofu_virtual_now(node);
+	const uint64_t now = tofu_virtual_now(node->virtual);
 	const struct icc_trace mark = {
 		.time = now,
 		.end = now,
@@ -368,27 +224,26 @@ void tofu_node_mark(struct tofu_node *node, unsigned int tni, unsigned int cq,
 		.cq = (uint8_t)cq,
 	};
 
-	tofu_virtual_trace(node, &mark);
+	tofu_virtual_trace(node->virtual, &mark);
 }
 
 uint64_t tofu_node_time(const struct tofu_node *node)
 {
-	return tofu_virtual_now(node);
+	return tofu_virtual_now(node->virtual);
 }
 
 /*
  * Links first: they are in the order of what can be seen when. The processor
  * may have run for long since the last stop, and the network is behind it.
  */
-void tofu_virtual_trace(struct tofu_node *node, const struct icc_trace *trace)
+void tofu_virtual_trace(struct tofu_virtual *v, const struct icc_trace *trace)
 {
-	struct tofu_virtual *v = node->virtual;
-	const uint64_t now = tofu_virtual_now(node);
+	const uint64_t now = tofu_virtual_now(v);
 
 	if (!v->trace || !v->clock.joined)
 		return;
 	if (trace->kind != ICC_TRACE_LINK && !v->inside) {
-		v->busy = max64(v->busy, now);
+		v->busy = tofu_max64(v->busy, now);
 		advance(v, now);
 		tofu_links_see(v, now);
 	}
@@ -398,14 +253,6 @@ void tofu_virtual_trace(struct tofu_node *node, const struct icc_trace *trace)
 /* ---- Life ---- */
 
 static const struct tofu_clock_ops clock_ops = { .entry = tofu_parcel_entry };
-
-/* Processors that this process can have, and the others, too. */
-static unsigned int count_cpus(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned int)CPU_COUNT(&set);
-}
 
 int tofu_virtual_create(struct tofu_node *node,
 			const struct tofu_node_params *params)
@@ -418,7 +265,7 @@ int tofu_virtual_create(struct tofu_node *node,
 		return -ENOMEM;
 	v->node = node;
 	v->machine = params->machine;
-	v->cpus = count_cpus();
+	v->cpus = tofu_wait_cpus();
 	err = tofu_clock_create(fabric, v->machine, &clock_ops, v, &v->clock);
 	if (err)
 		goto err_free;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the sources of a node in virtual time share: virtual.c what is done
- * when, parcels.c the packets in the network, links.c what is seen of it at
- * this node's ports.
+ * when, clock.c how far the others let it go, parcels.c the packets in the
+ * network, links.c what is seen of it at this node's ports, virtual-host.c what
+ * the controller asks for, wait.c how the host's time passes.
  */
 #ifndef NODE_VIRTUAL_H
 #define NODE_VIRTUAL_H
@@ -103,6 +104,34 @@ TOFU_ASSERT(offsetof(struct tofu_virtual, payload) ==
 		    offsetof(struct tofu_virtual, packet) +
 			    sizeof(struct tofu_packet),
 	    "a payload follows its packet");
+
+static inline uint64_t tofu_min64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t tofu_max64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* tofu_virtual_now - common time; 0 before the node has joined */
+static inline uint64_t tofu_virtual_now(const struct tofu_virtual *v)
+{
+	return v->clock.joined ? v->node->ops->now(v->node->home) - v->epoch :
+				 0;
+}
+
+/* ---- virtual.c ---- */
+
+/* tofu_virtual_trace - a record, if there is a trace */
+void tofu_virtual_trace(struct tofu_virtual *v, const struct icc_trace *trace);
+
+/* ---- wait.c ---- */
+
+/* tofu_wait_cpus - processors that this process can have, and the others, too
+ */
+unsigned int tofu_wait_cpus(void);
 
 /* ---- parcels.c ---- */
 

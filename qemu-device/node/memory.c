@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the controller reads, writes and copies: the memory of its node, and by
+ * way of the fabric that of other nodes.
+ */
+#define _GNU_SOURCE
+#include "node/internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Bytes that an ordered pull holds back when it cannot look at the source. */
+#define BOUNCE 4096
+
+/* ---- The node's memory ---- */
+
+static void written(struct tofu_node *node, uint64_t addr, size_t len)
+{
+	if (node->ops->written)
+		node->ops->written(node->home, addr, len);
+}
+
+/*
+ * What is done with a piece of the node's memory that lies together: @at is
+ * where it is, @done how many bytes came before. Returns 0 or a negative
+ * errno.
+ */
+typedef int (*chunk_fn)(struct tofu_node *node, void *at, size_t len,
+			size_t done, void *arg);
+
+static int for_chunks(struct tofu_node *node, uint64_t addr, size_t len,
+		      bool write, chunk_fn fn, void *arg)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		size_t part = len - done;
+		void *at =
+			node->ops->map(node->home, addr + done, &part, write);
+		int err;
+
+		if (!at || !part)
+			return -EFAULT;
+		err = fn(node, at, part, done, arg);
+		if (write)
+			written(node, addr + done, part);
+		if (err)
+			return err;
+		done += part;
+	}
+	return 0;
+}
+
+static int read_chunk(struct tofu_node *node, void *at, size_t len, size_t done,
+		      void *buf)
+{
+	(void)node;
+	memcpy((uint8_t *)buf + done, at, len);
+	return 0;
+}
+
+int tofu_memory_read(void *host, uint64_t addr, void *buf, size_t len)
+{
+	return for_chunks(host, addr, len, false, read_chunk, buf);
+}
+
+static int write_chunk(struct tofu_node *node, void *at, size_t len,
+		       size_t done, void *buf)
+{
+	(void)node;
+	/* A loopback may name overlapping memory. */
+	memmove(at, (const uint8_t *)buf + done, len);
+	return 0;
+}
+
+int tofu_memory_write(void *host, uint64_t addr, const void *buf, size_t len)
+{
+	return for_chunks(host, addr, len, true, write_chunk, (void *)buf);
+}
+
+/* Fewer than eight bytes, the largest aligned words first that there are. */
+static void copy_short(uint8_t *to, const uint8_t *from, size_t len)
+{
+	while (len) {
+		const uintptr_t at = (uintptr_t)to;
+		size_t size = 1;
+
+		if (len >= 4 && at % 4 == 0) {
+			uint32_t word;
+
+			size = sizeof(word);
+			memcpy(&word, from, size);
+			__atomic_store_n((uint32_t *)at, word,
+					 __ATOMIC_RELEASE);
+		} else if (len >= 2 && at % 2 == 0) {
+			uint16_t word;
+
+			size = sizeof(word);
+			memcpy(&word, from, size);
+			__atomic_store_n((uint16_t *)at, word,
+					 __ATOMIC_RELEASE);
+		} else {
+			__atomic_store_n(to, *from, __ATOMIC_RELEASE);
+		}
+		to += size;
+		from += size;
+		len -= size;
+	}
+}
+
+/*
+ * A processor that sees a byte sees all those before it, and aligned words
+ * whole: programs spin on the last one.
+ */
+static void copy_ascending(uint8_t *to, const uint8_t *from, size_t len)
+{
+	uint64_t word;
+	size_t head = -(uintptr_t)to % sizeof(word);
+
+	if (head > len)
+		head = len;
+	copy_short(to, from, head);
+	to += head;
+	from += head;
+	len -= head;
+	for (; len >= sizeof(word); len -= sizeof(word)) {
+		memcpy(&word, from, sizeof(word));
+		__atomic_store_n((uint64_t *)(void *)to, word,
+				 __ATOMIC_RELEASE);
+		to += sizeof(word);
+		from += sizeof(word);
+	}
+	copy_short(to, from, len);
+}
+
+static int write_chunk_ordered(struct tofu_node *node, void *at, size_t len,
+			       size_t done, void *buf)
+{
+	(void)node;
+	copy_ascending(at, (const uint8_t *)buf + done, len);
+	return 0;
+}
+
+int tofu_memory_write_ordered(void *host, uint64_t addr, const void *buf,
+			      size_t len)
+{
+	return for_chunks(host, addr, len, true, write_chunk_ordered,
+			  (void *)buf);
+}
+
+/* A whole aligned word for an atomic access, or NULL. */
+static void *map_word(struct tofu_node *node, uint64_t addr, size_t size)
+{
+	size_t len = size;
+	void *at = node->ops->map(node->home, addr, &len, true);
+
+	return at && len >= size && (uintptr_t)at % size == 0 ? at : NULL;
+}
+
+int tofu_memory_store64(void *host, uint64_t addr, uint64_t value)
+{
+	uint64_t *word = map_word(host, addr, sizeof(*word));
+
+	if (!word)
+		return -EFAULT;
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	written(host, addr, sizeof(*word));
+	return 0;
+}
+
+/* Whether @op is known; if so it is done, and @old the value before. */
+#define DEFINE_ARMW(name, type)                                              \
+	static bool name(type *word, enum tofu_armw_op op, type operand,     \
+			 type compare, uint64_t *old)                        \
+	{                                                                    \
+		switch (op) {                                                \
+		case TOFU_ARMW_CSWAP:                                        \
+			__atomic_compare_exchange_n(word, &compare, operand, \
+						    false, __ATOMIC_SEQ_CST, \
+						    __ATOMIC_SEQ_CST);       \
+			*old = compare;                                      \
+			return true;                                         \
+		case TOFU_ARMW_SWAP:                                         \
+			*old = __atomic_exchange_n(word, operand,            \
+						   __ATOMIC_SEQ_CST);        \
+			return true;                                         \
+		case TOFU_ARMW_ADD:                                          \
+			*old = __atomic_fetch_add(word, operand,             \
+						  __ATOMIC_SEQ_CST);         \
+			return true;                                         \
+		case TOFU_ARMW_XOR:                                          \
+			*old = __atomic_fetch_xor(word, operand,             \
+						  __ATOMIC_SEQ_CST);         \
+			return true;                                         \
+		case TOFU_ARMW_AND:                                          \
+			*old = __atomic_fetch_and(word, operand,             \
+						  __ATOMIC_SEQ_CST);         \
+			return true;                                         \
+		case TOFU_ARMW_OR:                                           \
+			*old = __atomic_fetch_or(word, operand,              \
+						 __ATOMIC_SEQ_CST);          \
+			return true;                                         \
+		default:                                                     \
+			return false;                                        \
+		}                                                            \
+	}
+
+DEFINE_ARMW(armw32, uint32_t)
+DEFINE_ARMW(armw64, uint64_t)
+
+int tofu_memory_armw(void *host, uint64_t addr, unsigned int size,
+		     enum tofu_armw_op op, uint64_t operand, uint64_t compare,
+		     uint64_t *old)
+{
+	void *word;
+	bool known;
+
+	if (size != sizeof(uint32_t) && size != sizeof(uint64_t))
+		return -EINVAL;
+	word = map_word(host, addr, size);
+	if (!word)
+		return -EFAULT;
+	known = size == sizeof(uint32_t) ? armw32(word, op, (uint32_t)operand, (uint32_t)compare,
+						  old) :
+					   armw64(word, op, operand, compare, old);
+	if (!known)
+		return -EINVAL;
+	written(host, addr, size);
+	return 0;
+}
+
+/* ---- Another node's memory ---- */
+
+struct pull {
+	uint32_t node;
+	uint64_t src;
+};
+
+/* The one memcpy of a transfer: from the peer's memory into the own. */
+static int pull_chunk(struct tofu_node *node, void *at, size_t len, size_t done,
+		      void *arg)
+{
+	const struct pull *pull = arg;
+
+	return tofu_fabric_read(node->fabric, pull->node, pull->src + done, at,
+				len);
+}
+
+/* Ordered, a process' memory is copied twice: the kernel promises no order. */
+static int pull_chunk_ordered(struct tofu_node *node, void *at, size_t len,
+			      size_t done, void *arg)
+{
+	const struct pull *pull = arg;
+	uint8_t bounce[BOUNCE], *to = at;
+	uint64_t src = pull->src + done;
+
+	while (len) {
+		size_t part = len;
+		const void *from =
+			tofu_fabric_peer_memory(node->fabric, pull->node, src, &part);
+		int err;
+
+		if (!from) {
+			part = len < BOUNCE ? len : BOUNCE;
+			err = tofu_fabric_read(node->fabric, pull->node, src,
+					       bounce, part);
+			if (err)
+				return err;
+			from = bounce;
+		}
+		copy_ascending(to, from, part);
+		to += part;
+		src += part;
+		len -= part;
+	}
+	return 0;
+}
+
+/* The loopback way: both sides are the home's memory, a page or so a time. */
+static int pull_own(struct tofu_node *node, uint64_t src, uint64_t dst,
+		    size_t len, chunk_fn write_fn)
+{
+	while (len) {
+		size_t part = len;
+		void *from = node->ops->map(node->home, src, &part, false);
+		int err;
+
+		if (!from || !part)
+			return -EFAULT;
+		err = for_chunks(node, dst, part, true, write_fn, from);
+		if (err)
+			return err;
+		src += part;
+		dst += part;
+		len -= part;
+	}
+	return 0;
+}
+
+static int pull_peer(struct tofu_node *node, struct pull *pull, uint64_t dst,
+		     size_t len, chunk_fn fn)
+{
+	int err = for_chunks(node, dst, len, true, fn, pull);
+
+	if (err != -EPERM)
+		return err;
+	tofu_node_misuse(node,
+			 "the system forbids to read the memory of node %u: "
+			 "see kernel.yama.ptrace_scope",
+			 pull->node);
+	return -EHOSTDOWN;
+}
+
+int tofu_memory_pull(void *host, uint32_t from, uint64_t src, uint64_t dst,
+		     size_t len)
+{
+	struct tofu_node *node = host;
+	struct pull pull = { from, src };
+
+	if (from == tofu_fabric_endpoint(node->fabric))
+		return pull_own(node, src, dst, len, write_chunk);
+	return pull_peer(node, &pull, dst, len, pull_chunk);
+}
+
+int tofu_memory_pull_ordered(void *host, uint32_t from, uint64_t src,
+			     uint64_t dst, size_t len)
+{
+	struct tofu_node *node = host;
+	struct pull pull = { from, src };
+
+	if (from == tofu_fabric_endpoint(node->fabric))
+		return pull_own(node, src, dst, len, write_chunk_ordered);
+	return pull_peer(node, &pull, dst, len, pull_chunk_ordered);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The services that the controller asks of its node in virtual time, where they
+ * are not those of host.c: a packet waits until it can be sent, and is an entry
+ * of this node's log.
+ */
+#define _GNU_SOURCE
+#include "node/virtual.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Waits between two looks at whether peers live. */
+#define TURNS_A_WATCH 64
+
+/*
+ * The controller is at work and has to wait: others may wait for this node
+ * meanwhile, to take what they have sent.
+ */
+static void wait_inside(struct tofu_virtual *v, unsigned int turn)
+{
+	if (turn % TURNS_A_WATCH == TURNS_A_WATCH - 1)
+		tofu_peer_watch(v->node->fabric, false);
+	tofu_clock_look(&v->clock);
+	tofu_node_wait(v->node, turn);
+}
+
+static struct tofu_packet *host_tx_begin(void *host, uint32_t dst,
+					 enum tofu_class class_, size_t payload,
+					 int *err)
+{
+	struct tofu_node *node = host;
+	struct tofu_virtual *v = node->virtual;
+
+	for (unsigned int turn = 0; !tofu_clock_has_room(&v->clock); turn++)
+		wait_inside(v, turn);
+	for (unsigned int turn = 0;; turn++) {
+		if (!tofu_clock_in(&v->clock, dst)) {
+			*err = -EHOSTDOWN;
+			return NULL;
+		}
+		v->record = tofu_fabric_tx_begin(node->fabric, dst, class_,
+						 payload, err);
+		if (v->record)
+			return &v->packet;
+		if (*err != -EAGAIN)
+			return NULL;
+		wait_inside(v, turn);
+	}
+}
+
+static void host_tx_commit(void *host)
+{
+	struct tofu_node *node = host;
+	struct tofu_virtual *v = node->virtual;
+	const struct tofu_packet *pkt = &v->packet;
+	const struct tofu_shm_entry entry = {
+		.time = pkt->time,
+		.tid = pkt->tid,
+		.dst = node->fabric->open_node,
+		.payload = node->fabric->open_payload,
+		.type = pkt->type,
+		.path = pkt->path,
+		/* Of an answer it is what the request named, whatever it was. */
+		.tni = pkt->src_tni % TOFU_TNIS_MAX,
+		.cq = (uint8_t)(pkt->src_cq % tofu_packet_cqs(pkt->type)),
+	};
+
+	memcpy(v->record, pkt, sizeof(*pkt) + entry.payload);
+	node->fabric->entry = (uint16_t)v->clock.tail;
+	tofu_fabric_tx_commit(node->fabric);
+	tofu_parcel_own(v, tofu_clock_append(&v->clock, &entry), &entry);
+}
+
+static bool host_tx_room(void *host, uint32_t node, enum tofu_class class_)
+{
+	(void)host;
+	(void)node;
+	(void)class_;
+	return true;
+}
+
+/*
+ * No packet refers to memory, so there is nothing that a receiver would have to
+ * take first; and when it takes what is in a ring is up to its host.
+ */
+static void host_fence_begin(void *host)
+{
+	(void)host;
+}
+
+static bool host_fence_done(void *host)
+{
+	(void)host;
+	return true;
+}
+
+/* A processor that was asleep sees it, and may do something from now on. */
+static void host_irq(void *host, unsigned int vector)
+{
+	struct tofu_node *node = host;
+	struct tofu_virtual *v = node->virtual;
+
+	v->busy = tofu_min64(v->busy, tofu_virtual_now(v));
+	node->ops->irq(node->home, vector);
+}
+
+static uint64_t host_now(void *host)
+{
+	return tofu_virtual_now(((struct tofu_node *)host)->virtual);
+}
+
+static void host_trace(void *host, const struct icc_trace *trace)
+{
+	tofu_virtual_trace(((struct tofu_node *)host)->virtual, trace);
+}
+
+const struct icc_host_ops tofu_virtual_host_ops = {
+	.read = tofu_memory_read,
+	.write = tofu_memory_write,
+	.write_ordered = tofu_memory_write_ordered,
+	.store64 = tofu_memory_store64,
+	.armw = tofu_memory_armw,
+	.pull = tofu_memory_pull,
+	.pull_ordered = tofu_memory_pull_ordered,
+	.tx_begin = host_tx_begin,
+	.tx_commit = host_tx_commit,
+	.tx_room = host_tx_room,
+	.fence_begin = host_fence_begin,
+	.fence_done = host_fence_done,
+	.irq = host_irq,
+	.misuse = tofu_node_misuse,
+	.now = host_now,
+	.trace = host_trace,
+};
