@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shm transport: nodes that are processes of one host exchange packets
- * through rings in one shared file, and read each other's memory where a
- * packet refers to it. Nothing of another node is ever written but the rings
- * to it: owner executes.
+ * The fabric: how the nodes of a machine exchange packets, read each other's
+ * memory where a packet refers to it, and learn who is there. A transport
+ * implements struct tofu_fabric_ops; everybody else calls the functions below,
+ * and for virtual time those of fabric/clock.h. fabric/shm/ is the transport
+ * between processes of one host.
  *
- * The shared file (fabric/shm/layout.h) holds a table of nodes and, for every
- * ordered pair and class, a single-producer single-consumer ring. A process
- * that dies leaves complete records only; another that takes the same node
- * number gets a new generation, and records of old generations are dropped.
+ * Nothing of another node is ever written but the packets to it: owner
+ * executes.
  *
  * A node of the machine can have several processes, which share its queues and
  * gates. Each of them is an endpoint, which here is called a node, too: to the
  * fabric all are alike. Node n of the machine has the endpoints n * ppn and on;
- * with one process a node the two numbers are the same. Who has which queue and
- * gate stands in the shared file.
- *
- * The nodes' processes trust each other with the shared file no further than
- * this: whatever one writes into it, the others answer with a dead peer, not
- * with a fault. They share a pid namespace and a user (or are root), since
- * they open each other's files through /proc.
+ * with one process a node the two numbers are the same. The fabric knows which
+ * endpoint has which queue and gate.
  *
  * Not thread-safe: the owner serialises all calls but tofu_fabric_fd() and
  * tofu_fabric_wake().
+ *
+ * What is in fabric/ includes net/ and uapi/ only. Other folders include
+ * fabric/fabric.h, fabric/clock.h and fabric/process.h, and nothing of
+ * fabric/shm/; its own unit tests do.
  */
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H
@@ -36,9 +34,12 @@
 #include "net/topology.h"
 
 struct tofu_fabric;
+struct tofu_fabric_clock;
+struct tofu_fabric_clock_ops;
 
 #define TOFU_FABRIC_NODES_MAX 1024 /* endpoints */
 #define TOFU_FABRIC_PPN_MAX 48
+#define TOFU_FABRIC_RAM_MAX 32 /* pieces of memory of a node */
 
 /**
  * struct tofu_ram - a piece of a node's memory as others can read it
@@ -57,6 +58,118 @@ struct tofu_ram {
 	int fd;
 	uint64_t offset;
 };
+
+/**
+ * struct tofu_fabric_handler - what takes what arrives
+ * @packet:    as icc_receive(): 0 or, for a request, -EAGAIN. @pkt->src is
+ *             true, @pkt->type of the class that it came in, @pkt->payload
+ *             within what this fabric carries; the rest is as the sender wrote
+ *             it
+ * @peer_down: a node that this one had exchanged packets with, or sent to, is
+ *             gone; called from tofu_fabric_poll(), after the responses that
+ *             it had sent have been given to @packet
+ */
+struct tofu_fabric_handler {
+	int (*packet)(void *ctx, const struct tofu_packet *pkt,
+		      const void *payload);
+	void (*peer_down)(void *ctx, uint32_t node);
+};
+
+/* TOFU_LIFE_DEAD: the process has ended without leaving */
+enum tofu_life {
+	TOFU_LIFE_DOWN,
+	TOFU_LIFE_DEAD,
+	TOFU_LIFE_UP,
+};
+
+/**
+ * struct tofu_fabric_report - a node as an observer sees it
+ * @generation: how many processes have had the number
+ * @pid:     of the last one
+ * @asleep:  it wants to be woken
+ * @pieces:  of memory that others can read
+ * @waiting: bytes that were sent to it and that it has not taken, by class
+ */
+struct tofu_fabric_report {
+	enum tofu_life life;
+	uint32_t generation;
+	pid_t pid;
+	bool asleep;
+	uint32_t pieces;
+	uint64_t waiting[TOFU_CLASSES];
+};
+
+/**
+ * struct tofu_fabric_ops - a transport
+ * @clock: virtual time
+ *
+ * Each of the others is what the function of that name below does. An
+ * observer's fabric has @detach and @report, and @clock->report.
+ */
+struct tofu_fabric_ops {
+	void (*detach)(struct tofu_fabric *fabric);
+	bool (*up)(struct tofu_fabric *fabric, uint32_t node);
+	void (*report)(struct tofu_fabric *fabric, uint32_t node,
+		       struct tofu_fabric_report *report);
+
+	int64_t (*owner)(struct tofu_fabric *fabric, uint32_t node,
+			 enum tofu_share share, unsigned int tni,
+			 unsigned int number);
+	int (*shares_lock)(struct tofu_fabric *fabric);
+	void (*shares_unlock)(struct tofu_fabric *fabric);
+	uint64_t (*taken_locked)(struct tofu_fabric *fabric,
+				 enum tofu_share share, unsigned int tni);
+	void (*take_locked)(struct tofu_fabric *fabric, enum tofu_share share,
+			    unsigned int tni, uint64_t numbers);
+	void (*give)(struct tofu_fabric *fabric, enum tofu_share share,
+		     unsigned int tni, uint64_t numbers);
+
+	int (*publish)(struct tofu_fabric *fabric, const struct tofu_ram *ram,
+		       size_t count);
+	const void *(*peer_memory)(struct tofu_fabric *fabric, uint32_t node,
+				   uint64_t addr, size_t *len);
+	int (*read)(struct tofu_fabric *fabric, uint32_t node, uint64_t addr,
+		    void *buf, size_t len);
+
+	struct tofu_packet *(*tx_begin)(struct tofu_fabric *fabric,
+					uint32_t node, enum tofu_class class_,
+					size_t payload, int *err);
+	void (*tx_commit)(struct tofu_fabric *fabric);
+	bool (*tx_room)(struct tofu_fabric *fabric, uint32_t node,
+			enum tofu_class class_);
+	void (*fence_begin)(struct tofu_fabric *fabric);
+	bool (*fence_done)(struct tofu_fabric *fabric);
+	bool (*poll)(struct tofu_fabric *fabric,
+		     const struct tofu_fabric_handler *handler, void *ctx);
+
+	void (*want_wake)(struct tofu_fabric *fabric, bool want);
+	void (*want_wake_late)(struct tofu_fabric *fabric);
+	void (*wake_unseen)(struct tofu_fabric *fabric);
+	void (*wake)(struct tofu_fabric *fabric);
+	int (*fd)(struct tofu_fabric *fabric);
+	void (*fd_ack)(struct tofu_fabric *fabric);
+
+	const struct tofu_fabric_clock_ops *clock;
+};
+
+/**
+ * struct tofu_fabric - a node's, or an observer's; what all transports have
+ * @shape: of the machine
+ * @nodes: count of endpoints
+ * @ppn:   of each node of the machine
+ * @self:  number of this endpoint; of an observer UINT32_MAX
+ * @clocks: in virtual time: by node, see fabric/clock.h
+ */
+struct tofu_fabric {
+	const struct tofu_fabric_ops *ops;
+	struct tofu_shape shape;
+	uint32_t nodes;
+	uint32_t ppn;
+	uint32_t self;
+	struct tofu_fabric_clock *clocks;
+};
+
+/* ---- Coming and leaving; the shm transport's, as there is no other yet ---- */
 
 /**
  * tofu_fabric_format - make a file the shared memory of a machine
@@ -83,17 +196,58 @@ int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn);
 int tofu_fabric_attach(const char *path, int node, char **why,
 		       struct tofu_fabric **fabric);
 
+/**
+ * tofu_fabric_observe - look at a machine without being one of its nodes
+ *
+ * Nothing of it is written. Return: 0 or a negative errno: -EINVAL where the
+ * file is no fabric.
+ */
+int tofu_fabric_observe(const char *path, struct tofu_fabric **fabric);
+
 /* tofu_fabric_detach - leave; others see the node go at once */
-void tofu_fabric_detach(struct tofu_fabric *fabric);
+static inline void tofu_fabric_detach(struct tofu_fabric *fabric)
+{
+	fabric->ops->detach(fabric);
+}
+
+/* ---- Who is there ---- */
 
 /* tofu_fabric_endpoint - the number of this endpoint */
-uint32_t tofu_fabric_endpoint(const struct tofu_fabric *fabric);
-/* tofu_fabric_ppn - processes that a node of the machine can have */
-uint32_t tofu_fabric_ppn(const struct tofu_fabric *fabric);
-const struct tofu_shape *tofu_fabric_shape(const struct tofu_fabric *fabric);
+static inline uint32_t tofu_fabric_endpoint(const struct tofu_fabric *fabric)
+{
+	return fabric->self;
+}
 
-/* tofu_fabric_up - whether a node is there now; reads the shared table */
-bool tofu_fabric_up(struct tofu_fabric *fabric, uint32_t node);
+/* tofu_fabric_endpoints - how many there are */
+static inline uint32_t tofu_fabric_endpoints(const struct tofu_fabric *fabric)
+{
+	return fabric->nodes;
+}
+
+/* tofu_fabric_ppn - processes that a node of the machine can have */
+static inline uint32_t tofu_fabric_ppn(const struct tofu_fabric *fabric)
+{
+	return fabric->ppn;
+}
+
+static inline const struct tofu_shape *
+tofu_fabric_shape(const struct tofu_fabric *fabric)
+{
+	return &fabric->shape;
+}
+
+/* tofu_fabric_up - whether a node is there now, be it connected or not */
+static inline bool tofu_fabric_up(struct tofu_fabric *fabric, uint32_t node)
+{
+	return fabric->ops->up(fabric, node);
+}
+
+/* tofu_fabric_report - for people and tests; @node is below the count */
+static inline void tofu_fabric_report(struct tofu_fabric *fabric, uint32_t node,
+				      struct tofu_fabric_report *report)
+{
+	fabric->ops->report(fabric, node, report);
+}
 
 /* ---- What the processes of a node share ---- */
 
@@ -105,36 +259,63 @@ bool tofu_fabric_up(struct tofu_fabric *fabric, uint32_t node);
  *
  * Return: its number, or -1 where nobody has it.
  */
-int64_t tofu_fabric_owner(const struct tofu_fabric *fabric, uint32_t node,
-			  enum tofu_share share, unsigned int tni,
-			  unsigned int number);
+static inline int64_t tofu_fabric_owner(struct tofu_fabric *fabric,
+					uint32_t node, enum tofu_share share,
+					unsigned int tni, unsigned int number)
+{
+	return fabric->ops->owner(fabric, node, share, tni, number);
+}
 
-/* tofu_fabric_shares_lock - among the processes of the own node */
-int tofu_fabric_shares_lock(struct tofu_fabric *fabric);
-void tofu_fabric_shares_unlock(struct tofu_fabric *fabric);
+/* tofu_fabric_shares_lock - among the processes of this node */
+static inline int tofu_fabric_shares_lock(struct tofu_fabric *fabric)
+{
+	return fabric->ops->shares_lock(fabric);
+}
 
-/* tofu_fabric_taken_locked - what living processes of the own node have, a bit
+static inline void tofu_fabric_shares_unlock(struct tofu_fabric *fabric)
+{
+	fabric->ops->shares_unlock(fabric);
+}
+
+/* tofu_fabric_taken_locked - what living processes of this node have, a bit
  * for each number
  */
-uint64_t tofu_fabric_taken_locked(struct tofu_fabric *fabric,
-				  enum tofu_share share, unsigned int tni);
+static inline uint64_t tofu_fabric_taken_locked(struct tofu_fabric *fabric,
+						enum tofu_share share,
+						unsigned int tni)
+{
+	return fabric->ops->taken_locked(fabric, share, tni);
+}
 
 /* tofu_fabric_take_locked - numbers, a bit each, that nobody has */
-void tofu_fabric_take_locked(struct tofu_fabric *fabric, enum tofu_share share,
-			     unsigned int tni, uint64_t numbers);
+static inline void tofu_fabric_take_locked(struct tofu_fabric *fabric,
+					   enum tofu_share share,
+					   unsigned int tni, uint64_t numbers)
+{
+	fabric->ops->take_locked(fabric, share, tni, numbers);
+}
 
-/* tofu_fabric_give - own ones; nothing of them may be in use any more */
-void tofu_fabric_give(struct tofu_fabric *fabric, enum tofu_share share,
-		      unsigned int tni, uint64_t numbers);
+/* tofu_fabric_give - numbers of this process; none may be in use any more */
+static inline void tofu_fabric_give(struct tofu_fabric *fabric,
+				    enum tofu_share share, unsigned int tni,
+				    uint64_t numbers)
+{
+	fabric->ops->give(fabric, share, tni, numbers);
+}
+
+/* ---- Memory ---- */
 
 /**
  * tofu_fabric_publish - say what memory this node has
- * @ram:   at most TOFU_FABRIC_RAM_MAX pieces (fabric/shm/layout.h)
+ * @ram:   at most TOFU_FABRIC_RAM_MAX pieces
  *
  * Replaces what was said before. Return: 0 or a negative errno.
  */
-int tofu_fabric_publish(struct tofu_fabric *fabric, const struct tofu_ram *ram,
-			size_t count);
+static inline int tofu_fabric_publish(struct tofu_fabric *fabric,
+				      const struct tofu_ram *ram, size_t count)
+{
+	return fabric->ops->publish(fabric, ram, count);
+}
 
 /**
  * tofu_fabric_peer_memory - where bytes of a node's memory are in this process
@@ -148,8 +329,12 @@ int tofu_fabric_publish(struct tofu_fabric *fabric, const struct tofu_ram *ram,
  * memory of that node, node gone, or memory that has to be read by
  * tofu_fabric_read().
  */
-const void *tofu_fabric_peer_memory(struct tofu_fabric *fabric, uint32_t node,
-				    uint64_t addr, size_t *len);
+static inline const void *tofu_fabric_peer_memory(struct tofu_fabric *fabric,
+						  uint32_t node, uint64_t addr,
+						  size_t *len)
+{
+	return fabric->ops->peer_memory(fabric, node, addr, len);
+}
 
 /**
  * tofu_fabric_read - copy out of a node's memory, of either kind
@@ -159,33 +344,42 @@ const void *tofu_fabric_peer_memory(struct tofu_fabric *fabric, uint32_t node,
  * ptrace_scope of 2 or 3, or another user). After an error @buf may be written
  * in part.
  */
-int tofu_fabric_read(struct tofu_fabric *fabric, uint32_t node, uint64_t addr,
-		     void *buf, size_t len);
+static inline int tofu_fabric_read(struct tofu_fabric *fabric, uint32_t node,
+				   uint64_t addr, void *buf, size_t len)
+{
+	return fabric->ops->read(fabric, node, addr, buf, len);
+}
+
+/* ---- Packets ---- */
 
 /* Sending: the contracts of the same names in struct icc_host_ops. */
-struct tofu_packet *tofu_fabric_tx_begin(struct tofu_fabric *fabric,
-					 uint32_t node, enum tofu_class class_,
-					 size_t payload, int *err);
-void tofu_fabric_tx_commit(struct tofu_fabric *fabric);
-bool tofu_fabric_tx_room(struct tofu_fabric *fabric, uint32_t node,
-			 enum tofu_class class_);
-void tofu_fabric_fence_begin(struct tofu_fabric *fabric);
-bool tofu_fabric_fence_done(struct tofu_fabric *fabric);
+static inline struct tofu_packet *
+tofu_fabric_tx_begin(struct tofu_fabric *fabric, uint32_t node,
+		     enum tofu_class class_, size_t payload, int *err)
+{
+	return fabric->ops->tx_begin(fabric, node, class_, payload, err);
+}
 
-/**
- * struct tofu_fabric_handler - who takes what arrives
- * @packet:    as icc_receive(): 0 or, for a request, -EAGAIN. @pkt->src is
- *             true, @pkt->type of the ring's class, @pkt->payload within
- *             TOFU_PKT_INLINE_MAX; the rest is as the sender wrote it
- * @peer_down: a node that this one had exchanged packets with, or sent to, is
- *             gone; called from tofu_fabric_poll(), after the responses that
- *             it had sent have been given to @packet
- */
-struct tofu_fabric_handler {
-	int (*packet)(void *ctx, const struct tofu_packet *pkt,
-		      const void *payload);
-	void (*peer_down)(void *ctx, uint32_t node);
-};
+static inline void tofu_fabric_tx_commit(struct tofu_fabric *fabric)
+{
+	fabric->ops->tx_commit(fabric);
+}
+
+static inline bool tofu_fabric_tx_room(struct tofu_fabric *fabric,
+				       uint32_t node, enum tofu_class class_)
+{
+	return fabric->ops->tx_room(fabric, node, class_);
+}
+
+static inline void tofu_fabric_fence_begin(struct tofu_fabric *fabric)
+{
+	fabric->ops->fence_begin(fabric);
+}
+
+static inline bool tofu_fabric_fence_done(struct tofu_fabric *fabric)
+{
+	return fabric->ops->fence_done(fabric);
+}
 
 /**
  * tofu_fabric_poll - take what has arrived
@@ -196,8 +390,14 @@ struct tofu_fabric_handler {
  *
  * Return: true when anything was taken: call again soon.
  */
-bool tofu_fabric_poll(struct tofu_fabric *fabric,
-		      const struct tofu_fabric_handler *handler, void *ctx);
+static inline bool tofu_fabric_poll(struct tofu_fabric *fabric,
+				    const struct tofu_fabric_handler *handler,
+				    void *ctx)
+{
+	return fabric->ops->poll(fabric, handler, ctx);
+}
+
+/* ---- Sleeping ---- */
 
 /**
  * tofu_fabric_want_wake - whether senders make tofu_fabric_fd() readable
@@ -205,7 +405,10 @@ bool tofu_fabric_poll(struct tofu_fabric *fabric,
  * Before sleeping: want, then a full fence (inside), then poll once more.
  * Wanting is cleared by the sender that wakes.
  */
-void tofu_fabric_want_wake(struct tofu_fabric *fabric, bool want);
+static inline void tofu_fabric_want_wake(struct tofu_fabric *fabric, bool want)
+{
+	fabric->ops->want_wake(fabric, want);
+}
 
 /**
  * tofu_fabric_want_wake_late - the same for a node whose program polls
@@ -213,23 +416,38 @@ void tofu_fabric_want_wake(struct tofu_fabric *fabric, bool want);
  * A sender does not make the descriptor readable when it sends, but by
  * tofu_fabric_wake_unseen().
  */
-void tofu_fabric_want_wake_late(struct tofu_fabric *fabric);
+static inline void tofu_fabric_want_wake_late(struct tofu_fabric *fabric)
+{
+	fabric->ops->want_wake_late(fabric);
+}
 
 /**
- * tofu_fabric_wake_unseen - wake who has not looked at what it was sent
+ * tofu_fabric_wake_unseen - wake nodes that have not looked at what they got
  *
  * To be called when this node has waited for a while: each node that wants to
  * be woken late, and has not polled since this one sent to it, is woken.
  */
-void tofu_fabric_wake_unseen(struct tofu_fabric *fabric);
+static inline void tofu_fabric_wake_unseen(struct tofu_fabric *fabric)
+{
+	fabric->ops->wake_unseen(fabric);
+}
 
 /* tofu_fabric_wake - make tofu_fabric_fd() of this node readable; any thread */
-void tofu_fabric_wake(struct tofu_fabric *fabric);
+static inline void tofu_fabric_wake(struct tofu_fabric *fabric)
+{
+	fabric->ops->wake(fabric);
+}
 
 /* tofu_fabric_fd - readable when woken, or when the process of a peer ended */
-int tofu_fabric_fd(const struct tofu_fabric *fabric);
+static inline int tofu_fabric_fd(struct tofu_fabric *fabric)
+{
+	return fabric->ops->fd(fabric);
+}
 
 /* tofu_fabric_fd_ack - take note of why the descriptor was readable */
-void tofu_fabric_fd_ack(struct tofu_fabric *fabric);
+static inline void tofu_fabric_fd_ack(struct tofu_fabric *fabric)
+{
+	fabric->ops->fd_ack(fabric);
+}
 
 #endif /* FABRIC_FABRIC_H */

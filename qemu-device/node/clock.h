@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Common time: how far each node of a machine may go before it has heard of
- * all that the others do. Conservative: nobody ever takes anything back.
+ * all that the others do. Conservative: nobody ever takes anything back. Words
+ * and logs are the fabric's (fabric/clock.h); what they mean is said here.
  *
- * Every node has a log in the shared file, of the packets that it puts into
+ * Every node has a log, of the packets that it puts into
  * the network, each with the time when it enters the first link; and two words:
  *
  *	promise C	of the packets that I know of, my own and others', none
@@ -52,37 +53,32 @@
 #ifndef NODE_CLOCK_H
 #define NODE_CLOCK_H
 
+#include "fabric/clock.h"
 #include "net/heap.h"
-#include "fabric/shm/internal.h"
-
 #include "net/machine.h"
 
 /* Common time goes on for a hundred days. */
 #define TOFU_CLOCK_MAX (1ULL << 53)
 
 /**
- * struct tofu_clock_ops - who is told
+ * struct tofu_clock_ops - what is told of the others
  * @entry: node @src puts a packet into the network; @number is that of the
  *         entry in its log. All fields are as they should be, but @entry->time
  *         can be any before TOFU_CLOCK_MAX. Not for this node's own.
  */
 struct tofu_clock_ops {
 	void (*entry)(void *ctx, uint32_t src, uint64_t number,
-		      const struct tofu_shm_entry *entry);
+		      const struct tofu_log_entry *entry);
 };
 
 /**
  * struct tofu_clock_peer - a node as its clock is seen from here
  * @in:      it is in common time
- * @read:    entries of its log that were read
- * @shown:   what it was told of that
  * @promise, @counted: its C and K
  * @uncounted: times of packets to it that it may not have counted
  */
 struct tofu_clock_peer {
 	bool in;
-	uint64_t read;
-	uint64_t shown;
 	uint64_t promise;
 	uint64_t counted;
 	struct tofu_heap uncounted;
@@ -90,11 +86,6 @@ struct tofu_clock_peer {
 
 /**
  * struct tofu_clock
- * @own:    the own clock in the shared file
- * @row:    the own row of what was read
- * @log:    the own log
- * @tail:   entries in it
- * @room:   it can grow to that before the readers are asked again
  * @reaction: flight + answer
  * @bound:  S
  * @limit:  the node that S is due to, or -1; before all have come: the first
@@ -110,11 +101,6 @@ struct tofu_clock {
 	const struct tofu_clock_ops *ops;
 	void *ctx;
 	const struct icc_machine *machine;
-	struct tofu_shm_clock *own;
-	uint64_t *row;
-	struct tofu_shm_entry *log;
-	uint64_t tail;
-	uint64_t room;
 	uint64_t reaction;
 	uint64_t bound;
 	int limit;
@@ -154,12 +140,9 @@ void tofu_clock_look(struct tofu_clock *clock);
  */
 void tofu_clock_leave(struct tofu_clock *clock, uint32_t node);
 
-/* tofu_clock_has_room - whether the log takes another entry */
-bool tofu_clock_has_room(struct tofu_clock *clock);
-
-/* tofu_clock_append - to the own log; there is room. The number of the entry */
+/* tofu_clock_append - to the own log, which has room; number of the entry */
 uint64_t tofu_clock_append(struct tofu_clock *clock,
-			   const struct tofu_shm_entry *entry);
+			   const struct tofu_log_entry *entry);
 
 /* tofu_clock_publish - the promise, and what it has counted */
 void tofu_clock_publish(struct tofu_clock *clock, uint64_t promise);
@@ -170,21 +153,12 @@ void tofu_clock_show(struct tofu_clock *clock, uint64_t now, bool waits);
 /**
  * tofu_clock_sleep - until the bound may be @bound, or there is something new
  *
- * A millisecond at most: who should wake may not see that somebody sleeps.
+ * A millisecond at most, see tofu_fabric_clock_sleep().
  */
 void tofu_clock_sleep(struct tofu_clock *clock, uint64_t bound);
 
-/* tofu_clock_stir - who should count what this node waits for may sleep */
+/* tofu_clock_stir - wake the node that should count what this one waits for */
 void tofu_clock_stir(struct tofu_clock *clock);
-
-/* tofu_clock_at - the clock of a node in a mapping of the shared file */
-static inline struct tofu_shm_clock *
-tofu_clock_at(const struct tofu_fabric *fabric, uint32_t node)
-{
-	return (struct tofu_shm_clock *)(fabric->base +
-					 tofu_shm_clock_offset(fabric->nodes,
-							       node));
-}
 
 static inline uint64_t tofu_clock_add(uint64_t a, uint64_t b)
 {

@@ -52,7 +52,7 @@ static void drop_crossing(struct tofu_links *links,
 	links->unused = crossing;
 }
 
-static bool is_response(const struct tofu_shm_entry *entry)
+static bool is_response(const struct tofu_log_entry *entry)
 {
 	return entry->type >= TOFU_PKT_DONE;
 }
@@ -61,7 +61,7 @@ static struct icc_trace trace_of(const struct tofu_parcel *parcel,
 				 enum tofu_port port, uint64_t start,
 				 uint64_t end)
 {
-	const struct tofu_shm_entry *entry = &parcel->entry;
+	const struct tofu_log_entry *entry = &parcel->entry;
 
 	return (struct icc_trace){
 		.time = start,

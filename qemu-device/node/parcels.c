@@ -52,7 +52,7 @@ static void put(struct tofu_virtual *v, struct tofu_heap *heap, uint64_t time,
 
 /* ---- Into the network ---- */
 
-static enum tofu_class class_of(const struct tofu_shm_entry *entry)
+static enum tofu_class class_of(const struct tofu_log_entry *entry)
 {
 	return tofu_class_of(entry->type);
 }
@@ -78,24 +78,24 @@ static const struct tofu_fabric_handler take_handler = { .packet =
 /* What the record says is what counts; the entry must be about it. */
 static void fetch_packet(struct tofu_virtual *v, struct tofu_parcel *parcel)
 {
-	const struct tofu_shm_entry *entry = &parcel->entry;
+	const struct tofu_log_entry *entry = &parcel->entry;
 	struct tofu_fabric *fabric = v->node->fabric;
 
-	if (!tofu_ring_take(fabric, parcel->src, class_of(entry),
-			    (uint16_t)parcel->number, &take_handler, parcel) ||
+	if (!tofu_fabric_log_take(fabric, parcel->src, class_of(entry),
+				  parcel->number, &take_handler, parcel) ||
 	    !parcel->packet)
 		return;
 	if (parcel->packet->time == entry->time &&
 	    parcel->packet->payload == entry->payload)
 		return;
-	tofu_peer_break(fabric, parcel->src);
+	tofu_fabric_clock_break(fabric, parcel->src);
 	free(parcel->packet);
 	parcel->packet = NULL;
 }
 
 /* Before that, and the time of a hop, it does not arrive. */
 static uint64_t earliest(const struct tofu_virtual *v,
-			 const struct tofu_shm_entry *entry)
+			 const struct tofu_log_entry *entry)
 {
 	const struct icc_machine *m = v->machine;
 
@@ -105,7 +105,7 @@ static uint64_t earliest(const struct tofu_virtual *v,
 
 static struct tofu_parcel *send(struct tofu_virtual *v, uint32_t src,
 				uint64_t number,
-				const struct tofu_shm_entry *entry)
+				const struct tofu_log_entry *entry)
 {
 	struct tofu_parcel *parcel = new_parcel(v);
 	struct icc_net_packet packet = {
@@ -141,7 +141,7 @@ static void expect(struct tofu_virtual *v, struct tofu_parcel *parcel)
 }
 
 void tofu_parcel_entry(void *virtual, uint32_t src, uint64_t number,
-		       const struct tofu_shm_entry *entry)
+		       const struct tofu_log_entry *entry)
 {
 	struct tofu_virtual *v = virtual;
 	struct tofu_parcel *parcel = send(v, src, number, entry);
@@ -151,7 +151,7 @@ void tofu_parcel_entry(void *virtual, uint32_t src, uint64_t number,
 }
 
 void tofu_parcel_own(struct tofu_virtual *v, uint64_t number,
-		     const struct tofu_shm_entry *entry)
+		     const struct tofu_log_entry *entry)
 {
 	const uint32_t self = v->node->fabric->self;
 	struct tofu_parcel *parcel = send(v, self, number, entry);

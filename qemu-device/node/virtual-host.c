@@ -20,7 +20,7 @@
 static void wait_inside(struct tofu_virtual *v, unsigned int turn)
 {
 	if (turn % TURNS_A_WATCH == TURNS_A_WATCH - 1)
-		tofu_peer_watch(v->node->fabric, false);
+		tofu_fabric_clock_watch(v->node->fabric);
 	tofu_clock_look(&v->clock);
 	tofu_node_wait(v->node, turn);
 }
@@ -32,7 +32,7 @@ static struct tofu_packet *host_tx_begin(void *host, uint32_t dst,
 	struct tofu_node *node = host;
 	struct tofu_virtual *v = node->virtual;
 
-	for (unsigned int turn = 0; !tofu_clock_has_room(&v->clock); turn++)
+	for (unsigned int turn = 0; !tofu_fabric_log_room(node->fabric); turn++)
 		wait_inside(v, turn);
 	for (unsigned int turn = 0;; turn++) {
 		if (!tofu_clock_in(&v->clock, dst)) {
@@ -41,8 +41,11 @@ static struct tofu_packet *host_tx_begin(void *host, uint32_t dst,
 		}
 		v->record = tofu_fabric_tx_begin(node->fabric, dst, class_,
 						 payload, err);
-		if (v->record)
+		if (v->record) {
+			v->dst = dst;
+			v->bytes = (uint32_t)payload;
 			return &v->packet;
+		}
 		if (*err != -EAGAIN)
 			return NULL;
 		wait_inside(v, turn);
@@ -54,11 +57,11 @@ static void host_tx_commit(void *host)
 	struct tofu_node *node = host;
 	struct tofu_virtual *v = node->virtual;
 	const struct tofu_packet *pkt = &v->packet;
-	const struct tofu_shm_entry entry = {
+	const struct tofu_log_entry entry = {
 		.time = pkt->time,
 		.tid = pkt->tid,
-		.dst = node->fabric->open_node,
-		.payload = node->fabric->open_payload,
+		.dst = v->dst,
+		.payload = v->bytes,
 		.type = pkt->type,
 		.path = pkt->path,
 		/* Of an answer it is what the request named, whatever it was. */
@@ -67,7 +70,6 @@ static void host_tx_commit(void *host)
 	};
 
 	memcpy(v->record, pkt, sizeof(*pkt) + entry.payload);
-	node->fabric->entry = (uint16_t)v->clock.tail;
 	tofu_fabric_tx_commit(node->fabric);
 	tofu_parcel_own(v, tofu_clock_append(&v->clock, &entry), &entry);
 }

@@ -129,7 +129,7 @@ static const struct tofu_fabric_handler handler = { .peer_down = peer_down };
 
 static void look(struct tofu_virtual *v, uint64_t now)
 {
-	tofu_ring_poll(v->node->fabric, &handler, v);
+	tofu_fabric_clock_meet(v->node->fabric, &handler, v);
 	tofu_clock_look(&v->clock);
 	advance(v, now);
 	v->horizon = horizon(v);
@@ -182,7 +182,7 @@ int tofu_node_join(struct tofu_node *node)
 
 	if (v->clock.joined)
 		return 0;
-	tofu_ring_poll(node->fabric, &handler, v);
+	tofu_fabric_clock_meet(node->fabric, &handler, v);
 	err = tofu_clock_join(&v->clock, &start);
 	if (err) {
 		tofu_clock_show(&v->clock, 0, true);
@@ -280,8 +280,6 @@ int tofu_virtual_create(struct tofu_node *node,
 	if (err)
 		goto err_net;
 	tofu_links_create(v);
-	fabric->timed = true;
-	fabric->payload_max = TOFU_PKT_MTU_MAX;
 	node->virtual = v;
 	return 0;
 

@@ -23,7 +23,7 @@
  * @next:   unused ones
  */
 struct tofu_parcel {
-	struct tofu_shm_entry entry;
+	struct tofu_log_entry entry;
 	uint64_t number;
 	uint32_t src;
 	uint8_t holders;
@@ -73,6 +73,7 @@ struct tofu_links {
  * @starved: count of engines that may wait for a credit
  * @record: what is to be sent goes there when it is complete: others can write
  *          to where it goes
+ * @dst, @bytes: receiver and payload of that
  * @packet, @payload: until then it is here
  */
 struct tofu_virtual {
@@ -97,6 +98,8 @@ struct tofu_virtual {
 	struct tofu_links links;
 	struct tofu_trace *trace;
 	struct tofu_packet *record;
+	uint32_t dst;
+	uint32_t bytes;
 	struct tofu_packet packet;
 	uint8_t payload[TOFU_PKT_MTU_MAX];
 };
@@ -137,11 +140,11 @@ unsigned int tofu_wait_cpus(void);
 
 /* tofu_parcel_entry - a packet of another node; of struct tofu_clock_ops */
 void tofu_parcel_entry(void *virtual, uint32_t src, uint64_t number,
-		       const struct tofu_shm_entry *entry);
+		       const struct tofu_log_entry *entry);
 
 /* tofu_parcel_own - a packet of this node; entry and record are written */
 void tofu_parcel_own(struct tofu_virtual *v, uint64_t number,
-		     const struct tofu_shm_entry *entry);
+		     const struct tofu_log_entry *entry);
 
 /* tofu_parcel_advance - the network, to @until */
 void tofu_parcel_advance(struct tofu_virtual *v, uint64_t until);

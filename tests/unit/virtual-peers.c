@@ -247,7 +247,10 @@ TEST(a_node_that_comes_late_joins_the_others)
 #define VICTIM 0
 #define ENEMY 1
 
-/* The enemy has a fabric and writes its clock and log by hand. */
+/*
+ * The enemy has a fabric, says on it what it likes, and writes the words that
+ * it cannot say by hand.
+ */
 FIXTURE(liar)
 {
 	int fd;
@@ -257,9 +260,23 @@ FIXTURE(liar)
 	struct seen_log *log;
 	struct tofu_fabric *enemy;
 	struct tofu_shm_clock *clock;
-	struct tofu_shm_entry *entry;
 	struct sink *sink;
 };
+
+/* An enemy in common time, in a new life. */
+static struct tofu_fabric *enemy_come(const char *path,
+				      enum tofu_clock_state state)
+{
+	struct tofu_fabric *enemy = attach(path, ENEMY);
+	struct tofu_clock_report victim;
+
+	if (!enemy || tofu_fabric_clock_create(enemy))
+		abort();
+	tofu_fabric_clock_announce(enemy, state, 0, 1000000);
+	/* And is connected to it. */
+	tofu_fabric_clock_report(enemy, VICTIM, &victim);
+	return enemy;
+}
 
 FIXTURE_SETUP(liar)
 {
@@ -270,14 +287,8 @@ FIXTURE_SETUP(liar)
 	self->sink = calloc(1, sizeof(*self->sink));
 	ASSERT_TRUE(runner_open(self->victim, &pair, self->path, VICTIM, NULL,
 				self->log));
-	self->enemy = attach(self->path, ENEMY);
-	ASSERT_NE(NULL, self->enemy);
+	self->enemy = enemy_come(self->path, TOFU_CLOCK_READY);
 	self->clock = clock_of(self->base, 2, ENEMY);
-	self->entry = (void *)(self->base + tofu_shm_log_offset(2, ENEMY));
-	self->clock->promise = 1000000;
-	self->clock->state =
-		TOFU_SET(TOFU_SHM_CLOCK_STATE, TOFU_SHM_CLOCK_READY) |
-		TOFU_SET(TOFU_SHM_CLOCK_GEN, self->enemy->gen);
 	ASSERT_TRUE(runner_join(self->victim));
 	ASSERT_LT(1000000, tofu_node_run(self->victim->home.node, 0) -
 				   self->victim->origin);
@@ -295,17 +306,9 @@ FIXTURE_TEARDOWN(liar)
 	close(self->fd);
 }
 
-static const struct tofu_shm_entry good_entry = {
+static const struct tofu_log_entry good_entry = {
 	.time = 2000000, .dst = ENEMY, .payload = 100, .type = TOFU_PKT_PUT
 };
-
-/* The next entry of the log. */
-static void tell(struct tofu_shm_clock *clock, struct tofu_shm_entry *log,
-		 struct tofu_shm_entry entry)
-{
-	log[clock->tail % TOFU_SHM_LOG] = entry;
-	clock->tail++;
-}
 
 /* Whether the victim still waits for the enemy; it goes on in any case. */
 static bool still_in(struct runner *victim)
@@ -317,60 +320,55 @@ static bool still_in(struct runner *victim)
 	return stop != UINT64_MAX;
 }
 
-static void bad_node(struct tofu_shm_entry *entry)
+static void bad_node(struct tofu_log_entry *entry)
 {
 	entry->dst = 2;
 }
 
-static void bad_payload(struct tofu_shm_entry *entry)
+static void bad_payload(struct tofu_log_entry *entry)
 {
 	entry->payload = TOFU_PKT_MTU_MAX + 1;
 }
 
-static void bad_time(struct tofu_shm_entry *entry)
+static void bad_time(struct tofu_log_entry *entry)
 {
 	entry->time = UINT64_MAX;
 }
 
-static void bad_engine(struct tofu_shm_entry *entry)
+static void bad_engine(struct tofu_log_entry *entry)
 {
 	entry->tni = TOFU_TNIS_MAX;
 }
 
-static void bad_queue(struct tofu_shm_entry *entry)
+static void bad_queue(struct tofu_log_entry *entry)
 {
 	entry->cq = TOFU_CQS_PER_TNI;
 }
 
-static void no_record(struct tofu_shm_entry *entry)
+static void no_record(struct tofu_log_entry *entry)
 {
 	entry->dst = VICTIM;
 }
 
 TEST_F(liar, entries_are_not_believed)
 {
-	static void (*const lies[])(struct tofu_shm_entry *) = {
+	static void (*const lies[])(struct tofu_log_entry *) = {
 		bad_node, bad_payload, bad_time, bad_engine, bad_queue,
 		no_record,
 	};
 
 	EXPECT_TRUE(still_in(self->victim));
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-		struct tofu_shm_entry entry = good_entry;
+		struct tofu_log_entry entry = good_entry;
 
-		tell(self->clock, self->entry, entry);
+		tofu_fabric_log_append(self->enemy, &entry);
 		EXPECT_TRUE(still_in(self->victim));
 		lies[i](&entry);
-		tell(self->clock, self->entry, entry);
+		tofu_fabric_log_append(self->enemy, &entry);
 		EXPECT_FALSE(still_in(self->victim));
 
 		tofu_fabric_detach(self->enemy);
-		self->enemy = attach(self->path, ENEMY);
-		self->clock->start = self->clock->tail;
-		self->clock->state =
-			TOFU_SET(TOFU_SHM_CLOCK_STATE, TOFU_SHM_CLOCK_JOINED) |
-			TOFU_SET(TOFU_SHM_CLOCK_GEN, self->enemy->gen);
-		tofu_peer_get(self->enemy, VICTIM);
+		self->enemy = enemy_come(self->path, TOFU_CLOCK_JOINED);
 		EXPECT_TRUE(still_in(self->victim));
 	}
 }
@@ -380,15 +378,10 @@ TEST_F(liar, tails_are_not_believed)
 	static const uint64_t moves[] = { TOFU_SHM_LOG + 1, -1ULL, 1ULL << 63 };
 
 	for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
-		self->clock->tail += moves[i];
+		self->clock->words.tail += moves[i];
 		EXPECT_FALSE(still_in(self->victim));
 		tofu_fabric_detach(self->enemy);
-		self->enemy = attach(self->path, ENEMY);
-		self->clock->start = self->clock->tail;
-		self->clock->state =
-			TOFU_SET(TOFU_SHM_CLOCK_STATE, TOFU_SHM_CLOCK_JOINED) |
-			TOFU_SET(TOFU_SHM_CLOCK_GEN, self->enemy->gen);
-		tofu_peer_get(self->enemy, VICTIM);
+		self->enemy = enemy_come(self->path, TOFU_CLOCK_JOINED);
 		/* Behind where it was read before, it is not heard. */
 		if (i == 0)
 			EXPECT_TRUE(still_in(self->victim));
@@ -397,25 +390,22 @@ TEST_F(liar, tails_are_not_believed)
 }
 
 /* A record to the victim, and the entry that goes with it. */
-static void send_record(struct tofu_fabric *enemy, struct tofu_shm_clock *clock,
-			struct tofu_shm_entry *log, uint64_t time,
-			uint64_t said)
+static void send_record(struct tofu_fabric *enemy, uint64_t time, uint64_t said)
 {
 	int err;
 	struct tofu_packet *pkt =
 		tofu_fabric_tx_begin(enemy, VICTIM, TOFU_REQUEST, 100, &err);
-	struct tofu_shm_entry entry = good_entry;
+	struct tofu_log_entry entry = good_entry;
 
 	if (!pkt)
 		abort();
 	pkt->type = TOFU_PKT_PUT;
 	pkt->time = time;
 	memset(pkt + 1, 0xff, 100);
-	enemy->entry = (uint16_t)clock->tail;
 	tofu_fabric_tx_commit(enemy);
 	entry.dst = VICTIM;
 	entry.time = said;
-	tell(clock, log, entry);
+	tofu_fabric_log_append(enemy, &entry);
 }
 
 /* Let the victim live so long; how many packets it has sent then. */
@@ -431,7 +421,7 @@ static uint64_t live(struct runner *victim, uint64_t ns)
 			break;
 		victim->clock = stop < end ? stop : end;
 	}
-	return victim->home.node->virtual->clock.tail;
+	return victim->home.node->fabric->clocks[VICTIM].words->tail;
 }
 
 TEST_F(liar, a_record_must_be_what_its_entry_says)
@@ -439,16 +429,15 @@ TEST_F(liar, a_record_must_be_what_its_entry_says)
 	struct runner *victim = self->victim;
 
 	/* One that is: it is answered. */
-	send_record(self->enemy, self->clock, self->entry, 1000, 1000);
-	self->clock->promise = 10000000;
-	self->clock->counted = 10000000;
+	send_record(self->enemy, 1000, 1000);
+	tofu_fabric_clock_publish(self->enemy, 10000000, 10000000);
 	EXPECT_EQ(1, live(victim, 900000));
 	/* One out of the past is late, that is all. */
-	send_record(self->enemy, self->clock, self->entry, 0, 0);
+	send_record(self->enemy, 0, 0);
 	EXPECT_EQ(2, live(victim, 900000));
 	EXPECT_TRUE(still_in(victim));
 
-	send_record(self->enemy, self->clock, self->entry, 5000000, 5000001);
+	send_record(self->enemy, 5000000, 5000001);
 	EXPECT_FALSE(still_in(victim));
 }
 
@@ -458,8 +447,8 @@ TEST_F(liar, words_only_hold_up_who_believes_them)
 				   1ULL << 63 };
 
 	for (size_t i = 0; i < 25; i++) {
-		self->clock->promise = words[i % 5];
-		self->clock->counted = words[i / 5];
+		self->clock->words.promise = words[i % 5];
+		self->clock->words.counted = words[i / 5];
 		self->clock->now = words[i % 5];
 		self->clock->wait_promise = words[i / 5];
 		self->clock->asleep = (uint32_t)words[i % 5];
@@ -469,7 +458,7 @@ TEST_F(liar, words_only_hold_up_who_believes_them)
 		for (unsigned int turn = 0; turn < 1000; turn += 150)
 			tofu_node_wait(self->victim->home.node, turn);
 	}
-	self->clock->promise = UINT64_MAX;
+	self->clock->words.promise = UINT64_MAX;
 	EXPECT_EQ(UINT64_MAX, tofu_node_run(self->victim->home.node, 0));
 }
 

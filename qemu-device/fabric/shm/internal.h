@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the sources of the shm transport share.
+ * The shm transport: nodes that are processes of one host exchange packets
+ * through rings in one shared file, and read each other's memory through /proc.
+ * This is what its sources share; they include fabric/, net/ and uapi, and
+ * nobody else includes them.
+ *
+ * The shared file (fabric/shm/layout.h) holds a table of nodes and, for every
+ * ordered pair and class, a single-producer single-consumer ring. A process
+ * that dies leaves complete records only; another that takes the same node
+ * number gets a new generation, and records of old generations are dropped.
+ *
+ * The nodes' processes trust each other with the shared file no further than
+ * this: whatever one writes into it, the others answer with a dead peer, not
+ * with a fault. They share a pid namespace and a user (or are root), since
+ * they open each other's files through /proc.
  *
  * A peer is connected on first contact (a packet to it or from it, or a look
  * into its memory) and stays so until tofu_fabric_poll() finds that it is
@@ -10,7 +23,9 @@
 #ifndef FABRIC_SHM_INTERNAL_H
 #define FABRIC_SHM_INTERNAL_H
 
-#include "fabric/fabric.h"
+#include <string.h>
+
+#include "fabric/clock.h"
 #include "fabric/shm/layout.h"
 
 #define TOFU_FABRIC_WORDS (TOFU_FABRIC_NODES_MAX / 64)
@@ -110,11 +125,9 @@ struct tofu_own_rings {
 };
 
 /**
- * struct tofu_fabric - a node of a machine
+ * struct tofu_shm - a node of a machine; of an observer the first four only
+ * @fabric: what others see
  * @fd, @base, @size: the shared file
- * @nodes:  count of endpoints
- * @ppn:    of each node of the machine
- * @self:   own number
  * @gen:    own generation
  * @epoch:  of the header, when peers were last looked at
  * @polls:  count of polls, for what is done only every few
@@ -124,8 +137,11 @@ struct tofu_own_rings {
  * @own:    rings from this node to itself, which nobody else can write
  * @open:   where tofu_fabric_tx_begin() gave a record, else NULL
  * @open_node, @open_class, @open_payload, @open_pad: that record
- * @timed:  virtual time: what is in the rings is taken by tofu_ring_take()
+ * @timed:  virtual time: what is in the rings is taken by tofu_shm_take()
  * @entry:  with it: what the next record is to say
+ * @log_tail: with it: entries of the own log
+ * @log_room: it can grow to that before the readers are asked again
+ * @shown:  by node: what that was told of how far its log was read
  * @payload_max: of a packet
  * @known:  connected peers
  * @todo:   peers whose rings may hold something
@@ -133,14 +149,11 @@ struct tofu_own_rings {
  * @unseen: peers that were not woken by what was sent to them: they want that
  *          late
  */
-struct tofu_fabric {
+struct tofu_shm {
+	struct tofu_fabric fabric;
 	int fd;
 	uint8_t *base;
 	size_t size;
-	struct tofu_shape shape;
-	uint32_t nodes;
-	uint32_t ppn;
-	uint32_t self;
 	uint32_t gen;
 	uint64_t epoch;
 	uint64_t polls;
@@ -155,6 +168,9 @@ struct tofu_fabric {
 	uint32_t open_pad;
 	bool timed;
 	uint16_t entry;
+	uint64_t log_tail;
+	uint64_t log_room;
+	uint64_t *shown;
 	uint32_t payload_max;
 	uint64_t known[TOFU_FABRIC_WORDS];
 	uint64_t todo[TOFU_FABRIC_WORDS];
@@ -163,16 +179,23 @@ struct tofu_fabric {
 	struct tofu_peer *peers;
 };
 
-static inline struct tofu_shm_header *
-tofu_fabric_header(const struct tofu_fabric *fabric)
+TOFU_ASSERT_OFFSET(struct tofu_shm, fabric, 0);
+
+static inline struct tofu_shm *tofu_shm_of(struct tofu_fabric *fabric)
 {
-	return (struct tofu_shm_header *)fabric->base;
+	return (struct tofu_shm *)fabric;
+}
+
+static inline struct tofu_shm_header *
+tofu_shm_header(const struct tofu_shm *shm)
+{
+	return (struct tofu_shm_header *)shm->base;
 }
 
 static inline struct tofu_shm_node *
-tofu_fabric_entry(const struct tofu_fabric *fabric, uint32_t node)
+tofu_shm_node_of(const struct tofu_shm *shm, uint32_t node)
 {
-	return (struct tofu_shm_node *)(fabric->base +
+	return (struct tofu_shm_node *)(shm->base +
 					tofu_shm_node_offset(node));
 }
 
@@ -186,6 +209,21 @@ static inline void tofu_bit_clear(uint64_t *map, uint32_t bit)
 	map[bit / 64] &= ~(1ULL << (bit % 64));
 }
 
+/* tofu_copy_once - the compiler must not read the shared memory again */
+static inline void tofu_copy_once(void *private, const void *shared, size_t len)
+{
+	memcpy(private, shared, len);
+	__asm__ volatile("" : : : "memory");
+}
+
+/* ---- file.c ---- */
+
+/* tofu_shm_map - check the file @shm->fd and map it, or close it; 0 or a
+ * negative errno, -EINVAL: it is no fabric
+ */
+int tofu_shm_map(struct tofu_shm *shm, int prot);
+void tofu_shm_unmap(struct tofu_shm *shm);
+
 /* ---- peer.c ---- */
 
 /**
@@ -194,22 +232,29 @@ static inline void tofu_bit_clear(uint64_t *map, uint32_t bit)
  * Return: the peer, or NULL where the node is not up. A peer that is lost or
  * broken is given until the next poll forgets it: see tofu_peer_usable().
  */
-struct tofu_peer *tofu_peer_get(struct tofu_fabric *fabric, uint32_t node);
+struct tofu_peer *tofu_peer_get(struct tofu_shm *shm, uint32_t node);
 
 /* tofu_peer_usable - whether a connected peer is still who it was */
-bool tofu_peer_usable(const struct tofu_fabric *fabric, uint32_t node);
+bool tofu_peer_usable(const struct tofu_shm *shm, uint32_t node);
 
 /* tofu_peer_break - a peer has written nonsense */
-void tofu_peer_break(struct tofu_fabric *fabric, uint32_t node);
+void tofu_peer_break(struct tofu_shm *shm, uint32_t node);
 
 /* tofu_peer_lose - a peer has ended or left */
-void tofu_peer_lose(struct tofu_fabric *fabric, uint32_t node);
+void tofu_peer_lose(struct tofu_shm *shm, uint32_t node);
 
 /* tofu_peer_forget - undo the connection */
-void tofu_peer_forget(struct tofu_fabric *fabric, uint32_t node);
+void tofu_peer_forget(struct tofu_shm *shm, uint32_t node);
+
+/* tofu_peer_watch - note which peers have ended; drains the wake pipe only
+ * when @ack
+ */
+void tofu_peer_watch(struct tofu_shm *shm, bool ack);
+
+/* ---- wake.c ---- */
 
 /* tofu_peer_wake - wake a connected peer if it wants that, even if late */
-void tofu_peer_wake(struct tofu_fabric *fabric, uint32_t node);
+void tofu_peer_wake(struct tofu_shm *shm, uint32_t node);
 
 /**
  * tofu_peer_tell - wake a connected peer if it wants that now
@@ -217,37 +262,12 @@ void tofu_peer_wake(struct tofu_fabric *fabric, uint32_t node);
  * The own pending bit there is set. A peer that wants to be woken late is noted
  * as unseen.
  */
-void tofu_peer_tell(struct tofu_fabric *fabric, uint32_t node);
-
-/* tofu_peer_watch - note which peers have ended; drains the wake pipe only
- * when @ack
- */
-void tofu_peer_watch(struct tofu_fabric *fabric, bool ack);
+void tofu_peer_tell(struct tofu_shm *shm, uint32_t node);
 
 /* ---- ring.c ---- */
 
 /* tofu_ring_connect - begin the rings to and from a peer */
-void tofu_ring_connect(struct tofu_fabric *fabric, uint32_t node);
-
-/**
- * tofu_ring_poll - with virtual time, instead of tofu_fabric_poll()
- *
- * Takes no packet. Meets peers that want to be met, and tells @handler of those
- * that are gone: before they are forgotten, so that it can still take what they
- * had sent.
- */
-void tofu_ring_poll(struct tofu_fabric *fabric,
-		    const struct tofu_fabric_handler *handler, void *ctx);
-
-/**
- * tofu_ring_take - the packet that entry number @entry of a log is about
- *
- * Return: whether it was there and @handler has got it. If not, the peer is
- * broken.
- */
-bool tofu_ring_take(struct tofu_fabric *fabric, uint32_t node,
-		    enum tofu_class class_, uint16_t entry,
-		    const struct tofu_fabric_handler *handler, void *ctx);
+void tofu_ring_connect(struct tofu_shm *shm, uint32_t node);
 
 /* ---- memory.c ---- */
 
@@ -256,15 +276,74 @@ void tofu_ram_forget(struct tofu_peer *peer);
 /* tofu_memory_forget - close the file of the peer's memory */
 void tofu_memory_forget(struct tofu_peer *peer);
 
-/* ---- fabric.c ---- */
+/* ---- attach.c ---- */
 
 /* tofu_fabric_lock_byte - F_WRLCK or F_UNLCK on a byte of an endpoint's page */
-int tofu_fabric_lock_byte(struct tofu_fabric *fabric, uint32_t node,
-			  unsigned int byte, short type);
+int tofu_shm_lock_byte(struct tofu_shm *shm, uint32_t node,
+		       unsigned int byte, short type);
 
 /* ---- shares.c ---- */
 
 /* tofu_shares_forget - what an earlier process of this number had is free */
-int tofu_shares_forget(struct tofu_fabric *fabric);
+int tofu_shares_forget(struct tofu_shm *shm);
+
+/* ---- Of struct tofu_fabric_ops, by source ---- */
+
+/* attach.c */
+bool tofu_shm_up(struct tofu_fabric *fabric, uint32_t node);
+
+/* observe.c */
+void tofu_shm_report(struct tofu_fabric *fabric, uint32_t node,
+		     struct tofu_fabric_report *report);
+
+/* shares.c */
+int64_t tofu_shm_owner(struct tofu_fabric *fabric, uint32_t node,
+		       enum tofu_share share, unsigned int tni,
+		       unsigned int number);
+int tofu_shm_shares_lock(struct tofu_fabric *fabric);
+void tofu_shm_shares_unlock(struct tofu_fabric *fabric);
+uint64_t tofu_shm_taken_locked(struct tofu_fabric *fabric,
+			       enum tofu_share share, unsigned int tni);
+void tofu_shm_take_locked(struct tofu_fabric *fabric, enum tofu_share share,
+			  unsigned int tni, uint64_t numbers);
+void tofu_shm_give(struct tofu_fabric *fabric, enum tofu_share share,
+		   unsigned int tni, uint64_t numbers);
+
+/* memory.c */
+int tofu_shm_publish(struct tofu_fabric *fabric, const struct tofu_ram *ram,
+		     size_t count);
+const void *tofu_shm_peer_memory(struct tofu_fabric *fabric, uint32_t node,
+				 uint64_t addr, size_t *len);
+int tofu_shm_read(struct tofu_fabric *fabric, uint32_t node, uint64_t addr,
+		  void *buf, size_t len);
+
+/* ring.c */
+struct tofu_packet *tofu_shm_tx_begin(struct tofu_fabric *fabric, uint32_t node,
+				      enum tofu_class class_, size_t payload,
+				      int *err);
+void tofu_shm_tx_commit(struct tofu_fabric *fabric);
+bool tofu_shm_tx_room(struct tofu_fabric *fabric, uint32_t node,
+		      enum tofu_class class_);
+void tofu_shm_fence_begin(struct tofu_fabric *fabric);
+bool tofu_shm_fence_done(struct tofu_fabric *fabric);
+bool tofu_shm_poll(struct tofu_fabric *fabric,
+		   const struct tofu_fabric_handler *handler, void *ctx);
+
+/* wake.c */
+void tofu_shm_want_wake(struct tofu_fabric *fabric, bool want);
+void tofu_shm_want_wake_late(struct tofu_fabric *fabric);
+void tofu_shm_wake_unseen(struct tofu_fabric *fabric);
+void tofu_shm_wake(struct tofu_fabric *fabric);
+int tofu_shm_fd(struct tofu_fabric *fabric);
+void tofu_shm_fd_ack(struct tofu_fabric *fabric);
+
+/* clock.c, for nodes and for observers; of it in ring.c: */
+extern const struct tofu_fabric_clock_ops tofu_shm_clock_ops;
+extern const struct tofu_fabric_clock_ops tofu_shm_observer_clock_ops;
+void tofu_shm_meet(struct tofu_fabric *fabric,
+		   const struct tofu_fabric_handler *handler, void *ctx);
+bool tofu_shm_take(struct tofu_fabric *fabric, uint32_t node,
+		   enum tofu_class class_, uint64_t number,
+		   const struct tofu_fabric_handler *handler, void *ctx);
 
 #endif /* FABRIC_SHM_INTERNAL_H */

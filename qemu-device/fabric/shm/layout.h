@@ -15,8 +15,7 @@
 
 #include <stdint.h>
 
-#include "fabric/fabric.h"
-#include "net/packet.h"
+#include "fabric/clock.h"
 
 #define TOFU_SHM_MAGIC 0x4d48535f55464f54ULL /* "TOFU_SHM" in memory order */
 #define TOFU_SHM_VERSION 4
@@ -24,7 +23,6 @@
 #define TOFU_SHM_RING 65536 /* bytes of data of a ring */
 #define TOFU_SHM_ALIGN 64   /* of a record */
 #define TOFU_SHM_LOG 4096   /* entries of a node's log */
-#define TOFU_FABRIC_RAM_MAX 32
 
 /**
  * struct tofu_shm_header - the first page
@@ -195,11 +193,7 @@ TOFU_ASSERT(TOFU_SHM_RING >= 4 * TOFU_SHM_RECORD_MAX, "a ring holds several");
 
 /**
  * struct tofu_shm_clock - the clock of a node
- * @promise: no packet of the node enters the network before that, as far as
- *           those are concerned that it knows of; ns of common time
- * @counted: it knows of all packets before that; never goes back
- * @tail:    entries of its log, free-running
- * @start:   @tail when this life of the node began
+ * @words:   see there
  * @state:   TOFU_SHM_CLOCK_*; about the life of that generation only
  * @now:     common time; for people
  * @waits_for: number, plus one, of the node that it waits for; 0: it runs.
@@ -212,10 +206,7 @@ TOFU_ASSERT(TOFU_SHM_RING >= 4 * TOFU_SHM_RECORD_MAX, "a ring holds several");
  * All is written by the node but @asleep and @sleepers.
  */
 struct tofu_shm_clock {
-	uint64_t promise;
-	uint64_t counted;
-	uint64_t tail;
-	uint64_t start;
+	struct tofu_clock_words words;
 	uint64_t state;
 	uint64_t now;
 	uint32_t waits_for;
@@ -231,27 +222,6 @@ TOFU_ASSERT_SIZE(struct tofu_shm_clock, 256);
 TOFU_ASSERT_OFFSET(struct tofu_shm_clock, asleep, 64);
 TOFU_ASSERT_OFFSET(struct tofu_shm_clock, sleepers, 128);
 
-/**
- * struct tofu_shm_entry - of a log: a packet of the log's node
- * @time:    when it enters the first link
- * @tid:     of the packet, as its @type, @path, @payload
- * @dst:     node
- * @tni, @cq: engine and queue that sent it
- *
- * The packet itself stands in the ring to @dst.
- */
-struct tofu_shm_entry {
-	uint64_t time;
-	uint64_t tid;
-	uint32_t dst;
-	uint32_t payload;
-	uint8_t type;
-	uint8_t path;
-	uint8_t tni;
-	uint8_t cq;
-	uint8_t reserved[4];
-};
-TOFU_ASSERT_SIZE(struct tofu_shm_entry, 32);
 TOFU_ASSERT(!(TOFU_SHM_LOG & (TOFU_SHM_LOG - 1)) && TOFU_SHM_LOG <= 1 << 14,
 	    "positions are masked, and told apart by 16 bits");
 
@@ -305,7 +275,7 @@ static inline uint64_t tofu_shm_log_offset(uint32_t nodes, uint32_t node)
 	uint64_t logs = (end + TOFU_SHM_PAGE - 1) & ~(TOFU_SHM_PAGE - 1ULL);
 
 	return logs + (uint64_t)node * TOFU_SHM_LOG *
-			      sizeof(struct tofu_shm_entry);
+			      sizeof(struct tofu_log_entry);
 }
 
 /* tofu_shm_size - bytes of the file of a machine */

@@ -63,9 +63,10 @@ static void write_table(struct tofu_shm_node *entry, const struct tofu_ram *ram,
 	tofu_store_release(&entry->ram_seq, seq + 1);
 }
 
-int tofu_fabric_publish(struct tofu_fabric *fabric, const struct tofu_ram *ram,
-			size_t count)
+int tofu_shm_publish(struct tofu_fabric *fabric, const struct tofu_ram *ram,
+		     size_t count)
 {
+	struct tofu_shm *shm = tofu_shm_of(fabric);
 	bool process = false;
 	int err;
 
@@ -80,7 +81,7 @@ int tofu_fabric_publish(struct tofu_fabric *fabric, const struct tofu_ram *ram,
 	/* Without Yama there is nothing to allow: EINVAL. */
 	if (process)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-	write_table(tofu_fabric_entry(fabric, fabric->self), ram,
+	write_table(tofu_shm_node_of(shm, shm->fabric.self), ram,
 		    (uint32_t)count);
 	return 0;
 }
@@ -138,10 +139,10 @@ static void read_pieces(const struct tofu_shm_node *entry,
 }
 
 /* Read the table of the version @seq; false when it changed meanwhile. */
-static bool read_table(struct tofu_fabric *fabric, uint32_t node, uint32_t seq)
+static bool read_table(struct tofu_shm *shm, uint32_t node, uint32_t seq)
 {
-	const struct tofu_shm_node *entry = tofu_fabric_entry(fabric, node);
-	struct tofu_peer *peer = &fabric->peers[node];
+	const struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
+	struct tofu_peer *peer = &shm->peers[node];
 
 	tofu_ram_forget(peer);
 	peer->ram = calloc(TOFU_FABRIC_RAM_MAX, sizeof(*peer->ram));
@@ -159,17 +160,17 @@ static bool read_table(struct tofu_fabric *fabric, uint32_t node, uint32_t seq)
 }
 
 /* The table as it is now, or, of a peer that is gone, as it was last read. */
-static void refresh_table(struct tofu_fabric *fabric, uint32_t node)
+static void refresh_table(struct tofu_shm *shm, uint32_t node)
 {
-	struct tofu_shm_node *entry = tofu_fabric_entry(fabric, node);
-	struct tofu_peer *peer = &fabric->peers[node];
+	struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
+	struct tofu_peer *peer = &shm->peers[node];
 
 	for (int i = 0; i < TABLE_TRIES; i++) {
 		uint32_t seq = tofu_load_acquire(&entry->ram_seq);
 
-		if (seq == peer->ram_seq || !tofu_peer_usable(fabric, node))
+		if (seq == peer->ram_seq || !tofu_peer_usable(shm, node))
 			return;
-		if (!(seq & 1) && read_table(fabric, node, seq))
+		if (!(seq & 1) && read_table(shm, node, seq))
 			return;
 	}
 }
@@ -258,24 +259,25 @@ static bool map_piece(const struct tofu_peer *peer, struct tofu_peer_ram *ram)
 	return mapped;
 }
 
-static struct tofu_peer_ram *piece_of(struct tofu_fabric *fabric, uint32_t node,
+static struct tofu_peer_ram *piece_of(struct tofu_shm *shm, uint32_t node,
 				      uint64_t addr)
 {
-	struct tofu_peer *peer = tofu_peer_get(fabric, node);
+	struct tofu_peer *peer = tofu_peer_get(shm, node);
 
 	if (!peer || peer->broken)
 		return NULL;
-	refresh_table(fabric, node);
+	refresh_table(shm, node);
 	return find_piece(peer, addr);
 }
 
-const void *tofu_fabric_peer_memory(struct tofu_fabric *fabric, uint32_t node,
-				    uint64_t addr, size_t *len)
+const void *tofu_shm_peer_memory(struct tofu_fabric *fabric, uint32_t node,
+				 uint64_t addr, size_t *len)
 {
-	struct tofu_peer_ram *ram = piece_of(fabric, node, addr);
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+	struct tofu_peer_ram *ram = piece_of(shm, node, addr);
 	uint64_t at;
 
-	if (!ram || ram->piece.fd < 0 || !map_piece(&fabric->peers[node], ram))
+	if (!ram || ram->piece.fd < 0 || !map_piece(&shm->peers[node], ram))
 		return NULL;
 	at = addr - ram->piece.addr;
 	if (*len > ram->piece.len - at)
@@ -334,11 +336,11 @@ static ssize_t read_process(struct tofu_peer *peer, uint64_t addr, void *buf,
 	return got ? got : -EFAULT;
 }
 
-static ssize_t read_some(struct tofu_fabric *fabric, uint32_t node,
+static ssize_t read_some(struct tofu_shm *shm, uint32_t node,
 			 uint64_t addr, void *buf, size_t len)
 {
-	struct tofu_peer_ram *ram = piece_of(fabric, node, addr);
-	struct tofu_peer *peer = &fabric->peers[node];
+	struct tofu_peer_ram *ram = piece_of(shm, node, addr);
+	struct tofu_peer *peer = &shm->peers[node];
 	const void *data;
 
 	if (ram && ram->piece.fd < 0) {
@@ -346,29 +348,30 @@ static ssize_t read_some(struct tofu_fabric *fabric, uint32_t node,
 
 		return read_process(peer, addr, buf, len < left ? len : left);
 	}
-	data = ram ? tofu_fabric_peer_memory(fabric, node, addr, &len) : NULL;
+	data = ram ? tofu_shm_peer_memory(&shm->fabric, node, addr, &len) : NULL;
 	if (!data)
-		return peer->life && tofu_peer_usable(fabric, node) &&
-				       tofu_process_alive(peer->pidfd)
-			       ? -EFAULT
-			       : -EHOSTDOWN;
+		return peer->life && tofu_peer_usable(shm, node) &&
+				       tofu_process_alive(peer->pidfd) ?
+			       -EFAULT :
+			       -EHOSTDOWN;
 	memcpy(buf, data, len);
 	return (ssize_t)len;
 }
 
-int tofu_fabric_read(struct tofu_fabric *fabric, uint32_t node, uint64_t addr,
-		     void *buf, size_t len)
+int tofu_shm_read(struct tofu_fabric *fabric, uint32_t node, uint64_t addr,
+		  void *buf, size_t len)
 {
+	struct tofu_shm *shm = tofu_shm_of(fabric);
 	uint8_t *to = buf;
 
-	if (node >= fabric->nodes)
+	if (node >= shm->fabric.nodes)
 		return -EHOSTDOWN;
 	while (len) {
-		ssize_t got = read_some(fabric, node, addr, to, len);
+		ssize_t got = read_some(shm, node, addr, to, len);
 
 		/* Its memory goes before the system says that it has ended. */
 		if (got == -EHOSTDOWN)
-			tofu_peer_lose(fabric, node);
+			tofu_peer_lose(shm, node);
 		if (got < 0)
 			return (int)got;
 		addr += (uint64_t)got;

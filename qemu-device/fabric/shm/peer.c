@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The other nodes: connecting to the process that has a number now, noticing
- * that it is gone, waking it.
+ * that it is gone.
  */
 #define _GNU_SOURCE
 #include "fabric/shm/internal.h"
@@ -46,16 +46,16 @@ static bool read_identity(const struct tofu_shm_node *entry,
 	       tofu_load(&entry->life) == id->life;
 }
 
-static int watch_process(struct tofu_fabric *fabric, uint32_t node, int pidfd)
+static int watch_process(struct tofu_shm *shm, uint32_t node, int pidfd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = node };
 
-	return epoll_ctl(fabric->epoll, EPOLL_CTL_ADD, pidfd, &event) ? -errno
-								      : 0;
+	return epoll_ctl(shm->epoll, EPOLL_CTL_ADD, pidfd, &event) ? -errno :
+								     0;
 }
 
 /* The process of @id, opened and watched. */
-static int open_process(struct tofu_fabric *fabric, uint32_t node,
+static int open_process(struct tofu_shm *shm, uint32_t node,
 			const struct identity *id, struct tofu_peer *peer)
 {
 	int err;
@@ -69,7 +69,7 @@ static int open_process(struct tofu_fabric *fabric, uint32_t node,
 		err = peer->wake;
 		goto err_pidfd;
 	}
-	err = watch_process(fabric, node, peer->pidfd);
+	err = watch_process(shm, node, peer->pidfd);
 	if (err)
 		goto err_wake;
 	return 0;
@@ -81,16 +81,16 @@ err_pidfd:
 	return err;
 }
 
-static bool connect_peer(struct tofu_fabric *fabric, uint32_t node)
+static bool connect_peer(struct tofu_shm *shm, uint32_t node)
 {
-	struct tofu_peer *peer = &fabric->peers[node];
+	struct tofu_peer *peer = &shm->peers[node];
 	struct identity id;
 	int err;
 
-	if (!read_identity(tofu_fabric_entry(fabric, node), &id) ||
+	if (!read_identity(tofu_shm_node_of(shm, node), &id) ||
 	    tofu_shm_gen(id.life) == peer->bad_gen)
 		return false;
-	err = open_process(fabric, node, &id, peer);
+	err = open_process(shm, node, &id, peer);
 	if (err) {
 		/* Dead for good; anything else may be another matter later. */
 		if (err == -ESRCH)
@@ -104,125 +104,59 @@ static bool connect_peer(struct tofu_fabric *fabric, uint32_t node)
 	peer->memory = -1;
 	peer->ram_seq = 1;
 	peer->ram_count = 0;
-	tofu_bit_set(fabric->known, node);
-	tofu_ring_connect(fabric, node);
+	tofu_bit_set(shm->known, node);
+	tofu_ring_connect(shm, node);
 	return true;
 }
 
-struct tofu_peer *tofu_peer_get(struct tofu_fabric *fabric, uint32_t node)
+struct tofu_peer *tofu_peer_get(struct tofu_shm *shm, uint32_t node)
 {
 	struct tofu_peer *peer;
 
-	if (node >= fabric->nodes)
+	if (node >= shm->fabric.nodes)
 		return NULL;
-	peer = &fabric->peers[node];
-	return peer->life || connect_peer(fabric, node) ? peer : NULL;
+	peer = &shm->peers[node];
+	return peer->life || connect_peer(shm, node) ? peer : NULL;
 }
 
-bool tofu_peer_usable(const struct tofu_fabric *fabric, uint32_t node)
+bool tofu_peer_usable(const struct tofu_shm *shm, uint32_t node)
 {
-	const struct tofu_peer *peer = &fabric->peers[node];
+	const struct tofu_peer *peer = &shm->peers[node];
 
 	return !peer->lost && !peer->broken &&
-	       tofu_load_acquire(&tofu_fabric_entry(fabric, node)->life) ==
+	       tofu_load_acquire(&tofu_shm_node_of(shm, node)->life) ==
 		       peer->life;
 }
 
-void tofu_peer_break(struct tofu_fabric *fabric, uint32_t node)
+void tofu_peer_break(struct tofu_shm *shm, uint32_t node)
 {
-	fabric->peers[node].broken = true;
-	fabric->stale = true;
+	shm->peers[node].broken = true;
+	shm->stale = true;
 	/* The next poll forgets it: there must be one, even if all sleeps. */
-	tofu_fabric_wake(fabric);
+	tofu_shm_wake(&shm->fabric);
 }
 
-void tofu_peer_lose(struct tofu_fabric *fabric, uint32_t node)
+void tofu_peer_lose(struct tofu_shm *shm, uint32_t node)
 {
-	fabric->peers[node].lost = true;
-	fabric->stale = true;
+	shm->peers[node].lost = true;
+	shm->stale = true;
 }
 
-void tofu_peer_forget(struct tofu_fabric *fabric, uint32_t node)
+void tofu_peer_forget(struct tofu_shm *shm, uint32_t node)
 {
-	struct tofu_peer *peer = &fabric->peers[node];
+	struct tofu_peer *peer = &shm->peers[node];
 
 	tofu_ram_forget(peer);
 	tofu_memory_forget(peer);
 	/* Closing alone does not, where a forked child has the file as well. */
-	epoll_ctl(fabric->epoll, EPOLL_CTL_DEL, peer->pidfd, NULL);
+	epoll_ctl(shm->epoll, EPOLL_CTL_DEL, peer->pidfd, NULL);
 	close(peer->pidfd);
 	close(peer->wake);
 	peer->bad_gen = tofu_shm_gen(peer->life);
 	peer->life = 0;
-	tofu_bit_clear(fabric->known, node);
-	tofu_bit_clear(fabric->fenced, node);
-	tofu_bit_clear(fabric->unseen, node);
-}
-
-/*
- * Sequentially consistent: behind the store of the pending bit, which is no
- * fence on every processor.
- */
-static uint64_t peer_wants(const struct tofu_fabric *fabric, uint32_t node)
-{
-	return __atomic_load_n(&tofu_fabric_entry(fabric, node)->want_wake,
-			       __ATOMIC_SEQ_CST);
-}
-
-/* Unless somebody else does, or it is a wish of another life: 0 is of none. */
-static void wake_peer(struct tofu_fabric *fabric, uint32_t node, uint64_t want)
-{
-	struct tofu_shm_node *entry = tofu_fabric_entry(fabric, node);
-	uint32_t gen = tofu_shm_gen(fabric->peers[node].life);
-
-	if (TOFU_GET(want, TOFU_SHM_WAKE_GEN) != gen ||
-	    !__atomic_compare_exchange_n(&entry->want_wake, &want, 0, false,
-					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-		return;
-	/* A full pipe is as good: its owner has bytes to read. */
-	while (write(fabric->peers[node].wake, "", 1) < 0 && errno == EINTR)
-		;
-}
-
-void tofu_peer_wake(struct tofu_fabric *fabric, uint32_t node)
-{
-	wake_peer(fabric, node, peer_wants(fabric, node));
-}
-
-void tofu_peer_tell(struct tofu_fabric *fabric, uint32_t node)
-{
-	uint64_t want = peer_wants(fabric, node);
-
-	if (want & TOFU_SHM_WAKE_LATE)
-		tofu_bit_set(fabric->unseen, node);
-	else if (want)
-		wake_peer(fabric, node, want);
-}
-
-/* Whether @node has not looked since this one has last told it to. */
-static bool still_pending(const struct tofu_fabric *fabric, uint32_t node)
-{
-	const struct tofu_shm_node *entry = tofu_fabric_entry(fabric, node);
-
-	return tofu_load(&entry->pending[fabric->self / 64]) >>
-		       (fabric->self % 64) &
-	       1;
-}
-
-/* Why nobody is forgotten: see the top of ring.c. */
-void tofu_fabric_wake_unseen(struct tofu_fabric *fabric)
-{
-	for (uint32_t w = 0; w * 64 < fabric->nodes; w++) {
-		uint64_t left = fabric->unseen[w];
-
-		fabric->unseen[w] = 0;
-		for (; left; left &= left - 1) {
-			uint32_t node = w * 64 + __builtin_ctzll(left);
-
-			if (still_pending(fabric, node))
-				tofu_peer_wake(fabric, node);
-		}
-	}
+	tofu_bit_clear(shm->known, node);
+	tofu_bit_clear(shm->fenced, node);
+	tofu_bit_clear(shm->unseen, node);
 }
 
 static void drain_pipe(int fd)
@@ -235,22 +169,22 @@ static void drain_pipe(int fd)
 			return;
 }
 
-void tofu_peer_watch(struct tofu_fabric *fabric, bool ack)
+void tofu_peer_watch(struct tofu_shm *shm, bool ack)
 {
 	struct epoll_event events[WATCH_EVENTS];
-	int count = epoll_wait(fabric->epoll, events, WATCH_EVENTS, 0);
+	int count = epoll_wait(shm->epoll, events, WATCH_EVENTS, 0);
 
 	for (int i = 0; i < count; i++) {
 		const uint64_t node = events[i].data.u64;
 
 		/* Only whoever slept may take the byte that wakes it. */
-		if (node >= fabric->nodes) {
+		if (node >= shm->fabric.nodes) {
 			if (ack)
-				drain_pipe(fabric->pipe[0]);
+				drain_pipe(shm->pipe[0]);
 			continue;
 		}
-		epoll_ctl(fabric->epoll, EPOLL_CTL_DEL,
-			  fabric->peers[node].pidfd, NULL);
-		tofu_peer_lose(fabric, (uint32_t)node);
+		epoll_ctl(shm->epoll, EPOLL_CTL_DEL,
+			  shm->peers[node].pidfd, NULL);
+		tofu_peer_lose(shm, (uint32_t)node);
 	}
 }

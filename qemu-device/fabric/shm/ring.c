@@ -46,35 +46,33 @@
 /* Polls between two looks at whether peers live, while nothing sleeps. */
 #define POLLS_A_WATCH 256
 
-#define COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
-
 /* ---- Connecting ---- */
 
 /* The ring from @src to @dst: in the shared file, but that to oneself. */
-static struct tofu_shm_ring *ring_at(const struct tofu_fabric *fabric,
+static struct tofu_shm_ring *ring_at(const struct tofu_shm *shm,
 				     uint32_t dst, uint32_t src,
 				     enum tofu_class class_, uint8_t **data)
 {
-	uint64_t index = tofu_shm_ring_index(fabric->nodes, dst, src, class_);
+	uint64_t index = tofu_shm_ring_index(shm->fabric.nodes, dst, src, class_);
 
 	if (dst == src) {
-		*data = fabric->own->data[class_];
-		return &fabric->own->ring[class_];
+		*data = shm->own->data[class_];
+		return &shm->own->ring[class_];
 	}
-	*data = fabric->base + tofu_shm_data_offset(fabric->nodes, index);
-	return (struct tofu_shm_ring *)(fabric->base +
-					tofu_shm_ring_offset(fabric->nodes,
+	*data = shm->base + tofu_shm_data_offset(shm->fabric.nodes, index);
+	return (struct tofu_shm_ring *)(shm->base +
+					tofu_shm_ring_offset(shm->fabric.nodes,
 							     index));
 }
 
-static void connect_tx(struct tofu_fabric *fabric, uint32_t node,
+static void connect_tx(struct tofu_shm *shm, uint32_t node,
 		       enum tofu_class class_)
 {
-	struct tofu_peer *peer = &fabric->peers[node];
+	struct tofu_peer *peer = &shm->peers[node];
 	struct tofu_tx *tx = &peer->tx[class_];
 
-	tx->ring = ring_at(fabric, node, fabric->self, class_, &tx->data);
-	tx->conn = TOFU_SHM_CONN(fabric->gen, tofu_shm_gen(peer->life));
+	tx->ring = ring_at(shm, node, shm->fabric.self, class_, &tx->data);
+	tx->conn = TOFU_SHM_CONN(shm->gen, tofu_shm_gen(peer->life));
 	tx->tail = TOFU_SHM_ROUND(tofu_load(&tx->ring->tail));
 	/*
 	 * The consumer may still read a record of the connection before: what
@@ -89,50 +87,50 @@ static void connect_tx(struct tofu_fabric *fabric, uint32_t node,
 	tofu_store_release(&tx->ring->conn, tx->conn);
 }
 
-static void connect_rx(struct tofu_fabric *fabric, uint32_t node,
+static void connect_rx(struct tofu_shm *shm, uint32_t node,
 		       enum tofu_class class_)
 {
-	struct tofu_peer *peer = &fabric->peers[node];
+	struct tofu_peer *peer = &shm->peers[node];
 	struct tofu_rx *rx = &peer->rx[class_];
 	uint8_t *data;
 
-	rx->ring = ring_at(fabric, fabric->self, node, class_, &data);
+	rx->ring = ring_at(shm, shm->fabric.self, node, class_, &data);
 	rx->data = data;
-	rx->conn = TOFU_SHM_CONN(tofu_shm_gen(peer->life), fabric->gen);
+	rx->conn = TOFU_SHM_CONN(tofu_shm_gen(peer->life), shm->gen);
 	rx->head = 0;
 	rx->ready = false;
 }
 
 /* Say that something was sent to @node, or taken from it. */
-static void notify(struct tofu_fabric *fabric, uint32_t node)
+static void notify(struct tofu_shm *shm, uint32_t node)
 {
-	struct tofu_shm_node *entry = tofu_fabric_entry(fabric, node);
-	uint64_t *word = &entry->pending[fabric->self / 64];
-	uint64_t bit = 1ULL << (fabric->self % 64);
+	struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
+	uint64_t *word = &entry->pending[shm->fabric.self / 64];
+	uint64_t bit = 1ULL << (shm->fabric.self % 64);
 
 	/* The tail is seen by whoever cleared the bit that is read here. */
 	tofu_fence_full();
 	if (!(tofu_load(word) & bit))
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
-	tofu_peer_tell(fabric, node);
+	tofu_peer_tell(shm, node);
 }
 
-void tofu_ring_connect(struct tofu_fabric *fabric, uint32_t node)
+void tofu_ring_connect(struct tofu_shm *shm, uint32_t node)
 {
 	for (int class_ = 0; class_ < TOFU_CLASSES; class_++) {
-		connect_tx(fabric, node, class_);
-		connect_rx(fabric, node, class_);
+		connect_tx(shm, node, class_);
+		connect_rx(shm, node, class_);
 	}
 	/* Nothing was referred to yet: a fence need not wait for a join. */
-	fabric->peers[node].refs = fabric->peers[node].tx[TOFU_RESPONSE].head;
+	shm->peers[node].refs = shm->peers[node].tx[TOFU_RESPONSE].head;
 	/* The other end joins, and frees what the connection before left. */
-	notify(fabric, node);
+	notify(shm, node);
 }
 
 /* ---- Sending ---- */
 
 /* The consumer's head, as far as it makes sense. */
-static void read_head(struct tofu_fabric *fabric, uint32_t node,
+static void read_head(struct tofu_shm *shm, uint32_t node,
 		      struct tofu_tx *tx)
 {
 	uint64_t head;
@@ -142,7 +140,7 @@ static void read_head(struct tofu_fabric *fabric, uint32_t node,
 		return;
 	head = tofu_load_acquire(&tx->ring->head);
 	if (tx->tail - head > TOFU_SHM_RING)
-		tofu_peer_break(fabric, node);
+		tofu_peer_break(shm, node);
 	else
 		tx->head = head;
 }
@@ -160,43 +158,44 @@ static bool fits(const struct tofu_tx *tx, uint64_t need)
 }
 
 /* Where there is no room, the consumer is asked to say when there is. */
-static bool has_room(struct tofu_fabric *fabric, uint32_t node,
+static bool has_room(struct tofu_shm *shm, uint32_t node,
 		     struct tofu_tx *tx, uint64_t bytes)
 {
 	uint64_t need = bytes + pad_before(tx, bytes);
 
 	if (fits(tx, need))
 		return true;
-	read_head(fabric, node, tx);
+	read_head(shm, node, tx);
 	if (fits(tx, need))
 		return true;
 	tofu_store(&tx->ring->want_head, 1);
 	tofu_fence_full();
-	read_head(fabric, node, tx);
+	read_head(shm, node, tx);
 	return fits(tx, need);
 }
 
 /* A peer that a packet can be sent to, or NULL. */
-static struct tofu_peer *peer_to_send(struct tofu_fabric *fabric, uint32_t node)
+static struct tofu_peer *peer_to_send(struct tofu_shm *shm, uint32_t node)
 {
-	struct tofu_peer *peer = tofu_peer_get(fabric, node);
+	struct tofu_peer *peer = tofu_peer_get(shm, node);
 
-	if (peer && tofu_peer_usable(fabric, node))
+	if (peer && tofu_peer_usable(shm, node))
 		return peer;
 	return NULL;
 }
 
-struct tofu_packet *tofu_fabric_tx_begin(struct tofu_fabric *fabric,
-					 uint32_t node, enum tofu_class class_,
-					 size_t payload, int *err)
+struct tofu_packet *tofu_shm_tx_begin(struct tofu_fabric *fabric,
+				      uint32_t node, enum tofu_class class_,
+				      size_t payload, int *err)
 {
-	struct tofu_peer *peer = peer_to_send(fabric, node);
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+	struct tofu_peer *peer = peer_to_send(shm, node);
 	struct tofu_tx *tx;
 	uint64_t bytes;
 	bool room;
 
-	fabric->open = NULL;
-	if (payload > fabric->payload_max) {
+	shm->open = NULL;
+	if (payload > shm->payload_max) {
 		*err = -EMSGSIZE;
 		return NULL;
 	}
@@ -206,21 +205,21 @@ struct tofu_packet *tofu_fabric_tx_begin(struct tofu_fabric *fabric,
 	}
 	tx = &peer->tx[class_];
 	bytes = TOFU_SHM_RECORD(payload);
-	room = has_room(fabric, node, tx, bytes);
+	room = has_room(shm, node, tx, bytes);
 	if (!room || peer->broken) {
 		*err = peer->broken ? -EHOSTDOWN : -EAGAIN;
 		return NULL;
 	}
-	fabric->open_node = node;
-	fabric->open_class = class_;
-	fabric->open_payload = (uint32_t)payload;
-	fabric->open_pad = pad_before(tx, bytes);
-	fabric->open =
+	shm->open_node = node;
+	shm->open_class = class_;
+	shm->open_payload = (uint32_t)payload;
+	shm->open_pad = pad_before(tx, bytes);
+	shm->open =
 		(struct tofu_shm_record *)(tx->data +
-					   ((tx->tail + fabric->open_pad) &
+					   ((tx->tail + shm->open_pad) &
 					    (TOFU_SHM_RING - 1)));
-	memset(&fabric->open->packet, 0, sizeof(fabric->open->packet));
-	return &fabric->open->packet;
+	memset(&shm->open->packet, 0, sizeof(shm->open->packet));
+	return &shm->open->packet;
 }
 
 static void write_pad(struct tofu_tx *tx, uint32_t bytes)
@@ -237,57 +236,59 @@ static void write_pad(struct tofu_tx *tx, uint32_t bytes)
 	tx->tail += bytes;
 }
 
-void tofu_fabric_tx_commit(struct tofu_fabric *fabric)
+void tofu_shm_tx_commit(struct tofu_fabric *fabric)
 {
-	struct tofu_peer *peer = &fabric->peers[fabric->open_node];
-	struct tofu_tx *tx = &peer->tx[fabric->open_class];
-	struct tofu_shm_record *record = fabric->open;
-	uint32_t bytes = (uint32_t)TOFU_SHM_RECORD(fabric->open_payload);
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+	struct tofu_peer *peer = &shm->peers[shm->open_node];
+	struct tofu_tx *tx = &peer->tx[shm->open_class];
+	struct tofu_shm_record *record = shm->open;
+	uint32_t bytes = (uint32_t)TOFU_SHM_RECORD(shm->open_payload);
 
 	if (!record)
 		return;
-	fabric->open = NULL;
-	if (fabric->open_pad)
-		write_pad(tx, fabric->open_pad);
+	shm->open = NULL;
+	if (shm->open_pad)
+		write_pad(tx, shm->open_pad);
 	record->bytes = bytes;
 	record->src_gen = (uint32_t)tx->conn;
 	record->dst_gen = (uint32_t)(tx->conn >> 32);
 	record->pad = 0;
-	record->entry = fabric->entry;
-	record->packet.src = fabric->self;
-	record->packet.payload = fabric->open_payload;
+	record->entry = shm->entry;
+	record->packet.src = shm->fabric.self;
+	record->packet.payload = shm->open_payload;
 	tx->tail += bytes;
-	if (fabric->open_class == TOFU_RESPONSE &&
+	if (shm->open_class == TOFU_RESPONSE &&
 	    (record->packet.flags & TOFU_PKT_F_REFS))
 		peer->refs = tx->tail;
 	/* A consumer that sees the tail sees the record. */
 	tofu_store_release(&tx->ring->tail, tx->tail);
 	/* With virtual time the log says it. */
-	if (!fabric->timed)
-		notify(fabric, fabric->open_node);
+	if (!shm->timed)
+		notify(shm, shm->open_node);
 }
 
-bool tofu_fabric_tx_room(struct tofu_fabric *fabric, uint32_t node,
-			 enum tofu_class class_)
+bool tofu_shm_tx_room(struct tofu_fabric *fabric, uint32_t node,
+		      enum tofu_class class_)
 {
-	struct tofu_peer *peer = peer_to_send(fabric, node);
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+	struct tofu_peer *peer = peer_to_send(shm, node);
 
 	return !peer ||
-	       has_room(fabric, node, &peer->tx[class_],
-			TOFU_SHM_RECORD(fabric->payload_max)) ||
+	       has_room(shm, node, &peer->tx[class_],
+			TOFU_SHM_RECORD(shm->payload_max)) ||
 	       peer->broken;
 }
 
 /* ---- Fences ---- */
 
 /* Whether @peer has taken what the fence waits for; else it says when. */
-static bool fence_passed(struct tofu_fabric *fabric, uint32_t node)
+static bool fence_passed(struct tofu_shm *shm, uint32_t node)
 {
-	struct tofu_peer *peer = &fabric->peers[node];
+	struct tofu_peer *peer = &shm->peers[node];
 	struct tofu_tx *tx = &peer->tx[TOFU_RESPONSE];
 
 	for (int look = 0; look < 2; look++) {
-		read_head(fabric, node, tx);
+		read_head(shm, node, tx);
 		if ((int64_t)(tx->head - peer->fence) >= 0)
 			return true;
 		tofu_store(&tx->ring->want_head, 1);
@@ -296,24 +297,28 @@ static bool fence_passed(struct tofu_fabric *fabric, uint32_t node)
 	return false;
 }
 
-void tofu_fabric_fence_begin(struct tofu_fabric *fabric)
+void tofu_shm_fence_begin(struct tofu_fabric *fabric)
 {
-	memcpy(fabric->fenced, fabric->known, sizeof(fabric->fenced));
-	for (uint32_t n = 0; n < fabric->nodes; n++)
-		fabric->peers[n].fence = fabric->peers[n].refs;
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+
+	memcpy(shm->fenced, shm->known, sizeof(shm->fenced));
+	for (uint32_t n = 0; n < shm->fabric.nodes; n++)
+		shm->peers[n].fence = shm->peers[n].refs;
 }
 
-bool tofu_fabric_fence_done(struct tofu_fabric *fabric)
+bool tofu_shm_fence_done(struct tofu_fabric *fabric)
 {
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+
 	for (uint32_t w = 0; w < TOFU_FABRIC_WORDS; w++) {
-		uint64_t left = fabric->fenced[w];
+		uint64_t left = shm->fenced[w];
 
 		for (; left; left &= left - 1) {
 			uint32_t node = w * 64 + __builtin_ctzll(left);
 
-			if (!fence_passed(fabric, node))
+			if (!fence_passed(shm, node))
 				return false;
-			tofu_bit_clear(fabric->fenced, node);
+			tofu_bit_clear(shm->fenced, node);
 		}
 	}
 	return true;
@@ -326,7 +331,7 @@ bool tofu_fabric_fence_done(struct tofu_fabric *fabric)
  * and whether it was there.
  */
 struct look {
-	struct tofu_fabric *fabric;
+	struct tofu_shm *shm;
 	const struct tofu_fabric_handler *handler;
 	void *ctx;
 	uint16_t entry;
@@ -345,21 +350,21 @@ enum taken {
  * whether it says so or not: a consumer that still was in the connection
  * before may have taken want_head from it.
  */
-static void join_rx(struct tofu_fabric *fabric, uint32_t node,
+static void join_rx(struct tofu_shm *shm, uint32_t node,
 		    struct tofu_rx *rx)
 {
 	rx->head = TOFU_SHM_ROUND(tofu_load(&rx->ring->start));
 	rx->ready = true;
 	tofu_store(&rx->ring->head, rx->head);
 	tofu_store_release(&rx->ring->head_conn, rx->conn);
-	notify(fabric, node);
+	notify(shm, node);
 }
 
 /*
  * rx_tail - where the producer is now; rx->head where it has not begun.
  * The tail is read once: everything is decided on what is returned.
  */
-static uint64_t rx_tail(struct tofu_fabric *fabric, uint32_t node,
+static uint64_t rx_tail(struct tofu_shm *shm, uint32_t node,
 			struct tofu_rx *rx)
 {
 	uint64_t tail;
@@ -367,28 +372,21 @@ static uint64_t rx_tail(struct tofu_fabric *fabric, uint32_t node,
 	if (!rx->ready) {
 		if (tofu_load_ordered(&rx->ring->conn) != rx->conn)
 			return rx->head;
-		join_rx(fabric, node, rx);
+		join_rx(shm, node, rx);
 	}
 	tail = tofu_load_ordered(&rx->ring->tail);
 	if (tail - rx->head > TOFU_SHM_RING || tail % TOFU_SHM_ALIGN) {
-		tofu_peer_break(fabric, node);
+		tofu_peer_break(shm, node);
 		return rx->head;
 	}
 	return tail;
 }
 
-/* A private copy: the compiler must not read the shared memory again. */
-static void copy_once(void *private, const void *shared, size_t len)
-{
-	memcpy(private, shared, len);
-	COMPILER_BARRIER();
-}
-
-static bool packet_valid(const struct tofu_fabric *fabric,
+static bool packet_valid(const struct tofu_shm *shm,
 			 const struct tofu_packet *pkt, uint32_t node,
 			 enum tofu_class class_, uint32_t bytes)
 {
-	return pkt->src == node && pkt->payload <= fabric->payload_max &&
+	return pkt->src == node && pkt->payload <= shm->payload_max &&
 	       TOFU_SHM_RECORD(pkt->payload) == bytes &&
 	       tofu_class_of(pkt->type) == class_;
 }
@@ -415,7 +413,7 @@ static enum taken take_record(const struct look *look, uint32_t node,
 			      enum tofu_class class_, uint64_t avail)
 {
 	const size_t prefix = offsetof(struct tofu_shm_record, packet);
-	struct tofu_rx *rx = &look->fabric->peers[node].rx[class_];
+	struct tofu_rx *rx = &look->shm->peers[node].rx[class_];
 	uint64_t pos = rx->head & (TOFU_SHM_RING - 1);
 	const uint8_t *shared = rx->data + pos;
 	struct tofu_shm_record record;
@@ -423,16 +421,16 @@ static enum taken take_record(const struct look *look, uint32_t node,
 
 	if (avail > TOFU_SHM_RING - pos)
 		avail = TOFU_SHM_RING - pos;
-	copy_once(&record, shared, prefix);
+	tofu_copy_once(&record, shared, prefix);
 	if (!record.bytes || record.bytes % TOFU_SHM_ALIGN ||
 	    record.bytes > avail)
 		return MALFORMED;
 	if (wanted(look, &record, rx)) {
 		if (record.bytes < sizeof(record))
 			return MALFORMED;
-		copy_once(&record.packet, shared + prefix,
-			  sizeof(record.packet));
-		if (!packet_valid(look->fabric, &record.packet, node, class_,
+		tofu_copy_once(&record.packet, shared + prefix,
+			       sizeof(record.packet));
+		if (!packet_valid(look->shm, &record.packet, node, class_,
 				  record.bytes))
 			return MALFORMED;
 		/* A response is always taken. */
@@ -451,13 +449,13 @@ static enum taken take_record(const struct look *look, uint32_t node,
 }
 
 /* A producer that waits for the head is told. */
-static void head_moved(struct tofu_fabric *fabric, uint32_t node,
+static void head_moved(struct tofu_shm *shm, uint32_t node,
 		       struct tofu_rx *rx)
 {
 	tofu_fence_full();
 	if (tofu_load(&rx->ring->want_head) &&
 	    __atomic_exchange_n(&rx->ring->want_head, 0, __ATOMIC_SEQ_CST))
-		notify(fabric, node);
+		notify(shm, node);
 }
 
 /*
@@ -473,7 +471,7 @@ static bool takes_more(const struct tofu_peer *peer, enum tofu_class class_)
 static bool take_ring(const struct look *look, uint32_t node,
 		      enum tofu_class class_, uint64_t tail, unsigned int max)
 {
-	struct tofu_peer *peer = &look->fabric->peers[node];
+	struct tofu_peer *peer = &look->shm->peers[node];
 	struct tofu_rx *rx = &peer->rx[class_];
 	enum taken result = TAKEN;
 	unsigned int count = 0;
@@ -484,37 +482,37 @@ static bool take_ring(const struct look *look, uint32_t node,
 		count += result == TAKEN;
 	}
 	if (result == MALFORMED)
-		tofu_peer_break(look->fabric, node);
+		tofu_peer_break(look->shm, node);
 	if (count)
-		head_moved(look->fabric, node, rx);
+		head_moved(look->shm, node, rx);
 	return count;
 }
 
 static bool take_responses(const struct look *look, uint32_t node)
 {
-	struct tofu_rx *rx = &look->fabric->peers[node].rx[TOFU_RESPONSE];
+	struct tofu_rx *rx = &look->shm->peers[node].rx[TOFU_RESPONSE];
 
 	/* Bounded by the ring: the tail is looked at once. */
 	return take_ring(look, node, TOFU_RESPONSE,
-			 rx_tail(look->fabric, node, rx), UINT32_MAX);
+			 rx_tail(look->shm, node, rx), UINT32_MAX);
 }
 
 /* Both rings from a node, in the order that fabric.h promises. */
 static bool take_from(const struct look *look, uint32_t node)
 {
-	struct tofu_fabric *fabric = look->fabric;
-	struct tofu_peer *peer = tofu_peer_get(fabric, node);
+	struct tofu_shm *shm = look->shm;
+	struct tofu_peer *peer = tofu_peer_get(shm, node);
 	uint64_t requests;
 	bool work;
 
-	tofu_bit_clear(fabric->todo, node);
+	tofu_bit_clear(shm->todo, node);
 	if (!peer || peer->lost || peer->broken)
 		return false;
-	requests = rx_tail(fabric, node, &peer->rx[TOFU_REQUEST]);
+	requests = rx_tail(shm, node, &peer->rx[TOFU_REQUEST]);
 	work = take_responses(look, node);
 	work |= take_ring(look, node, TOFU_REQUEST, requests, REQUESTS_A_POLL);
 	if (peer->rx[TOFU_REQUEST].head != requests && !peer->broken)
-		tofu_bit_set(fabric->todo, node);
+		tofu_bit_set(shm->todo, node);
 	return work;
 }
 
@@ -526,69 +524,70 @@ static bool take_from(const struct look *look, uint32_t node)
  */
 static void drop_peer(const struct look *look, uint32_t node)
 {
-	struct tofu_fabric *fabric = look->fabric;
+	struct tofu_shm *shm = look->shm;
 
-	fabric->peers[node].lost = true;
-	if (!fabric->peers[node].broken)
+	shm->peers[node].lost = true;
+	if (!shm->peers[node].broken)
 		take_responses(look, node);
-	tofu_peer_forget(fabric, node);
+	tofu_peer_forget(shm, node);
 	look->handler->peer_down(look->ctx, node);
 }
 
 static bool drop_peers(const struct look *look)
 {
-	struct tofu_fabric *fabric = look->fabric;
+	struct tofu_shm *shm = look->shm;
 	bool work = false;
 
-	fabric->stale = false;
-	for (uint32_t n = 0; n < fabric->nodes; n++) {
-		if (!fabric->peers[n].life || tofu_peer_usable(fabric, n))
+	shm->stale = false;
+	for (uint32_t n = 0; n < shm->fabric.nodes; n++) {
+		if (!shm->peers[n].life || tofu_peer_usable(shm, n))
 			continue;
 		drop_peer(look, n);
 		/* Another that has the number now may have sent already. */
-		tofu_bit_set(fabric->todo, n);
+		tofu_bit_set(shm->todo, n);
 		work = true;
 	}
 	return work;
 }
 
-static bool peers_changed(struct tofu_fabric *fabric)
+static bool peers_changed(struct tofu_shm *shm)
 {
-	uint64_t epoch = tofu_load_acquire(&tofu_fabric_header(fabric)->epoch);
+	uint64_t epoch = tofu_load_acquire(&tofu_shm_header(shm)->epoch);
 	bool changed;
 
-	if (!(++fabric->polls % POLLS_A_WATCH))
-		tofu_peer_watch(fabric, false);
-	changed = fabric->stale || epoch != fabric->epoch;
-	fabric->epoch = epoch;
+	if (!(++shm->polls % POLLS_A_WATCH))
+		tofu_peer_watch(shm, false);
+	changed = shm->stale || epoch != shm->epoch;
+	shm->epoch = epoch;
 	return changed;
 }
 
-static void collect_pending(struct tofu_fabric *fabric, uint32_t word)
+static void collect_pending(struct tofu_shm *shm, uint32_t word)
 {
-	struct tofu_shm_node *entry = tofu_fabric_entry(fabric, fabric->self);
+	struct tofu_shm_node *entry = tofu_shm_node_of(shm, shm->fabric.self);
 
 	/* Exchanged before the tails are read: see the top of this file. */
 	if (tofu_load(&entry->pending[word]))
-		fabric->todo[word] |= __atomic_exchange_n(&entry->pending[word],
-							  0, __ATOMIC_SEQ_CST);
+		shm->todo[word] |= __atomic_exchange_n(&entry->pending[word],
+						       0, __ATOMIC_SEQ_CST);
 }
 
-bool tofu_fabric_poll(struct tofu_fabric *fabric,
-		      const struct tofu_fabric_handler *handler, void *ctx)
+bool tofu_shm_poll(struct tofu_fabric *fabric,
+		   const struct tofu_fabric_handler *handler, void *ctx)
 {
-	const struct look look = { .fabric = fabric,
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+	const struct look look = { .shm = shm,
 				   .handler = handler,
 				   .ctx = ctx };
 	bool work = false;
 
-	if (peers_changed(fabric))
+	if (peers_changed(shm))
 		work = drop_peers(&look);
-	for (uint32_t w = 0; w * 64 < fabric->nodes; w++) {
+	for (uint32_t w = 0; w * 64 < shm->fabric.nodes; w++) {
 		uint64_t todo;
 
-		collect_pending(fabric, w);
-		for (todo = fabric->todo[w]; todo; todo &= todo - 1)
+		collect_pending(shm, w);
+		for (todo = shm->todo[w]; todo; todo &= todo - 1)
 			work |= take_from(&look,
 					  w * 64 + __builtin_ctzll(todo));
 	}
@@ -598,68 +597,71 @@ bool tofu_fabric_poll(struct tofu_fabric *fabric,
 /* ---- Virtual time ---- */
 
 /* Join the connections that @node has begun. */
-static void meet(struct tofu_fabric *fabric, uint32_t node)
+static void meet(struct tofu_shm *shm, uint32_t node)
 {
-	struct tofu_peer *peer = tofu_peer_get(fabric, node);
+	struct tofu_peer *peer = tofu_peer_get(shm, node);
 
 	if (!peer || peer->lost || peer->broken)
 		return;
 	for (int class_ = 0; class_ < TOFU_CLASSES; class_++)
-		rx_tail(fabric, node, &peer->rx[class_]);
+		rx_tail(shm, node, &peer->rx[class_]);
 }
 
-static void tell_lost(struct tofu_fabric *fabric,
+static void tell_lost(struct tofu_shm *shm,
 		      const struct tofu_fabric_handler *handler, void *ctx)
 {
-	fabric->stale = false;
-	for (uint32_t n = 0; n < fabric->nodes; n++) {
-		if (!fabric->peers[n].life || tofu_peer_usable(fabric, n))
+	shm->stale = false;
+	for (uint32_t n = 0; n < shm->fabric.nodes; n++) {
+		if (!shm->peers[n].life || tofu_peer_usable(shm, n))
 			continue;
-		fabric->peers[n].lost = true;
+		shm->peers[n].lost = true;
 		handler->peer_down(ctx, n);
-		tofu_peer_forget(fabric, n);
-		tofu_bit_set(fabric->todo, n);
+		tofu_peer_forget(shm, n);
+		tofu_bit_set(shm->todo, n);
 	}
 }
 
-void tofu_ring_poll(struct tofu_fabric *fabric,
-		    const struct tofu_fabric_handler *handler, void *ctx)
+void tofu_shm_meet(struct tofu_fabric *fabric,
+		   const struct tofu_fabric_handler *handler, void *ctx)
 {
-	if (peers_changed(fabric))
-		tell_lost(fabric, handler, ctx);
-	for (uint32_t w = 0; w * 64 < fabric->nodes; w++) {
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+
+	if (peers_changed(shm))
+		tell_lost(shm, handler, ctx);
+	for (uint32_t w = 0; w * 64 < shm->fabric.nodes; w++) {
 		uint64_t todo;
 
-		collect_pending(fabric, w);
-		todo = fabric->todo[w];
-		fabric->todo[w] = 0;
+		collect_pending(shm, w);
+		todo = shm->todo[w];
+		shm->todo[w] = 0;
 		for (; todo; todo &= todo - 1)
-			meet(fabric, w * 64 + __builtin_ctzll(todo));
+			meet(shm, w * 64 + __builtin_ctzll(todo));
 	}
 }
 
-bool tofu_ring_take(struct tofu_fabric *fabric, uint32_t node,
-		    enum tofu_class class_, uint16_t entry,
-		    const struct tofu_fabric_handler *handler, void *ctx)
+bool tofu_shm_take(struct tofu_fabric *fabric, uint32_t node,
+		   enum tofu_class class_, uint64_t number,
+		   const struct tofu_fabric_handler *handler, void *ctx)
 {
-	struct tofu_peer *peer = &fabric->peers[node];
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+	struct tofu_peer *peer = &shm->peers[node];
 	bool found = false;
-	const struct look look = { .fabric = fabric,
+	const struct look look = { .shm = shm,
 				   .handler = handler,
 				   .ctx = ctx,
-				   .entry = entry,
+				   .entry = (uint16_t)number,
 				   .found = &found };
 	enum taken result = TAKEN;
 	uint64_t tail;
 
 	if (!peer->life || peer->broken)
 		return false;
-	tail = rx_tail(fabric, node, &peer->rx[class_]);
+	tail = rx_tail(shm, node, &peer->rx[class_]);
 	while (result == TAKEN && !found && peer->rx[class_].head != tail)
 		result = take_record(&look, node, class_,
 				     tail - peer->rx[class_].head);
 	if (result == TAKEN && found)
 		return true;
-	tofu_peer_break(fabric, node);
+	tofu_peer_break(shm, node);
 	return false;
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making the shared file.
+ * The shared file: making it, checking and mapping one.
  */
 #define _GNU_SOURCE
-#include "fabric/fabric.h"
+#include "fabric/shm/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "fabric/shm/layout.h"
 
 static int write_header(int fd, const struct tofu_shm_header *header)
 {
@@ -61,4 +60,51 @@ int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn)
 	    errno != EINVAL && errno != EPERM)
 		return -errno;
 	return 0;
+}
+
+static int check_header(struct tofu_shm *shm)
+{
+	struct tofu_shm_header header;
+	struct stat st;
+
+	if (fstat(shm->fd, &st) || !S_ISREG(st.st_mode) ||
+	    pread(shm->fd, &header, sizeof(header), 0) != sizeof(header))
+		return -EINVAL;
+	if (header.magic != TOFU_SHM_MAGIC ||
+	    header.version != TOFU_SHM_VERSION ||
+	    header.ring_size != TOFU_SHM_RING ||
+	    tofu_shape_unpack(header.shape, &shm->fabric.shape) ||
+	    !header.ppn || header.ppn > TOFU_FABRIC_PPN_MAX ||
+	    header.nodes !=
+		    (uint64_t)tofu_shape_nodes(&shm->fabric.shape) * header.ppn ||
+	    !header.nodes ||
+	    header.nodes > TOFU_FABRIC_NODES_MAX ||
+	    (uint64_t)st.st_size < tofu_shm_size(header.nodes))
+		return -EINVAL;
+	shm->fabric.nodes = header.nodes;
+	shm->fabric.ppn = header.ppn;
+	shm->size = tofu_shm_size(header.nodes);
+	return 0;
+}
+
+int tofu_shm_map(struct tofu_shm *shm, int prot)
+{
+	int err = check_header(shm);
+
+	if (err)
+		goto err_close;
+	shm->base = mmap(NULL, shm->size, prot, MAP_SHARED | MAP_NORESERVE,
+			 shm->fd, 0);
+	if (shm->base != MAP_FAILED)
+		return 0;
+	err = -errno;
+err_close:
+	close(shm->fd);
+	return err;
+}
+
+void tofu_shm_unmap(struct tofu_shm *shm)
+{
+	munmap(shm->base, shm->size);
+	close(shm->fd);
 }

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Virtual time in the shared file: the words and the log of each node, and how
+ * nodes sleep until another's words have moved.
+ *
+ * Of a log each reader keeps in its row of the file how far it has read: the
+ * log's node writes over an entry when all have it.
+ */
+#define _GNU_SOURCE
+#include "fabric/shm/internal.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLEEP_NS 1000000
+
+static struct tofu_shm_clock *clock_at(const struct tofu_shm *shm,
+				       uint32_t node)
+{
+	return (struct tofu_shm_clock *)(shm->base +
+					 tofu_shm_clock_offset(
+						 shm->fabric.nodes, node));
+}
+
+static struct tofu_shm_clock *own_clock(const struct tofu_shm *shm)
+{
+	return clock_at(shm, shm->fabric.self);
+}
+
+static struct tofu_log_entry *log_at(const struct tofu_shm *shm, uint32_t node)
+{
+	return (struct tofu_log_entry *)(shm->base +
+					 tofu_shm_log_offset(shm->fabric.nodes,
+							     node));
+}
+
+static uint64_t *row_at(const struct tofu_shm *shm, uint32_t reader)
+{
+	return (uint64_t *)(shm->base +
+			    tofu_shm_read_offset(shm->fabric.nodes, reader));
+}
+
+static int clock_create(struct tofu_fabric *fabric)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+	struct tofu_shm_clock *own = own_clock(shm);
+
+	fabric->clocks = calloc(fabric->nodes, sizeof(*fabric->clocks));
+	shm->shown = calloc(fabric->nodes, sizeof(*shm->shown));
+	if (!fabric->clocks || !shm->shown)
+		return -ENOMEM; /* detaching frees them */
+	for (uint32_t n = 0; n < fabric->nodes; n++)
+		fabric->clocks[n].words = &clock_at(shm, n)->words;
+	shm->log_tail = tofu_load(&own->words.tail);
+	shm->log_room = shm->log_tail;
+	shm->entry = (uint16_t)shm->log_tail;
+	shm->timed = true;
+	shm->payload_max = TOFU_PKT_MTU_MAX;
+	tofu_store(&own->state, 0);
+	tofu_store(&own->now, 0);
+	tofu_store(&own->waits_for, 0);
+	tofu_store(&own->asleep, 0);
+	return 0;
+}
+
+/* ---- Who is in common time ---- */
+
+/* What @clock says of the life @gen of its node. */
+static uint64_t state_of(const struct tofu_shm_clock *clock, uint32_t gen)
+{
+	/* Acquire: what stands before the state is seen with it. */
+	const uint64_t word = tofu_load_acquire(&clock->state);
+
+	if (TOFU_GET(word, TOFU_SHM_CLOCK_GEN) != gen)
+		return 0;
+	return TOFU_GET(word, TOFU_SHM_CLOCK_STATE);
+}
+
+/* How far a node has come, in the life that is known here. */
+static uint64_t peer_state(const struct tofu_shm *shm, uint32_t node)
+{
+	const struct tofu_peer *peer = &shm->peers[node];
+
+	if (!peer->life || !tofu_peer_usable(shm, node))
+		return 0;
+	return state_of(clock_at(shm, node), tofu_shm_gen(peer->life));
+}
+
+static void read_report(const struct tofu_shm *shm, uint32_t node,
+			uint64_t state, struct tofu_clock_report *report)
+{
+	const struct tofu_shm_clock *clock = clock_at(shm, node);
+	const uint32_t whom = tofu_load(&clock->waits_for);
+
+	*report = (struct tofu_clock_report){ .waits_for = -1 };
+	if (!state)
+		return;
+	report->state = state == TOFU_SHM_CLOCK_JOINED ? TOFU_CLOCK_JOINED :
+							 TOFU_CLOCK_READY;
+	report->now = tofu_load(&clock->now);
+	if (whom && whom <= shm->fabric.nodes)
+		report->waits_for = (int)whom - 1;
+}
+
+static void clock_report(struct tofu_fabric *fabric, uint32_t node,
+			 struct tofu_clock_report *report)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+
+	tofu_peer_get(shm, node);
+	read_report(shm, node, peer_state(shm, node), report);
+}
+
+static void observe_clock(struct tofu_fabric *fabric, uint32_t node,
+			  struct tofu_clock_report *report)
+{
+	const struct tofu_shm *shm = tofu_shm_of(fabric);
+	const uint64_t life = tofu_load(&tofu_shm_node_of(shm, node)->life);
+	uint64_t state = 0;
+
+	/* The words may be those of an earlier life. */
+	if (life & TOFU_SHM_LIFE_UP)
+		state = state_of(clock_at(shm, node), tofu_shm_gen(life));
+	read_report(shm, node, state, report);
+}
+
+/* From here on the others keep what they write until it is read. */
+static void begin_reading(struct tofu_shm *shm)
+{
+	uint64_t *row = row_at(shm, shm->fabric.self);
+
+	for (uint32_t n = 0; n < shm->fabric.nodes; n++) {
+		const uint64_t tail = tofu_load(&clock_at(shm, n)->words.tail);
+
+		shm->fabric.clocks[n].read = tail;
+		shm->shown[n] = tail;
+		tofu_store(&row[n], tail);
+	}
+}
+
+/* Whoever sees the state sees what stands before it. */
+static void set_state(struct tofu_shm *shm, uint64_t state)
+{
+	tofu_store_release(&own_clock(shm)->state,
+			   TOFU_SET(TOFU_SHM_CLOCK_STATE, state) |
+				   TOFU_SET(TOFU_SHM_CLOCK_GEN, shm->gen));
+}
+
+static void clock_announce(struct tofu_fabric *fabric,
+			   enum tofu_clock_state state, uint64_t now,
+			   uint64_t promise)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+	struct tofu_shm_clock *own = own_clock(shm);
+
+	tofu_store(&own->words.counted, 0);
+	tofu_store(&own->words.promise, promise);
+	tofu_store(&own->words.start, shm->log_tail);
+	tofu_store(&own->now, now);
+	begin_reading(shm);
+	set_state(shm, state == TOFU_CLOCK_JOINED ? TOFU_SHM_CLOCK_JOINED :
+						    TOFU_SHM_CLOCK_READY);
+	/* What is written behind the back of the state is written after it. */
+	tofu_fence_full();
+}
+
+static void clock_joined(struct tofu_fabric *fabric)
+{
+	set_state(tofu_shm_of(fabric), TOFU_SHM_CLOCK_JOINED);
+}
+
+static bool clock_enter(struct tofu_fabric *fabric, uint32_t node)
+{
+	const struct tofu_shm *shm = tofu_shm_of(fabric);
+	struct tofu_fabric_clock *clock = &fabric->clocks[node];
+	uint64_t start;
+
+	if (!peer_state(shm, node))
+		return false;
+	start = tofu_load(&clock->words->start);
+	/* A node that was there before has entries that this one does not get. */
+	if ((int64_t)(start - clock->read) > 0)
+		clock->read = start;
+	return true;
+}
+
+static void clock_watch(struct tofu_fabric *fabric)
+{
+	tofu_peer_watch(tofu_shm_of(fabric), false);
+}
+
+static void clock_break(struct tofu_fabric *fabric, uint32_t node)
+{
+	tofu_peer_break(tofu_shm_of(fabric), node);
+}
+
+/* ---- Words ---- */
+
+static void wake(const struct tofu_shm *shm, uint32_t node)
+{
+	uint32_t *asleep = &clock_at(shm, node)->asleep;
+
+	if (tofu_load(asleep) &&
+	    __atomic_exchange_n(asleep, 0, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void clock_wake(struct tofu_fabric *fabric, uint32_t node)
+{
+	wake(tofu_shm_of(fabric), node);
+}
+
+/* Nodes that sleep until this one's words are what they are now. */
+static void wake_sleepers(const struct tofu_shm *shm, uint64_t promise)
+{
+	const struct tofu_shm_clock *own = own_clock(shm);
+	const uint64_t counted = tofu_load(&own->words.counted);
+
+	for (uint32_t w = 0; w * 64 < shm->fabric.nodes; w++) {
+		/* Acquire: a node that has set its bit has said what for. */
+		uint64_t left = tofu_load_acquire(&own->sleepers[w]);
+
+		for (; left; left &= left - 1) {
+			const uint32_t node = w * 64 + __builtin_ctzll(left);
+			struct tofu_shm_clock *clock;
+
+			if (node >= shm->fabric.nodes)
+				break;
+			clock = clock_at(shm, node);
+			if (promise >= tofu_load(&clock->wait_promise) ||
+			    counted >= tofu_load(&clock->wait_counted))
+				wake(shm, node);
+		}
+	}
+}
+
+static void clock_publish(struct tofu_fabric *fabric, uint64_t promise,
+			  uint64_t counted)
+{
+	const struct tofu_shm *shm = tofu_shm_of(fabric);
+	struct tofu_clock_words *own = &own_clock(shm)->words;
+
+	/* Release: a node that sees the promise sees the log behind it. */
+	if (tofu_load(&own->promise) != promise)
+		tofu_store_release(&own->promise, promise);
+	/* And one that sees the count sees a promise that has it. */
+	if (tofu_load(&own->counted) < counted)
+		tofu_store_release(&own->counted, counted);
+	wake_sleepers(shm, promise);
+}
+
+static void clock_show(struct tofu_fabric *fabric, uint64_t now, int waits_for)
+{
+	struct tofu_shm_clock *own = own_clock(tofu_shm_of(fabric));
+	const uint32_t whom = (uint32_t)(waits_for + 1);
+
+	if (tofu_load(&own->now) != now)
+		tofu_store(&own->now, now);
+	if (tofu_load(&own->waits_for) != whom)
+		tofu_store(&own->waits_for, whom);
+}
+
+/* Something to read, that came before anybody could know that it wakes. */
+static bool have_news(const struct tofu_shm *shm)
+{
+	for (uint32_t n = 0; n < shm->fabric.nodes; n++) {
+		const struct tofu_fabric_clock *clock = &shm->fabric.clocks[n];
+
+		if (n != shm->fabric.self &&
+		    tofu_load(&clock->words->tail) != clock->read &&
+		    peer_state(shm, n))
+			return true;
+	}
+	return false;
+}
+
+static void clock_sleep(struct tofu_fabric *fabric, uint32_t node,
+			uint64_t promise, uint64_t counted)
+{
+	static const struct timespec limit = { .tv_nsec = SLEEP_NS };
+	const struct tofu_shm *shm = tofu_shm_of(fabric);
+	struct tofu_shm_clock *other = clock_at(shm, node);
+	struct tofu_shm_clock *own = own_clock(shm);
+	uint64_t *word = &other->sleepers[fabric->self / 64];
+	const uint64_t bit = 1ULL << (fabric->self % 64);
+
+	tofu_store(&own->wait_promise, promise);
+	tofu_store(&own->wait_counted, counted);
+	__atomic_store_n(&own->asleep, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+	if (tofu_load(&other->words.promise) < promise &&
+	    tofu_load(&other->words.counted) < counted && !have_news(shm))
+		syscall(SYS_futex, &own->asleep, FUTEX_WAIT, 1, &limit, NULL,
+			0);
+	tofu_store(&own->asleep, 0);
+	__atomic_fetch_and(word, ~bit, __ATOMIC_SEQ_CST);
+}
+
+/* ---- Logs ---- */
+
+static bool log_room(struct tofu_fabric *fabric)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+
+	if (shm->log_tail != shm->log_room)
+		return true;
+	shm->log_room = shm->log_tail + TOFU_SHM_LOG;
+	for (uint32_t n = 0; n < fabric->nodes; n++) {
+		uint64_t read, unread;
+
+		if (n == fabric->self || !peer_state(shm, n))
+			continue;
+		/* Acquire: it has copied what it gives back. */
+		read = tofu_load_acquire(&row_at(shm, n)[fabric->self]);
+		unread = shm->log_tail - read;
+		if (unread > TOFU_SHM_LOG)
+			unread = TOFU_SHM_LOG;
+		if (shm->log_room - shm->log_tail > TOFU_SHM_LOG - unread)
+			shm->log_room = shm->log_tail + TOFU_SHM_LOG - unread;
+	}
+	return shm->log_tail != shm->log_room;
+}
+
+static uint64_t log_append(struct tofu_fabric *fabric,
+			   const struct tofu_log_entry *entry)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+	const uint64_t number = shm->log_tail++;
+
+	log_at(shm, fabric->self)[number % TOFU_SHM_LOG] = *entry;
+	shm->entry = (uint16_t)shm->log_tail;
+	/* A node that sees the tail sees the entry and the record. */
+	tofu_store_release(&own_clock(shm)->words.tail, shm->log_tail);
+	if (entry->dst != fabric->self)
+		wake(shm, entry->dst);
+	return number;
+}
+
+/* The log's node only needs to know now and then. */
+static void show_read(struct tofu_shm *shm, uint32_t node)
+{
+	const uint64_t read = shm->fabric.clocks[node].read;
+
+	if (read - shm->shown[node] < TOFU_SHM_LOG / 4)
+		return;
+	shm->shown[node] = read;
+	tofu_store_release(&row_at(shm, shm->fabric.self)[node], read);
+}
+
+static bool log_read(struct tofu_fabric *fabric, uint32_t node,
+		     struct tofu_log_entry *entry)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+	struct tofu_fabric_clock *clock = &fabric->clocks[node];
+	/* Acquire: the entries before it, and their records. */
+	const uint64_t tail = tofu_load_acquire(&clock->words->tail);
+
+	if (tail == clock->read || shm->peers[node].broken)
+		return false;
+	if (tail - clock->read > TOFU_SHM_LOG) {
+		tofu_peer_break(shm, node);
+		return false;
+	}
+	/* A private copy: its owner can still write. */
+	tofu_copy_once(entry, &log_at(shm, node)[clock->read % TOFU_SHM_LOG],
+		       sizeof(*entry));
+	clock->read++;
+	show_read(shm, node);
+	return true;
+}
+
+const struct tofu_fabric_clock_ops tofu_shm_clock_ops = {
+	.create = clock_create,
+	.report = clock_report,
+	.announce = clock_announce,
+	.joined = clock_joined,
+	.enter = clock_enter,
+	.meet = tofu_shm_meet,
+	.watch = clock_watch,
+	.break_peer = clock_break,
+	.publish = clock_publish,
+	.show = clock_show,
+	.sleep = clock_sleep,
+	.wake = clock_wake,
+	.log_room = log_room,
+	.log_append = log_append,
+	.log_read = log_read,
+	.take = tofu_shm_take,
+};
+
+const struct tofu_fabric_clock_ops tofu_shm_observer_clock_ops = {
+	.report = observe_clock,
+};

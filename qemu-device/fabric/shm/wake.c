@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sleeping, and waking a node that sleeps: at once, or late one whose program
+ * polls.
+ */
+#define _GNU_SOURCE
+#include "fabric/shm/internal.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* ---- This node ---- */
+
+static void want_wake(struct tofu_shm *shm, uint64_t want)
+{
+	tofu_store(&tofu_shm_node_of(shm, shm->fabric.self)->want_wake, want);
+	/* Who sends after this sees the word, or the caller's poll sees it. */
+	if (want)
+		tofu_fence_full();
+}
+
+void tofu_shm_want_wake(struct tofu_fabric *fabric, bool want)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+
+	want_wake(shm, want ? shm->gen : 0);
+}
+
+void tofu_shm_want_wake_late(struct tofu_fabric *fabric)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+
+	want_wake(shm, shm->gen | TOFU_SHM_WAKE_LATE);
+}
+
+void tofu_shm_wake(struct tofu_fabric *fabric)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+
+	/* A full pipe is as good: the descriptor is readable. */
+	while (write(shm->pipe[1], "", 1) < 0 && errno == EINTR)
+		;
+}
+
+int tofu_shm_fd(struct tofu_fabric *fabric)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+
+	return shm->epoll;
+}
+
+void tofu_shm_fd_ack(struct tofu_fabric *fabric)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+
+	tofu_peer_watch(shm, true);
+}
+
+/* ---- Others ---- */
+
+/*
+ * Sequentially consistent: behind the store of the pending bit, which is no
+ * fence on every processor.
+ */
+static uint64_t peer_wants(const struct tofu_shm *shm, uint32_t node)
+{
+	return __atomic_load_n(&tofu_shm_node_of(shm, node)->want_wake,
+			       __ATOMIC_SEQ_CST);
+}
+
+/* Unless somebody else does, or it is a wish of another life: 0 is of none. */
+static void wake_peer(struct tofu_shm *shm, uint32_t node, uint64_t want)
+{
+	struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
+	uint32_t gen = tofu_shm_gen(shm->peers[node].life);
+
+	if (TOFU_GET(want, TOFU_SHM_WAKE_GEN) != gen ||
+	    !__atomic_compare_exchange_n(&entry->want_wake, &want, 0, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		return;
+	/* A full pipe is as good: its owner has bytes to read. */
+	while (write(shm->peers[node].wake, "", 1) < 0 && errno == EINTR)
+		;
+}
+
+void tofu_peer_wake(struct tofu_shm *shm, uint32_t node)
+{
+	wake_peer(shm, node, peer_wants(shm, node));
+}
+
+void tofu_peer_tell(struct tofu_shm *shm, uint32_t node)
+{
+	uint64_t want = peer_wants(shm, node);
+
+	if (want & TOFU_SHM_WAKE_LATE)
+		tofu_bit_set(shm->unseen, node);
+	else if (want)
+		wake_peer(shm, node, want);
+}
+
+/* Whether @node has not looked since this one has last told it to. */
+static bool still_pending(const struct tofu_shm *shm, uint32_t node)
+{
+	const struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
+
+	return tofu_load(&entry->pending[shm->fabric.self / 64]) >>
+		       (shm->fabric.self % 64) &
+	       1;
+}
+
+/* Why nobody is forgotten: see the top of ring.c. */
+void tofu_shm_wake_unseen(struct tofu_fabric *fabric)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+
+	for (uint32_t w = 0; w * 64 < shm->fabric.nodes; w++) {
+		uint64_t left = shm->unseen[w];
+
+		shm->unseen[w] = 0;
+		for (; left; left &= left - 1) {
+			uint32_t node = w * 64 + __builtin_ctzll(left);
+
+			if (still_pending(shm, node))
+				tofu_peer_wake(shm, node);
+		}
+	}
+}
