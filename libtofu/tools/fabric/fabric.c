@@ -11,16 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/args.h"
 #include "common/json.h"
 #include "common/shape.h"
 #include "common/table.h"
-#include "fabric/shm/layout.h"
-#include "fabric/process.h"
+#include "fabric/clock.h"
+#include "fabric/fabric.h"
 
 #define STATUS_FAILED 1
 #define STATUS_USAGE 2
@@ -99,112 +97,13 @@ static int format(const char *path, const char *text, uint32_t ppn)
 
 /* ---- show ---- */
 
-/**
- * struct machine - a mapped file
- * @nodes: endpoints, @ppn for each node of the machine
- */
-struct machine {
-	const uint8_t *base;
-	uint32_t nodes;
-	uint32_t ppn;
-	struct tofu_shape shape;
+static const char *const life_name[] = {
+	[TOFU_LIFE_DOWN] = "down",
+	[TOFU_LIFE_DEAD] = "dead",
+	[TOFU_LIFE_UP] = "up",
 };
 
-/**
- * struct report - a node
- * @state:    "up", "dead" (the process ended without leaving) or "down"
- * @asleep:   it wants to be woken
- * @waiting:  bytes in the rings to it, by class
- */
-struct report {
-	const char *state;
-	uint32_t gen;
-	int pid;
-	bool asleep;
-	uint32_t pieces;
-	uint64_t waiting[TOFU_CLASSES];
-};
-
-static int map_machine(const char *path, struct machine *machine)
-{
-	struct tofu_shm_header header;
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	void *base;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) ||
-	    pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
-	    header.magic != TOFU_SHM_MAGIC ||
-	    header.version != TOFU_SHM_VERSION || !header.nodes ||
-	    header.nodes > TOFU_FABRIC_NODES_MAX || !header.ppn ||
-	    header.nodes % header.ppn ||
-	    tofu_shape_unpack(header.shape, &machine->shape) ||
-	    (uint64_t)st.st_size < tofu_shm_size(header.nodes)) {
-		close(fd);
-		return -EINVAL;
-	}
-	base = mmap(NULL, tofu_shm_size(header.nodes), PROT_READ, MAP_SHARED,
-		    fd, 0);
-	close(fd);
-	if (base == MAP_FAILED)
-		return -errno;
-	machine->base = base;
-	machine->nodes = header.nodes;
-	machine->ppn = header.ppn;
-	return 0;
-}
-
-static const char *state_of(const struct tofu_shm_node *entry)
-{
-	int pidfd;
-
-	if (!(entry->life & TOFU_SHM_LIFE_UP))
-		return "down";
-	pidfd = tofu_process_open(entry->pid, entry->start);
-	if (pidfd == -ESRCH)
-		return "dead";
-	if (pidfd >= 0)
-		close(pidfd);
-	return "up";
-}
-
-/* Bytes that are sent and not taken; nothing while a ring is only begun. */
-static uint64_t ring_fill(const struct machine *machine, uint32_t dst,
-			  uint32_t src, enum tofu_class class_)
-{
-	uint64_t index = tofu_shm_ring_index(machine->nodes, dst, src, class_);
-	const struct tofu_shm_ring *ring =
-		(const void *)(machine->base +
-			       tofu_shm_ring_offset(machine->nodes, index));
-	uint64_t head =
-		ring->head_conn == ring->conn ? ring->head : ring->start;
-	uint64_t fill = ring->tail - head;
-
-	return fill <= TOFU_SHM_RING ? fill : 0;
-}
-
-static struct report look(const struct machine *machine, uint32_t node)
-{
-	const struct tofu_shm_node *entry =
-		(const void *)(machine->base + tofu_shm_node_offset(node));
-	struct report report = {
-		.state = state_of(entry),
-		.gen = tofu_shm_gen(entry->life),
-		.pid = entry->pid,
-		.asleep = entry->want_wake != 0,
-		.pieces = entry->ram_count,
-	};
-
-	for (int class_ = 0; class_ < TOFU_CLASSES; class_++)
-		for (uint32_t src = 0; src < machine->nodes; src++)
-			report.waiting[class_] +=
-				ring_fill(machine, node, src, class_);
-	return report;
-}
-
-static void show_json(const struct machine *machine)
+static void show_json(struct tofu_fabric *machine)
 {
 	struct tofu_json json = { .out = stdout };
 	char shape[TOFU_SHAPE_TEXT];
@@ -215,13 +114,14 @@ static void show_json(const struct machine *machine)
 	tofu_json_number(&json, "processes_a_node", machine->ppn);
 	tofu_json_open(&json, "nodes", '[');
 	for (uint32_t n = 0; n < machine->nodes; n++) {
-		struct report report = look(machine, n);
+		struct tofu_fabric_report report;
 
+		tofu_fabric_report(machine, n, &report);
 		tofu_json_open(&json, NULL, '{');
 		tofu_json_number(&json, "node", n / machine->ppn);
 		tofu_json_number(&json, "process", n % machine->ppn);
-		tofu_json_string(&json, "state", report.state);
-		tofu_json_number(&json, "generation", report.gen);
+		tofu_json_string(&json, "state", life_name[report.life]);
+		tofu_json_number(&json, "generation", report.generation);
 		tofu_json_number(&json, "pid", (uint64_t)report.pid);
 		tofu_json_bool(&json, "asleep", report.asleep);
 		tofu_json_number(&json, "memory_pieces", report.pieces);
@@ -236,7 +136,7 @@ static void show_json(const struct machine *machine)
 }
 
 /* As node, or node.process where nodes can have several. */
-static void show_node(struct tofu_table *table, const struct machine *machine,
+static void show_node(struct tofu_table *table, struct tofu_fabric *machine,
 		      uint32_t n)
 {
 	if (machine->ppn == 1)
@@ -246,7 +146,7 @@ static void show_node(struct tofu_table *table, const struct machine *machine,
 				n / machine->ppn, n % machine->ppn);
 }
 
-static void show_table(const struct machine *machine)
+static void show_table(struct tofu_fabric *machine)
 {
 	static const struct tofu_column columns[] = {
 		{ "node", 7 },	   { "state", -5 },    { "gen", 5 },
@@ -261,11 +161,12 @@ static void show_table(const struct machine *machine)
 
 	tofu_table_head(&table);
 	for (uint32_t n = 0; n < machine->nodes; n++) {
-		struct report report = look(machine, n);
+		struct tofu_fabric_report report;
 
+		tofu_fabric_report(machine, n, &report);
 		show_node(&table, machine, n);
-		tofu_table_cell(&table, "%s", report.state);
-		tofu_table_cell(&table, "%" PRIu32, report.gen);
+		tofu_table_cell(&table, "%s", life_name[report.life]);
+		tofu_table_cell(&table, "%" PRIu32, report.generation);
 		tofu_table_cell(&table, "%d", report.pid);
 		tofu_table_cell(&table, "%s", report.asleep ? "yes" : "no");
 		tofu_table_cell(&table, "%" PRIu32, report.pieces);
@@ -276,7 +177,7 @@ static void show_table(const struct machine *machine)
 	}
 }
 
-static void show(const struct machine *machine, bool json)
+static void show(struct tofu_fabric *machine, bool json)
 {
 	if (json)
 		show_json(machine);
@@ -286,64 +187,36 @@ static void show(const struct machine *machine, bool json)
 
 /* ---- clocks ---- */
 
-/**
- * struct hand - of a node's clock
- * @state: "apart", "ready" (it has come, others are missing), or "joined"
- * @time:  of a node that has joined: common time, ns
- * @waits_for: the node that it waits for, or -1
- */
-struct hand {
-	const char *state;
-	uint64_t time;
-	int waits_for;
+static const char *const state_name[] = {
+	[TOFU_CLOCK_APART] = "apart",
+	[TOFU_CLOCK_READY] = "ready",
+	[TOFU_CLOCK_JOINED] = "joined",
 };
 
-static struct hand read_hand(const struct machine *machine, uint32_t node)
-{
-	const struct tofu_shm_node *entry =
-		(const void *)(machine->base + tofu_shm_node_offset(node));
-	const struct tofu_shm_clock *clock =
-		(const void *)(machine->base +
-			       tofu_shm_clock_offset(machine->nodes, node));
-	struct hand hand = { .state = "apart", .waits_for = -1 };
-	uint64_t word = clock->state, state;
-	uint32_t waits_for = clock->waits_for;
-
-	state = TOFU_GET(word, TOFU_SHM_CLOCK_STATE);
-	/* The words may be those of an earlier life. */
-	if (!(entry->life & TOFU_SHM_LIFE_UP) || !state ||
-	    TOFU_GET(word, TOFU_SHM_CLOCK_GEN) != tofu_shm_gen(entry->life))
-		return hand;
-	hand.state = state == TOFU_SHM_CLOCK_JOINED ? "joined" : "ready";
-	hand.time = clock->now;
-	if (waits_for && waits_for <= machine->nodes)
-		hand.waits_for = (int)waits_for - 1;
-	return hand;
-}
-
-static void clocks_json(const struct machine *machine)
+static void clocks_json(struct tofu_fabric *machine)
 {
 	struct tofu_json json = { .out = stdout };
 
 	tofu_json_open(&json, NULL, '{');
 	tofu_json_open(&json, "nodes", '[');
 	for (uint32_t n = 0; n < machine->nodes; n++) {
-		struct hand hand = read_hand(machine, n);
+		struct tofu_clock_report clock;
 
+		tofu_fabric_clock_report(machine, n, &clock);
 		tofu_json_open(&json, NULL, '{');
 		tofu_json_number(&json, "node", n);
-		tofu_json_string(&json, "state", hand.state);
-		tofu_json_number(&json, "time", hand.time);
-		if (hand.waits_for >= 0)
+		tofu_json_string(&json, "state", state_name[clock.state]);
+		tofu_json_number(&json, "time", clock.now);
+		if (clock.waits_for >= 0)
 			tofu_json_number(&json, "waits_for",
-					 (uint64_t)hand.waits_for);
+					 (uint64_t)clock.waits_for);
 		tofu_json_close(&json, '}');
 	}
 	tofu_json_close(&json, ']');
 	tofu_json_close(&json, '}');
 }
 
-static void clocks_table(const struct machine *machine)
+static void clocks_table(struct tofu_fabric *machine)
 {
 	static const struct tofu_column columns[] = {
 		{ "node", 5 },
@@ -359,19 +232,20 @@ static void clocks_table(const struct machine *machine)
 
 	tofu_table_head(&table);
 	for (uint32_t n = 0; n < machine->nodes; n++) {
-		struct hand hand = read_hand(machine, n);
+		struct tofu_clock_report clock;
 
+		tofu_fabric_clock_report(machine, n, &clock);
 		tofu_table_cell(&table, "%" PRIu32, n);
-		tofu_table_cell(&table, "%s", hand.state);
-		tofu_table_cell(&table, "%" PRIu64, hand.time);
-		if (hand.waits_for < 0)
+		tofu_table_cell(&table, "%s", state_name[clock.state]);
+		tofu_table_cell(&table, "%" PRIu64, clock.now);
+		if (clock.waits_for < 0)
 			tofu_table_cell(&table, "-");
 		else
-			tofu_table_cell(&table, "%d", hand.waits_for);
+			tofu_table_cell(&table, "%d", clock.waits_for);
 	}
 }
 
-static void clocks(const struct machine *machine, bool json)
+static void clocks(struct tofu_fabric *machine, bool json)
 {
 	if (json)
 		clocks_json(machine);
@@ -380,10 +254,10 @@ static void clocks(const struct machine *machine, bool json)
 }
 
 static int look_into(const char *path, bool json,
-		     void (*print)(const struct machine *machine, bool json))
+		     void (*print)(struct tofu_fabric *machine, bool json))
 {
-	struct machine machine;
-	int err = map_machine(path, &machine);
+	struct tofu_fabric *machine;
+	int err = tofu_fabric_observe(path, &machine);
 
 	if (err == -EINVAL) {
 		fprintf(stderr, "tofu-fabric: %s is no fabric\n", path);
@@ -391,8 +265,8 @@ static int look_into(const char *path, bool json,
 	}
 	if (err)
 		return failed(path, err);
-	print(&machine, json);
-	munmap((void *)machine.base, tofu_shm_size(machine.nodes));
+	print(machine, json);
+	tofu_fabric_detach(machine);
 	return EXIT_SUCCESS;
 }
 
