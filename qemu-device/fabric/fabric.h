@@ -20,7 +20,7 @@
  *
  * What is in fabric/ includes net/ and uapi/ only. Other folders include
  * fabric/fabric.h, fabric/clock.h and fabric/process.h, and nothing of
- * fabric/shm/; its own unit tests do.
+ * fabric/shm/; only tests that look into its file do.
  */
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H

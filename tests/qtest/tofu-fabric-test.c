@@ -4,7 +4,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "fabric/shm/layout.h"
+#include "fabric/fabric.h"
 #include "tofu-vm.h"
 
 #define SMALL "256M"
@@ -128,17 +128,16 @@ static void test_exchange(const void *props)
 	tofu_vm_stop(b.vm);
 }
 
-static pid_t node_pid(const char *fabric, unsigned int number)
+static pid_t node_pid(const char *path, unsigned int number)
 {
-	struct tofu_shm_node node;
-	int fd = open(fabric, O_RDONLY | O_CLOEXEC);
+	struct tofu_fabric_report report;
+	struct tofu_fabric *fabric;
 
-	g_assert_cmpint(fd, >=, 0);
-	g_assert_cmpint(pread(fd, &node, sizeof(node),
-			      tofu_shm_node_offset(number)), ==, sizeof(node));
-	close(fd);
-	g_assert_cmpint(node.pid, >, 1);
-	return node.pid;
+	g_assert_cmpint(tofu_fabric_observe(path, &fabric), ==, 0);
+	tofu_fabric_report(fabric, number, &report);
+	tofu_fabric_detach(fabric);
+	g_assert_cmpint(report.pid, >, 1);
+	return report.pid;
 }
 
 /* Returns when all of its threads stand still. */
