@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A heap of things that are due: the least (time, order) first. Grows as
- * needed and never shrinks.
+ * needed and never shrinks. Memory that is all 0 is an empty heap.
  */
 #ifndef NET_HEAP_H
 #define NET_HEAP_H
@@ -9,6 +9,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/*
+ * tofu_heap_order - packets of one time: by sender, then by the number that the
+ * sender gave. A machine has fewer nodes, and a node sends fewer packets, than
+ * the fields hold.
+ */
+static inline uint64_t tofu_heap_order(uint32_t src, uint64_t number)
+{
+	const unsigned int bits = 40;
+
+	return (uint64_t)src << bits | (number & ((1ULL << bits) - 1));
+}
 
 struct tofu_heap_item {
 	uint64_t time;

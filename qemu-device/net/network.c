@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/heap.h"
 #include "net/network.h"
 
 #define PS 1000ULL
@@ -39,6 +40,7 @@ struct route {
  * @next:  of the unused ones
  * @ps:    that it occupies a link for
  * @gone:  forgotten while it was under way
+ * @at:    hop that its head reaches next
  * @hop:   links by their index, @hops of them, with room for @room
  */
 struct flying {
@@ -46,28 +48,24 @@ struct flying {
 	struct flying *next;
 	uint64_t ps;
 	bool gone;
+	uint32_t at;
 	uint32_t hops;
 	uint32_t room;
 	uint32_t *hop;
 };
 
-/* struct event - a packet's head reaches its hop number @hop, at @time ps */
-struct event {
-	uint64_t time;
-	uint64_t seq;
-	uint32_t src;
-	uint32_t hop;
-	struct flying *flying;
-};
-
+/**
+ * struct icc_net - the links, and what is on its way over them
+ * @heads:  packets by when their heads reach their next hops, ps; one entry for
+ *          each packet
+ * @flying: packets under way that have not been forgotten
+ */
 struct icc_net {
 	const struct icc_machine *machine;
 	struct tofu_shape shape;
 	uint32_t nodes;
 	struct link *link;
-	struct event *heap;
-	size_t count;
-	size_t room;
+	struct tofu_heap heads;
 	size_t flying;
 	struct flying *unused;
 	struct route route[ROUTES];
@@ -127,65 +125,6 @@ static const struct route *find_route(struct icc_net *net,
 	return r;
 }
 
-/* ---- Events: a binary heap ---- */
-
-static bool before(const struct event *a, const struct event *b)
-{
-	if (a->time != b->time)
-		return a->time < b->time;
-	if (a->src != b->src)
-		return a->src < b->src;
-	if (a->seq != b->seq)
-		return a->seq < b->seq;
-	return a->hop < b->hop;
-}
-
-static void push(struct icc_net *net, const struct event *event)
-{
-	struct event *heap = net->heap;
-	size_t at = net->count++;
-
-	for (; at && before(event, &heap[(at - 1) / 2]); at = (at - 1) / 2)
-		heap[at] = heap[(at - 1) / 2];
-	heap[at] = *event;
-}
-
-static struct event pop(struct icc_net *net)
-{
-	struct event *heap = net->heap;
-	const struct event first = heap[0];
-	const struct event last = heap[--net->count];
-	size_t at = 0, child;
-
-	while ((child = 2 * at + 1) < net->count) {
-		if (child + 1 < net->count &&
-		    before(&heap[child + 1], &heap[child]))
-			child++;
-		if (!before(&heap[child], &last))
-			break;
-		heap[at] = heap[child];
-		at = child;
-	}
-	heap[at] = last;
-	return first;
-}
-
-/* Every packet under way has one event: room for it is made when it comes. */
-static int make_room(struct icc_net *net)
-{
-	const size_t room = net->room ? 2 * net->room : 64;
-	struct event *heap;
-
-	if (net->count < net->room)
-		return 0;
-	heap = realloc(net->heap, room * sizeof(*heap));
-	if (!heap)
-		return -ENOMEM;
-	net->heap = heap;
-	net->room = room;
-	return 0;
-}
-
 /* ---- Packets ---- */
 
 static struct flying *flying_new(struct icc_net *net)
@@ -216,30 +155,30 @@ static int set_route(struct flying *f, const struct route *r)
 	return 0;
 }
 
+static bool push(struct icc_net *net, struct flying *f, uint64_t ps)
+{
+	return tofu_heap_push(&net->heads, ps,
+			      tofu_heap_order(f->packet.src, f->packet.seq), f);
+}
+
 int icc_net_send(struct icc_net *net, const struct icc_net_packet *packet)
 {
 	const struct route *route = find_route(net, packet);
-	struct flying *f;
+	struct flying *f = route ? flying_new(net) : NULL;
 
-	if (!route || make_room(net))
-		return -ENOMEM;
-	f = flying_new(net);
 	if (!f)
 		return -ENOMEM;
-	if (set_route(f, route)) {
-		flying_free(net, f);
-		return -ENOMEM;
-	}
 	f->packet = *packet;
 	f->gone = false;
+	f->at = 0;
 	f->ps = icc_machine_ps((uint64_t)packet->payload +
 				       net->machine->overhead,
 			       net->machine->link_mbs);
+	if (set_route(f, route) || !push(net, f, packet->time * PS)) {
+		flying_free(net, f);
+		return -ENOMEM;
+	}
 	net->flying++;
-	push(net, &(struct event){ .time = packet->time * PS,
-				   .seq = packet->seq,
-				   .src = packet->src,
-				   .flying = f });
 	return 0;
 }
 
@@ -272,17 +211,17 @@ static void arrives(const struct move *move, struct flying *f, uint64_t ps)
 }
 
 /* The packet takes the link of its hop; returns when it begins to, ps. */
-static uint64_t cross(const struct move *move, const struct event *e)
+static uint64_t cross(const struct move *move, const struct flying *f,
+		      uint64_t ps)
 {
-	const struct flying *f = e->flying;
-	const uint32_t index = f->hop[e->hop];
+	const uint32_t index = f->hop[f->at];
 	struct link *link = &move->net->link[index];
-	const uint64_t start = e->time > link->free ? e->time : link->free;
+	const uint64_t start = ps > link->free ? ps : link->free;
 
 	link->free = start + f->ps;
 	link->count.packets++;
 	link->count.bytes += f->packet.payload;
-	link->wait_ps += start - e->time;
+	link->wait_ps += start - ps;
 	link->count.wait_ns = link->wait_ps / PS;
 	if (move->ops->crosses)
 		move->ops->crosses(move->ctx, &f->packet, index / TOFU_PORTS,
@@ -291,40 +230,39 @@ static uint64_t cross(const struct move *move, const struct event *e)
 	return start;
 }
 
-static void happen(const struct move *move, struct event *e)
+/* The packet's head reaches its next hop at @ps. */
+static void happen(const struct move *move, struct flying *f, uint64_t ps)
 {
 	const uint64_t hop = move->net->machine->hop_ns * PS;
-	struct flying *f = e->flying;
 	uint64_t start;
 
 	if (!f->hops) { /* to oneself */
-		departs(move, f, e->time + hop + f->ps);
-		arrives(move, f, e->time + hop + f->ps);
+		departs(move, f, ps + hop + f->ps);
+		arrives(move, f, ps + hop + f->ps);
 		return;
 	}
-	start = cross(move, e);
-	if (!e->hop)
+	start = cross(move, f, ps);
+	if (!f->at)
 		departs(move, f, start + f->ps);
-	if (++e->hop == f->hops) {
+	if (++f->at == f->hops)
 		arrives(move, f, start + hop + f->ps);
-		return;
-	}
-	e->time = start + hop;
-	push(move->net, e);
+	else /* Cannot fail: there is room for the entry that was taken out. */
+		push(move->net, f, start + hop);
 }
 
 void icc_net_advance(struct icc_net *net, uint64_t until,
 		     const struct icc_net_ops *ops, void *ctx)
 {
 	const struct move move = { net, ops, ctx };
+	uint64_t ps;
 
-	while (net->count && net->heap[0].time < until * PS) {
-		struct event event = pop(net);
+	while ((ps = tofu_heap_time(&net->heads)) < until * PS) {
+		struct flying *f = tofu_heap_pop(&net->heads);
 
-		if (event.flying->gone)
-			flying_free(net, event.flying);
+		if (f->gone)
+			flying_free(net, f);
 		else
-			happen(&move, &event);
+			happen(&move, f, ps);
 	}
 }
 
@@ -337,8 +275,8 @@ void icc_net_forget(struct icc_net *net, uint32_t node,
 		    void (*drop)(void *ctx, const struct icc_net_packet *packet),
 		    void *ctx)
 {
-	for (size_t i = 0; i < net->count; i++) {
-		struct flying *f = net->heap[i].flying;
+	for (size_t i = 0; i < net->heads.count; i++) {
+		struct flying *f = net->heads.item[i].what;
 
 		if (f->gone ||
 		    (f->packet.src != node && f->packet.dst != node))
@@ -381,7 +319,7 @@ struct icc_net *icc_net_create(const struct tofu_shape *shape,
 	net->nodes = tofu_shape_nodes(shape);
 	net->link = calloc((size_t)net->nodes * TOFU_PORTS,
 			   sizeof(*net->link));
-	if (!net->link || make_room(net)) {
+	if (!net->link) {
 		icc_net_destroy(net);
 		errno = ENOMEM;
 		return NULL;
@@ -399,15 +337,15 @@ void icc_net_destroy(struct icc_net *net)
 {
 	struct flying *next;
 
-	for (size_t i = 0; i < net->count; i++)
-		destroy_flying(net->heap[i].flying);
+	for (size_t i = 0; i < net->heads.count; i++)
+		destroy_flying(net->heads.item[i].what);
 	for (struct flying *f = net->unused; f; f = next) {
 		next = f->next;
 		destroy_flying(f);
 	}
 	for (size_t i = 0; i < ROUTES; i++)
 		free(net->route[i].hop);
-	free(net->heap);
+	tofu_heap_free(&net->heads);
 	free(net->link);
 	free(net);
 }

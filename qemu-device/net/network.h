@@ -112,7 +112,7 @@ void icc_net_forget(struct icc_net *net, uint32_t node,
 const struct icc_net_link *icc_net_link(const struct icc_net *net,
 					uint32_t node, enum tofu_port port);
 
-/* icc_net_ports - the same for the link that enters @node by @port */
+/* icc_net_link_in - the same for the link that enters @node by @port */
 const struct icc_net_link *icc_net_link_in(const struct icc_net *net,
 					   uint32_t node, enum tofu_port port);
 

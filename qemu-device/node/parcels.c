@@ -9,13 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Packets of the same time are taken by sender, then by number. */
-#define ORDER_SRC_SHIFT 53
-
 static uint64_t order_of(const struct tofu_parcel *parcel)
 {
-	return (uint64_t)parcel->src << ORDER_SRC_SHIFT |
-	       (parcel->number & ((1ULL << ORDER_SRC_SHIFT) - 1));
+	return tofu_heap_order(parcel->src, parcel->number);
 }
 
 static struct tofu_parcel *new_parcel(struct tofu_virtual *v)

@@ -177,7 +177,7 @@ static void arrives(void *ctx, const struct icc_net_packet *packet,
 
 	tofu_heap_push(&o->node[packet->dst].due,
 		       time + o->machine->receive_ns,
-		       (uint64_t)packet->src << 53 | packet->seq,
+		       tofu_heap_order(packet->src, packet->seq),
 		       packet->cookie);
 }
 
