@@ -11,108 +11,88 @@
 
 #include "icc/time.h"
 
-/* ---- Calendar: a binary heap by time, then order ---- */
+/* ---- Calendar ---- */
 
-static bool before(const struct icc_entry *a, const struct icc_entry *b)
+static struct icc_entry *entry_new(struct icc_time *t)
 {
-	return a->time < b->time || (a->time == b->time && a->order < b->order);
+	struct icc_entry *entry = t->unused_entry;
+
+	if (!entry)
+		return malloc(sizeof(*entry));
+	t->unused_entry = entry->next;
+	return entry;
 }
 
-static void sift_up(struct icc_entry *heap, size_t at)
+static void entry_free(struct icc_time *t, struct icc_entry *entry)
 {
-	const struct icc_entry entry = heap[at];
-
-	for (; at && before(&entry, &heap[(at - 1) / 2]); at = (at - 1) / 2)
-		heap[at] = heap[(at - 1) / 2];
-	heap[at] = entry;
+	entry->next = t->unused_entry;
+	t->unused_entry = entry;
 }
 
-static void sift_down(struct icc_entry *heap, size_t count)
+static bool enter(struct icc_time *t, const struct icc_entry *entry)
 {
-	const struct icc_entry entry = heap[0];
-	size_t at = 0, child;
+	struct icc_entry *copy = entry_new(t);
 
-	while ((child = 2 * at + 1) < count) {
-		if (child + 1 < count && before(&heap[child + 1], &heap[child]))
-			child++;
-		if (!before(&heap[child], &entry))
-			break;
-		heap[at] = heap[child];
-		at = child;
-	}
-	heap[at] = entry;
+	if (!copy)
+		return false;
+	*copy = *entry;
+	if (tofu_heap_push(&t->calendar, copy->time, copy->order, copy))
+		return true;
+	entry_free(t, copy);
+	return false;
 }
 
-static int grow(struct icc_time *t)
+static void insert(struct icc *icc, const struct icc_entry *entry)
 {
-	const size_t room = t->room ? 2 * t->room : 64;
-	struct icc_entry *heap = realloc(t->heap, room * sizeof(*heap));
-
-	if (!heap)
-		return -ENOMEM;
-	t->heap = heap;
-	t->room = room;
-	return 0;
-}
-
-static void insert(struct icc *icc, struct icc_entry entry)
-{
-	struct icc_time *t = icc->time;
-
-	if (t->count == t->room && grow(t)) {
-		icc->bad_packets++;
-		if (entry.held)
-			icc_time_release(icc, entry.held);
+	if (enter(icc->time, entry))
 		return;
-	}
-	t->heap[t->count] = entry;
-	sift_up(t->heap, t->count++);
+	icc->bad_packets++;
+	if (entry->held)
+		icc_time_release(icc, entry->held);
 }
 
 void icc_time_plan(struct icc *icc, struct icc_entry entry)
 {
 	entry.order = icc->time->order++;
-	insert(icc, entry);
+	insert(icc, &entry);
 }
 
 void icc_time_delay(struct icc *icc, struct icc_entry entry, uint64_t time)
 {
 	entry.time = time;
-	insert(icc, entry);
+	insert(icc, &entry);
 }
 
 static struct icc_entry take(struct icc_time *t)
 {
-	const struct icc_entry entry = t->heap[0];
+	struct icc_entry *first = tofu_heap_pop(&t->calendar);
+	const struct icc_entry entry = *first;
 
-	t->heap[0] = t->heap[--t->count];
-	if (t->count)
-		sift_down(t->heap, t->count);
+	entry_free(t, first);
 	return entry;
 }
 
 uint64_t icc_next_time(const struct icc *icc)
 {
-	return icc->time && icc->time->count ? icc->time->heap[0].time :
-					       UINT64_MAX;
+	return icc->time ? tofu_heap_time(&icc->time->calendar) : UINT64_MAX;
 }
 
 /* ---- Packets that wait ---- */
 
 static struct icc_held *hold_new(struct icc_time *t)
 {
-	struct icc_held *held = t->unused;
+	struct icc_held *held = t->unused_held;
 
 	if (!held)
 		return malloc(sizeof(*held));
-	t->unused = held->next;
+	t->unused_held = held->next;
 	return held;
 }
 
 void icc_time_release(struct icc *icc, struct icc_held *held)
 {
-	held->next = icc->time->unused;
-	icc->time->unused = held;
+	held->next = icc->time->unused_held;
+	icc->time->unused_held = held;
 }
 
 static bool is_request(const struct tofu_packet *pkt)
@@ -287,7 +267,7 @@ bool icc_time_run(struct icc *icc)
 	const uint64_t now = icc_now(icc);
 	bool done = false;
 
-	while (t->count && t->heap[0].time <= now) {
+	while (tofu_heap_time(&t->calendar) <= now) {
 		const struct icc_entry entry = take(t);
 
 		run(icc, &entry);
@@ -319,7 +299,7 @@ int icc_time_create(struct icc *icc)
 		return -ENOMEM;
 	t->failed = calloc(streams, sizeof(*t->failed));
 	t->carried = calloc(streams, sizeof(*t->carried));
-	if (!t->failed || !t->carried || grow(t)) {
+	if (!t->failed || !t->carried) {
 		free(t->carried);
 		free(t->failed);
 		free(t);
@@ -340,14 +320,29 @@ static void free_list(struct icc_held *held)
 	}
 }
 
+static void free_calendar(struct icc_time *t)
+{
+	while (t->calendar.count) {
+		const struct icc_entry entry = take(t);
+
+		free(entry.held);
+	}
+	while (t->unused_entry) {
+		struct icc_entry *next = t->unused_entry->next;
+
+		free(t->unused_entry);
+		t->unused_entry = next;
+	}
+	tofu_heap_free(&t->calendar);
+}
+
 void icc_time_destroy(struct icc *icc)
 {
 	struct icc_time *t = icc->time;
 
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->count; i++)
-		free(t->heap[i].held);
+	free_calendar(t);
 	for (unsigned int i = 0; i < TOFU_TNIS_MAX; i++) {
 		*t->engine[i].answers.end = NULL;
 		free_list(t->engine[i].answers.first);
@@ -355,8 +350,7 @@ void icc_time_destroy(struct icc *icc)
 		free_list(t->engine[i].arrivals.first);
 		free(t->engine[i].returning);
 	}
-	free_list(t->unused);
-	free(t->heap);
+	free_list(t->unused_held);
 	free(t->carried);
 	free(t->failed);
 	free(t);

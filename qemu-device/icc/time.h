@@ -7,6 +7,7 @@
 #define ICC_TIME_H
 
 #include "icc/internal.h"
+#include "net/heap.h"
 
 /* ---- time.c ---- */
 
@@ -31,6 +32,7 @@ enum icc_due {
  * @tail:  of FETCH: slots that have been written; of STEP: steps
  * @since: of FETCH: when the doorbell rang; of others: when it was found
  * @held:  of ARRIVAL
+ * @next:  in the list of unused ones
  */
 struct icc_entry {
 	uint64_t time;
@@ -42,6 +44,7 @@ struct icc_entry {
 	uint64_t tail;
 	uint64_t since;
 	struct icc_held *held;
+	struct icc_entry *next;
 };
 
 /**
@@ -101,9 +104,9 @@ struct icc_engine {
 
 /**
  * struct icc_time - the part of a controller that lives in virtual time
- * @heap, @count, @room: the calendar, a binary heap
+ * @calendar:  of struct icc_entry
  * @order:     of the next entry
- * @unused:    struct icc_held to be used again
+ * @unused_entry, @unused_held: to be used again
  * @read_free, @write_free: host interface, each way; ps
  * @failed:    by initiator's CQ and own TNI: the put of which a packet failed,
  *             as tid << 8 | status
@@ -111,11 +114,10 @@ struct icc_engine {
  * @engine:    by TNI
  */
 struct icc_time {
-	struct icc_entry *heap;
-	size_t count;
-	size_t room;
+	struct tofu_heap calendar;
 	uint64_t order;
-	struct icc_held *unused;
+	struct icc_entry *unused_entry;
+	struct icc_held *unused_held;
 	uint64_t read_free;
 	uint64_t write_free;
 	uint64_t *failed;
