@@ -76,7 +76,7 @@ void icc_cq_enable(struct icc *icc, struct icc_cq *cq)
 	set_status(cq, 0);
 	if (icc->resetting || cq->seq_head != cq->seq_tail ||
 	    !settings_good(cq)) {
-		icc_cq_gain(icc, cq, TOFU_CQ_STATUS_BAD_CONFIG);
+		icc_cq_set_error(icc, cq, TOFU_CQ_STATUS_BAD_CONFIG);
 		return;
 	}
 	cq->toq = ring(cq, TOFU_CQ_TOQ_BASE,
@@ -125,7 +125,7 @@ void icc_cq_event(struct icc *icc, struct icc_cq *cq, uint64_t cause)
 	icc->ops->irq(icc->host, TOFU_VECTOR_CQ(cq->tni, cq->cq));
 }
 
-void icc_cq_gain(struct icc *icc, struct icc_cq *cq, uint32_t error)
+void icc_cq_set_error(struct icc *icc, struct icc_cq *cq, uint32_t error)
 {
 	if (cq->status & error)
 		return;
@@ -135,12 +135,12 @@ void icc_cq_gain(struct icc *icc, struct icc_cq *cq, uint32_t error)
 	icc_cq_event(icc, cq, TOFU_CQ_IRQ_EXCEPTION);
 }
 
-void icc_cq_step(struct icc *icc, struct icc_cq *cq, unsigned int steps)
+void icc_cq_add_steps(struct icc *icc, struct icc_cq *cq, unsigned int steps)
 {
 	if (!cq->session || !steps)
 		return;
 	if (icc->machine)
-		icc_engine_step(icc, cq, steps);
+		icc_engine_add_steps(icc, cq, steps);
 	else
 		cq->steps += steps;
 }
@@ -204,7 +204,7 @@ unsigned int icc_cq_fetch(struct icc *icc, struct icc_cq *cq,
 	return slots;
 
 exception:
-	icc_cq_gain(icc, cq, TOFU_CQ_STATUS_TOQ_EXCEPTION);
+	icc_cq_set_error(icc, cq, TOFU_CQ_STATUS_TOQ_EXCEPTION);
 	return 0;
 }
 
@@ -283,7 +283,7 @@ void icc_cq_retire(struct icc *icc, struct icc_cq *cq)
 		if (icc->machine)
 			icc_engine_room(icc, cq);
 		if (cq->tcq_status == TOFU_ST_OK &&
-		    icc_status_of_tcq(x->status))
+		    icc_status_is_tcq(x->status))
 			cq->tcq_status = x->status;
 		if (x->command.last_block)
 			tcq_report(icc, cq, &x->command);
@@ -318,7 +318,7 @@ void icc_mrq_write(struct icc *icc, struct icc_cq *cq,
 	if (unread >= TOFU_RING_ENTRIES(cq->mrq.code) ||
 	    !mrq_store(icc, cq, entry)) {
 		cq->counter[TOFU_CQ_MRQ_LOST]++;
-		icc_cq_gain(icc, cq, TOFU_CQ_STATUS_MRQ_OVERFLOW);
+		icc_cq_set_error(icc, cq, TOFU_CQ_STATUS_MRQ_OVERFLOW);
 		return;
 	}
 	cq->mrq.pos++;

@@ -167,7 +167,8 @@ void icc_engine_room(struct icc *icc, struct icc_cq *cq)
  * The engine learns of a step as it learns of what it has to answer, and no
  * sooner: so nothing that a step lets go overtakes the answer to its command.
  */
-void icc_engine_step(struct icc *icc, struct icc_cq *cq, unsigned int steps)
+void icc_engine_add_steps(struct icc *icc, struct icc_cq *cq,
+			  unsigned int steps)
 {
 	const struct icc_entry entry = {
 		.time = icc_now(icc) + icc->machine->reply_ns,

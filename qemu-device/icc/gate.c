@@ -439,7 +439,7 @@ static bool send_remote(struct icc *icc, struct icc_gate *gate)
 	icc->ops->tx_commit(icc->host);
 	if (icc->machine)
 		icc_engine_committed(icc, gate->tni);
-	icc_route_sent(icc, (uint32_t)peer, dst->path, TOFU_SIGNAL_BYTES);
+	icc_port_count_sent(icc, (uint32_t)peer, dst->path, TOFU_SIGNAL_BYTES);
 	return true;
 }
 

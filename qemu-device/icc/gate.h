@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The barrier interface of a TNI: gates and their channels. A part of the model
- * (icc-internal.h); nothing of it is seen outside.
+ * (icc/internal.h); nothing of it is seen outside.
  */
 #ifndef ICC_GATE_H
 #define ICC_GATE_H

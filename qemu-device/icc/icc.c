@@ -188,17 +188,17 @@ int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 	case TOFU_PKT_ARMW:
 		if (!icc->ops->tx_room(icc->host, pkt->src, TOFU_RESPONSE))
 			return -EAGAIN;
-		icc_route_arrived(icc, pkt);
+		icc_port_count_arrived(icc, pkt);
 		icc_serve(icc, pkt, payload);
 		return 0;
 	case TOFU_PKT_SIGNAL:
-		icc_route_arrived(icc, pkt);
+		icc_port_count_arrived(icc, pkt);
 		icc_gate_signal(icc, pkt, payload);
 		return 0;
 	case TOFU_PKT_DONE:
 	case TOFU_PKT_DATA:
 	case TOFU_PKT_VALUE:
-		icc_route_arrived(icc, pkt);
+		icc_port_count_arrived(icc, pkt);
 		icc_response(icc, pkt, payload);
 		return 0;
 	default:
@@ -232,7 +232,7 @@ void icc_peer_down(struct icc *icc, uint32_t endpoint)
 	icc_flush_progress(icc);
 }
 
-void icc_need_kick(struct icc *icc, uint32_t mask)
+void icc_set_need_kick(struct icc *icc, uint32_t mask)
 {
 	icc->need_kick = mask;
 	for (unsigned int t = 0; t < icc->tnis; t++) {

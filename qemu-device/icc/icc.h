@@ -195,12 +195,12 @@ uint64_t icc_next_time(const struct icc *icc);
 void icc_credit(struct icc *icc, unsigned int tni, uint64_t time);
 
 /**
- * icc_port_counter - where the home says what a port has seen
+ * icc_port_set_counter - where the home says what a port has seen
  * @value: since the controller was made; TOFU_REG_PORT(@port, @counter) shows
  *         what of it came after the last reset
  */
-void icc_port_counter(struct icc *icc, enum tofu_port port,
-		      enum tofu_port_counter counter, uint64_t value);
+void icc_port_set_counter(struct icc *icc, enum tofu_port port,
+			  enum tofu_port_counter counter, uint64_t value);
 
 /**
  * icc_receive - a packet has arrived
@@ -221,12 +221,12 @@ int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 void icc_peer_down(struct icc *icc, uint32_t endpoint);
 
 /**
- * icc_need_kick - say in the pages which kicks are wanted
+ * icc_set_need_kick - say in the pages which kicks are wanted
  * @mask: TOFU_NEED_KICK_*, for every CQ enabled now or later
  *
  * The caller orders: after setting TOFU_NEED_KICK_TAIL it issues a full fence
  * and calls icc_progress() once more before it sleeps.
  */
-void icc_need_kick(struct icc *icc, uint32_t mask);
+void icc_set_need_kick(struct icc *icc, uint32_t mask);
 
 #endif /* ICC_ICC_H */

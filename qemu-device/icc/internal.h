@@ -16,7 +16,6 @@
  *   reduce.c     what gates do with elements
  *   time.c       virtual time: the calendar, and what arrives
  *   engine.c     virtual time: when engines send, receive and wait
- *   machine.c, network.c, topology.c stand for themselves
  *
  * What time.c and engine.c are asked for stands in icc/time.h.
  */
@@ -408,8 +407,8 @@ static inline uint64_t icc_ring_mask(const struct icc_ring *ring)
 	return TOFU_RING_ENTRIES(ring->code) - 1;
 }
 
-/* icc_status_of_tcq - an error that was found before anything left the node */
-static inline bool icc_status_of_tcq(unsigned int status)
+/* icc_status_is_tcq - an error that was found before anything left the node */
+static inline bool icc_status_is_tcq(unsigned int status)
 {
 	return status != TOFU_ST_OK && status < TOFU_ST_PEER;
 }
@@ -420,8 +419,8 @@ void icc_cq_disable(struct icc *icc, struct icc_cq *cq);
 /* icc_cq_event - a cause of interrupt has happened */
 void icc_cq_event(struct icc *icc, struct icc_cq *cq, uint64_t cause);
 
-/* icc_cq_gain - set an error bit of STATUS */
-void icc_cq_gain(struct icc *icc, struct icc_cq *cq, uint32_t error);
+/* icc_cq_set_error - set an error bit of STATUS */
+void icc_cq_set_error(struct icc *icc, struct icc_cq *cq, uint32_t error);
 
 /**
  * icc_cq_fetch - read the next command of the TOQ
@@ -440,11 +439,11 @@ static inline bool icc_cq_blocks_left(const struct icc_cq *cq)
 }
 
 /**
- * icc_cq_step - a session may begin so many commands or blocks more
+ * icc_cq_add_steps - a session may begin @steps more commands or blocks
  *
  * It does so in icc_progress(), with a machine when the engine knows of it.
  */
-void icc_cq_step(struct icc *icc, struct icc_cq *cq, unsigned int steps);
+void icc_cq_add_steps(struct icc *icc, struct icc_cq *cq, unsigned int steps);
 
 /* icc_cq_direct - whether the next command to fetch stands in @direct */
 static inline bool icc_cq_direct(const struct icc_cq *cq)
@@ -621,10 +620,10 @@ int icc_scatter(struct icc *icc, const struct tofu_packet *pkt,
 
 /* ---- route.c ---- */
 
-/* icc_route_sent, icc_route_arrived - count a packet at its port */
-void icc_route_sent(struct icc *icc, uint32_t endpoint, unsigned int path,
-		    uint64_t bytes);
-void icc_route_arrived(struct icc *icc, const struct tofu_packet *pkt);
+/* icc_port_count_sent, icc_port_count_arrived - count a packet at its port */
+void icc_port_count_sent(struct icc *icc, uint32_t endpoint,
+			 unsigned int path, uint64_t bytes);
+void icc_port_count_arrived(struct icc *icc, const struct tofu_packet *pkt);
 
 /* icc_ports_reset - counters of the ports begin anew */
 void icc_ports_reset(struct icc *icc);

@@ -5,8 +5,8 @@
  */
 #include "icc/internal.h"
 
-void icc_port_counter(struct icc *icc, enum tofu_port port,
-		      enum tofu_port_counter counter, uint64_t value)
+void icc_port_set_counter(struct icc *icc, enum tofu_port port,
+			  enum tofu_port_counter counter, uint64_t value)
 {
 	icc->port[port][counter] = value - icc->port_base[port][counter];
 }
@@ -69,8 +69,8 @@ uint64_t icc_route_coords(struct icc *icc, const struct tofu_packet *pkt)
 	return route(icc, pkt->src, pkt->path)->coords;
 }
 
-void icc_route_sent(struct icc *icc, uint32_t endpoint, unsigned int path,
-		    uint64_t bytes)
+void icc_port_count_sent(struct icc *icc, uint32_t endpoint,
+			 unsigned int path, uint64_t bytes)
 {
 	const struct icc_route *r = route(icc, endpoint, path);
 
@@ -80,7 +80,7 @@ void icc_route_sent(struct icc *icc, uint32_t endpoint, unsigned int path,
 	icc->port[r->out][TOFU_PORT_TX_BYTES] += bytes;
 }
 
-void icc_route_arrived(struct icc *icc, const struct tofu_packet *pkt)
+void icc_port_count_arrived(struct icc *icc, const struct tofu_packet *pkt)
 {
 	const struct icc_route *r = route(icc, pkt->src, pkt->path);
 	uint64_t bytes = 0;

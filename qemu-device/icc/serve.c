@@ -266,7 +266,7 @@ static enum icc_stage request_notify(struct icc *icc, struct icc_xfer *x)
 		return ICC_INJECT;
 	if (pkt->flags & TOFU_PKT_F_RMT_NOTICE)
 		request_notice(icc, x);
-	icc_cq_step(icc, x->cq, pkt->sps);
+	icc_cq_add_steps(icc, x->cq, pkt->sps);
 	return ICC_INJECT;
 }
 
@@ -386,10 +386,11 @@ static enum icc_stage request_route(struct icc *icc, struct icc_xfer *x)
 {
 	const struct tofu_packet *pkt = x->arrival.pkt;
 
-	icc_route_sent(icc, pkt->src, pkt->path,
-		       pkt->type == TOFU_PKT_GET && x->status == TOFU_ST_OK ?
-			       x->arrival.part :
-			       0);
+	icc_port_count_sent(icc, pkt->src, pkt->path,
+			    pkt->type == TOFU_PKT_GET &&
+					    x->status == TOFU_ST_OK ?
+				    x->arrival.part :
+				    0);
 	if (pkt->type != TOFU_PKT_GET || response_last(x))
 		return ICC_ENDED;
 	x->arrival.sent += x->arrival.part;

@@ -174,8 +174,9 @@ void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry);
 /* icc_engine_room - another command may be fetched, if there is one */
 void icc_engine_room(struct icc *icc, struct icc_cq *cq);
 
-/* icc_engine_step - so many steps have come for a session */
-void icc_engine_step(struct icc *icc, struct icc_cq *cq, unsigned int steps);
+/* icc_engine_add_steps - @steps have come for a session */
+void icc_engine_add_steps(struct icc *icc, struct icc_cq *cq,
+			  unsigned int steps);
 
 /* icc_engine_send - look at what there is to send */
 void icc_engine_send(struct icc *icc, unsigned int tni);

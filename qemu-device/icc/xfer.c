@@ -104,7 +104,7 @@ static void command_end(struct icc *icc, struct icc_xfer *x)
 
 	x->stage = ICC_ENDED;
 	icc_cq_retire(icc, cq);
-	if (!icc_cq_enabled(cq) || icc_status_of_tcq(x->status) ||
+	if (!icc_cq_enabled(cq) || icc_status_is_tcq(x->status) ||
 	    kind_of(&x->command) == TOFU_CMD_NOP)
 		return;
 	if (x->status != TOFU_ST_OK)
@@ -633,9 +633,9 @@ static enum icc_stage command_route(struct icc *icc, struct icc_xfer *x)
 	const bool put = kind_of(c) == TOFU_CMD_PUT ||
 			 kind_of(c) == TOFU_CMD_PUT_PIGGYBACK;
 
-	icc_route_sent(icc, (uint32_t)c->peer,
-		       TOFU_GET(c->desc.ctrl, TOFU_TOQ_PATH),
-		       put ? c->part : 0);
+	icc_port_count_sent(icc, (uint32_t)c->peer,
+			    TOFU_GET(c->desc.ctrl, TOFU_TOQ_PATH),
+			    put ? c->part : 0);
 	if (kind_of(c) != TOFU_CMD_ARMW)
 		x->cq->counter[TOFU_CQ_TX_BYTES] += c->part;
 	return c->sent == c->length ? ICC_PARKED : ICC_READ;

@@ -119,7 +119,7 @@ static void count(struct tofu_virtual *v, enum tofu_port port,
 	uint64_t *value = &v->links.counter[port][counter];
 
 	*value += more;
-	icc_port_counter(v->node->icc, port, counter, *value);
+	icc_port_set_counter(v->node->icc, port, counter, *value);
 }
 
 static void see(struct tofu_virtual *v, const struct tofu_crossing *crossing)

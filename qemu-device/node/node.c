@@ -33,8 +33,9 @@ static int create_icc(struct tofu_node *node,
 	if (!node->icc)
 		return -errno;
 	/* With a machine stores are seen as they come. */
-	icc_need_kick(node->icc, params->machine ? 0 :
-						   tofu_node_kicks(node, true));
+	icc_set_need_kick(node->icc, params->machine ?
+					     0 :
+					     tofu_node_kicks(node, true));
 	return 0;
 }
 

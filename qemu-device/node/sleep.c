@@ -25,7 +25,7 @@ static bool assisted(struct tofu_node *node)
 
 static void set_awake(struct tofu_node *node)
 {
-	icc_need_kick(node->icc, tofu_node_kicks(node, false));
+	icc_set_need_kick(node->icc, tofu_node_kicks(node, false));
 	tofu_fabric_want_wake(node->fabric, false);
 }
 
@@ -35,7 +35,7 @@ int tofu_node_sleep(struct tofu_node *node)
 
 	tofu_node_lock(node);
 	timeout = assisted(node) ? ASSISTED_MS : -1;
-	icc_need_kick(node->icc, tofu_node_kicks(node, true));
+	icc_set_need_kick(node->icc, tofu_node_kicks(node, true));
 	if (timeout < 0)
 		tofu_fabric_want_wake(node->fabric, true);
 	else

@@ -375,7 +375,7 @@ TEST_F(control, reset_forgets_everything)
 	struct pair *p = &self->p;
 	struct cq *a = p->a;
 
-	icc_need_kick(self->icc, TOFU_NEED_KICK_TAIL);
+	icc_set_need_kick(self->icc, TOFU_NEED_KICK_TAIL);
 	EXPECT_EQ(TOFU_ST_OK, pair_run(p, &p->put));
 	reg(self->icc, 8 + 4);
 	cq_reg_set(a, TOFU_CQ_IRQ_ARM, TOFU_CQ_IRQ_ALL);
@@ -426,11 +426,11 @@ TEST_F(control, need_kick_is_said_in_enabled_pages)
 	struct pair *p = &self->p;
 	struct cq *later;
 
-	icc_need_kick(self->icc, TOFU_NEED_KICK_POLL);
+	icc_set_need_kick(self->icc, TOFU_NEED_KICK_POLL);
 	EXPECT_EQ(TOFU_NEED_KICK_POLL, p->a->page->need_kick);
 	later = cq_create(p->net, 0, 3, 11);
 	EXPECT_EQ(TOFU_NEED_KICK_POLL, later->page->need_kick);
-	icc_need_kick(self->icc, 0);
+	icc_set_need_kick(self->icc, 0);
 	EXPECT_EQ(0, p->a->page->need_kick);
 	EXPECT_EQ(0, later->page->need_kick);
 	cq_destroy(later);

@@ -628,14 +628,14 @@ TEST_F(timed, ports_count_from_the_last_reset)
 	const unsigned int reg = TOFU_REG_PORT(TOFU_PORT_XP,
 					       TOFU_PORT_TX_WAIT_NS);
 
-	icc_port_counter(icc, TOFU_PORT_XP, TOFU_PORT_TX_WAIT_NS, 5);
+	icc_port_set_counter(icc, TOFU_PORT_XP, TOFU_PORT_TX_WAIT_NS, 5);
 	EXPECT_EQ(5, icc_reg_read(icc, reg, 8));
 	icc_reset(icc);
 	EXPECT_EQ(0, icc_reg_read(icc, reg, 8));
-	icc_port_counter(icc, TOFU_PORT_XP, TOFU_PORT_TX_WAIT_NS, 7);
+	icc_port_set_counter(icc, TOFU_PORT_XP, TOFU_PORT_TX_WAIT_NS, 7);
 	EXPECT_EQ(2, icc_reg_read(icc, reg, 8));
 	icc_reset(icc);
-	icc_port_counter(icc, TOFU_PORT_XP, TOFU_PORT_TX_WAIT_NS, 8);
+	icc_port_set_counter(icc, TOFU_PORT_XP, TOFU_PORT_TX_WAIT_NS, 8);
 	EXPECT_EQ(1, icc_reg_read(icc, reg, 8));
 }
 
