@@ -11,7 +11,7 @@
 #include <tofu/regs.h>
 
 #include "node/node.h"
-#include "queue/barrier.h"
+#include "port/barrier.h"
 
 /**
  * struct tofu_kick - how the engine of a queue or of a channel is woken

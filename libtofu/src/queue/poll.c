@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "queue/queue.h"
 
-#include "queue/barrier.h"
+#include "port/barrier.h"
 
 /* ---- TCQ ---- */
 

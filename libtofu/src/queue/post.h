@@ -10,7 +10,7 @@
 
 #include <endian.h>
 
-#include "queue/barrier.h"
+#include "port/barrier.h"
 #include "queue/queue.h"
 
 /* Signed, for a limit below the tail: the engine is behind by more. */

@@ -25,8 +25,8 @@
 #include <tofu/desc.h>
 #include <tofu/regs.h>
 
+#include "port/barrier.h"
 #include "port/port.h"
-#include "queue/barrier.h"
 
 /*
  * The tag of a command: number of the lane at the target, number of the own

@@ -5,8 +5,8 @@
  * process in the emu port. So these are the C memory model's orderings on
  * ordinary memory, and no device barriers.
  */
-#ifndef QUEUE_BARRIER_H
-#define QUEUE_BARRIER_H
+#ifndef PORT_BARRIER_H
+#define PORT_BARRIER_H
 
 #include <endian.h>
 
@@ -108,4 +108,4 @@ static inline __u32 tofu_word_read(const __le32 *word)
 	return le32toh(__atomic_load_n(word, __ATOMIC_RELAXED));
 }
 
-#endif /* QUEUE_BARRIER_H */
+#endif /* PORT_BARRIER_H */
