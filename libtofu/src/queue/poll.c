@@ -60,7 +60,7 @@ static uint64_t report_mask(const struct tofu_queue *queue)
 	return 2 * queue->toq_mask + 1;
 }
 
-/* There is room: see lane_is_full() in post.c. */
+/* There is room: see tofu_lane_is_full() in post.h. */
 static void report_park(struct tofu_queue *queue, struct tofu_lane *lane,
 			const struct tofu_report *report)
 {

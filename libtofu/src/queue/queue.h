@@ -55,7 +55,7 @@ struct tofu_report {
  * @owner:  the same, and a serial number that tells it from an earlier lane of
  *          that number: TOFU_OWNER()
  * @report: inbox for TCQ reports; twice the TOQ's entries, see
- *          tofu_queue_post()
+ *          tofu_lane_is_full()
  * @report_head, @report_tail: its positions
  * @notice: inbox for MRQ entries; as many as the MRQ has
  * @notice_head, @notice_tail: its positions

@@ -94,7 +94,7 @@ int utofu_barrier(utofu_vbg_id_t vbg_id, unsigned long int flags)
 	struct tofu_vbg_group *group = group_of(vbg_id);
 
 	if (!group)
-		return tofu_vbg_missing();
+		return tofu_error_no_vbg();
 	if (flags)
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	return start(group, TOFU_REDUCE_BARRIER, NULL, 0);
@@ -118,7 +118,7 @@ int utofu_reduce_uint64(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
 	int code;
 
 	if (!group)
-		return tofu_vbg_missing();
+		return tofu_error_no_vbg();
 	if (flags)
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	code = op_check(reduce_op, KIND_UINT64);
@@ -152,7 +152,7 @@ int utofu_reduce_double(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
 	int code;
 
 	if (!group)
-		return tofu_vbg_missing();
+		return tofu_error_no_vbg();
 	if (flags)
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	code = op_check(reduce_op, KIND_DOUBLE);
@@ -245,7 +245,7 @@ static int poll(utofu_vbg_id_t vbg_id, unsigned long flags, enum kind kind,
 	int code;
 
 	if (!group)
-		return tofu_vbg_missing();
+		return tofu_error_no_vbg();
 	if (flags)
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	if (!data && kind != KIND_BARRIER)

@@ -99,7 +99,7 @@ void tofu_context_unlock(void)
 	pthread_mutex_unlock(&tofu_context.lock);
 }
 
-int tofu_vcq_missing(void)
+int tofu_error_no_vcq(void)
 {
 	return tofu_error(tofu_context.forked ? UTOFU_ERR_NOT_AVAILABLE :
 						UTOFU_ERR_INVALID_VCQ_HDL);

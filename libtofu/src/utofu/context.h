@@ -140,7 +140,7 @@ void tofu_context_unlock(void);
 /* tofu_code_of_errno - the uTofu code of a negative errno, or of 0 */
 int tofu_code_of_errno(int err);
 
-/* tofu_vcq_find - Return: the VCQ, or NULL: tofu_vcq_missing() says why */
+/* tofu_vcq_find - Return: the VCQ, or NULL: tofu_error_no_vcq() */
 static inline struct tofu_vcq *tofu_vcq_find(utofu_vcq_hdl_t hdl)
 {
 	const struct tofu_handle *handle =
@@ -151,7 +151,8 @@ static inline struct tofu_vcq *tofu_vcq_find(utofu_vcq_hdl_t hdl)
 	return handle->vcq;
 }
 
-int tofu_vcq_missing(void);
+/* tofu_error_no_vcq - Return: the error code of a call with such a handle */
+int tofu_error_no_vcq(void);
 
 /* tofu_barrier_tnis - how many TNIs have gates: all or none; context open */
 static inline unsigned int tofu_barrier_tnis(void)
@@ -161,7 +162,7 @@ static inline unsigned int tofu_barrier_tnis(void)
 	return info->gates ? info->tnis : 0;
 }
 
-/* tofu_vbg_find - Return: the own gate, or NULL: tofu_vbg_missing() says why */
+/* tofu_vbg_find - Return: the gate, or NULL: tofu_error_no_vbg() */
 static inline struct tofu_vbg *tofu_vbg_find(utofu_vbg_id_t id)
 {
 	unsigned int tni = tofu_vbg_id_tni(id);
@@ -176,7 +177,8 @@ static inline struct tofu_vbg *tofu_vbg_find(utofu_vbg_id_t id)
 	return vbg;
 }
 
-int tofu_vbg_missing(void);
+/* tofu_error_no_vbg - Return: the error code of a call with such an ID */
+int tofu_error_no_vbg(void);
 
 static inline void tofu_vbg_lock(struct tofu_vbg_group *group)
 {

@@ -91,7 +91,7 @@ static int mem_reg(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
 	int code;
 
 	if (!vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	if (!stadd)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (flags & ~UTOFU_REG_MEM_FLAG_READ_ONLY)
@@ -149,7 +149,7 @@ int utofu_dereg_mem(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
 	int code;
 
 	if (!vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	if (flags)
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	tofu_context_lock();

@@ -72,7 +72,7 @@ int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 	struct tofu_report report;
 
 	if (!vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	if (flags)
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	if (!cbdata)
@@ -103,7 +103,7 @@ int utofu_query_num_unread_tcq(utofu_vcq_hdl_t vcq_hdl, size_t *count)
 	const struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
 
 	if (!vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	if (!count)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	/* A program may wait by this alone: it counts as a poll. */
@@ -278,7 +278,7 @@ int utofu_poll_mrq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 	__u64 ctrl;
 
 	if (!vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	if (flags)
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	if (!notice)
@@ -308,7 +308,7 @@ int utofu_query_num_unread_mrq(utofu_vcq_hdl_t vcq_hdl, size_t *count)
 	const struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
 
 	if (!vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	if (!count)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	tofu_queue_idle(vcq->queue);

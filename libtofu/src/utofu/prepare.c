@@ -36,7 +36,7 @@ int utofu_prepare_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_desc_putget(&cmd.desc, &transfer, TOFU_CMD_PUT, lcl_stadd,
 				length);
 	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
@@ -53,7 +53,7 @@ int utofu_prepare_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_desc_putget(&cmd.desc, &transfer, TOFU_CMD_GET, lcl_stadd,
 				length);
 	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
@@ -68,7 +68,7 @@ static int prepare_putget(struct tofu_transfer *transfer,
 	int code;
 
 	if (!transfer->vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_cmd_putget(&cmd, transfer, kind, lcl_stadd, length, more);
 	return code ? code : prepared(transfer->vcq, &cmd, desc, desc_size);
 }
@@ -201,7 +201,7 @@ int utofu_prepare_put_piggyback(utofu_vcq_hdl_t vcq_hdl,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_cmd_piggyback(&cmd, &transfer, lcl_data, length);
 	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
@@ -218,7 +218,7 @@ int utofu_prepare_put_piggyback8(utofu_vcq_hdl_t vcq_hdl,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_desc_piggyback8(&cmd.desc, &transfer, lcl_data, length);
 	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
@@ -234,7 +234,7 @@ int utofu_prepare_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_desc_armw(&cmd.desc, &transfer, armw_op, 4, op_value);
 	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
@@ -250,7 +250,7 @@ int utofu_prepare_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_desc_armw(&cmd.desc, &transfer, armw_op, 8, op_value);
 	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
@@ -266,7 +266,7 @@ int utofu_prepare_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_cmd_cswap(&cmd, &transfer, 4, old_value, new_value);
 	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
@@ -282,7 +282,7 @@ int utofu_prepare_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_cmd_cswap(&cmd, &transfer, 8, old_value, new_value);
 	return code ? code : prepared(transfer.vcq, &cmd, desc, desc_size);
 }
@@ -295,7 +295,7 @@ int utofu_prepare_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 	int code;
 
 	if (!vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_cmd_nop(&cmd, flags);
 	return code ? code : prepared(vcq, &cmd, desc, desc_size);
 }
@@ -360,7 +360,7 @@ int utofu_post_toq(utofu_vcq_hdl_t vcq_hdl, void *desc, size_t desc_size,
 	int code;
 
 	if (!vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	if (!desc)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!desc_size || desc_size % SLOT ||

@@ -14,7 +14,7 @@ int utofu_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_desc_putget(&desc, &transfer, TOFU_CMD_PUT, lcl_stadd,
 				length);
 	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
@@ -30,7 +30,7 @@ int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_desc_putget(&desc, &transfer, TOFU_CMD_GET, lcl_stadd,
 				length);
 	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
@@ -44,7 +44,7 @@ static int post_putget(struct tofu_transfer *transfer, enum tofu_command kind,
 	int code;
 
 	if (!transfer->vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_cmd_putget(&cmd, transfer, kind, lcl_stadd, length, more);
 	return code ? code : tofu_cmd_post_one(transfer->vcq, &cmd, cbdata);
 }
@@ -165,7 +165,7 @@ int utofu_put_piggyback(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_cmd_piggyback(&cmd, &transfer, lcl_data, length);
 	return code ? code : tofu_cmd_post_one(transfer.vcq, &cmd, cbdata);
 }
@@ -181,7 +181,7 @@ int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_desc_piggyback8(&desc, &transfer, lcl_data, length);
 	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
 }
@@ -197,7 +197,7 @@ int utofu_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_desc_armw(&desc, &transfer, armw_op, 4, op_value);
 	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
 }
@@ -213,7 +213,7 @@ int utofu_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_desc_armw(&desc, &transfer, armw_op, 8, op_value);
 	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
 }
@@ -229,7 +229,7 @@ int utofu_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_cmd_cswap(&cmd, &transfer, 4, old_value, new_value);
 	return code ? code : tofu_cmd_post_one(transfer.vcq, &cmd, cbdata);
 }
@@ -245,7 +245,7 @@ int utofu_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	int code;
 
 	if (!transfer.vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_cmd_cswap(&cmd, &transfer, 8, old_value, new_value);
 	return code ? code : tofu_cmd_post_one(transfer.vcq, &cmd, cbdata);
 }
@@ -257,7 +257,7 @@ int utofu_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags, void *cbdata)
 	int code;
 
 	if (!vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	code = tofu_cmd_nop(&cmd, flags);
 	return code ? code : tofu_cmd_post_one(vcq, &cmd, cbdata);
 }

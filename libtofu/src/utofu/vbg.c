@@ -7,7 +7,7 @@
 #include "utofu/context.h"
 #include "utofu/path.h"
 
-int tofu_vbg_missing(void)
+int tofu_error_no_vbg(void)
 {
 	return tofu_error(tofu_context.forked ? UTOFU_ERR_NOT_AVAILABLE :
 						UTOFU_ERR_INVALID_VBG_ID);
@@ -86,7 +86,7 @@ static int group_whole(const utofu_vbg_id_t ids[], size_t count,
 		const struct tofu_vbg *vbg = tofu_vbg_find(ids[i]);
 
 		if (!vbg)
-			return tofu_vbg_missing();
+			return tofu_error_no_vbg();
 		if (i && vbg->group != *group)
 			return tofu_error(UTOFU_ERR_INVALID_VBG_ID);
 		if (seen & 1ULL << vbg->index)
@@ -177,7 +177,7 @@ static int setting_check(const struct utofu_vbg_setting *setting)
 	const utofu_vbg_id_t dst = setting->dst_rmt_vbg_id;
 
 	if (!tofu_vbg_find(setting->vbg_id))
-		return tofu_vbg_missing();
+		return tofu_error_no_vbg();
 	if (!is_lcl_link(setting->vbg_id, setting->src_lcl_vbg_id) ||
 	    !is_lcl_link(setting->vbg_id, setting->dst_lcl_vbg_id) ||
 	    !is_rmt_link(setting->src_rmt_vbg_id) || !is_rmt_link(dst))

@@ -196,7 +196,7 @@ int utofu_free_vcq(utofu_vcq_hdl_t vcq_hdl)
 	vcq = tofu_vcq_find(vcq_hdl);
 	if (!vcq) {
 		tofu_context_unlock();
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	}
 	handle_close(vcq_hdl);
 	tofu_mem_release(vcq);
@@ -214,7 +214,7 @@ int utofu_query_vcq_id(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t *id)
 	const struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
 
 	if (!vcq)
-		return tofu_vcq_missing();
+		return tofu_error_no_vcq();
 	if (!id)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	*id = vcq->id;
