@@ -11,7 +11,7 @@
 
 #include "kselftest_harness.h"
 #include "utofu-util.h"
-#include "utofu/context.h"
+#include "utofu/instance.h"
 
 #define NONE UTOFU_VBG_ID_NULL
 

@@ -14,7 +14,7 @@
 
 #include "kselftest_harness.h"
 #include "utofu-util.h"
-#include "utofu/context.h"
+#include "utofu/instance.h"
 
 #define BYTES 4096
 #define ENTRIES 2048

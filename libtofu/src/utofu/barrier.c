@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "utofu/context.h"
+#include "utofu/instance.h"
 
 TOFU_ASSERT((int)UTOFU_REDUCE_OP_BARRIER == TOFU_REDUCE_BARRIER &&
 		    (int)UTOFU_REDUCE_OP_BAND == TOFU_REDUCE_BAND &&

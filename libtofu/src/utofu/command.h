@@ -7,7 +7,7 @@
 
 #include <utofu.h>
 
-#include "utofu/context.h"
+#include "utofu/instance.h"
 #include "utofu/vcq_id.h"
 
 /**

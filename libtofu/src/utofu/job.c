@@ -2,14 +2,14 @@
 #include <tofu/job.h>
 
 #include "port/launch.h"
-#include "utofu/context.h"
+#include "utofu/instance.h"
 
 _Static_assert(TOFU_JOB_AXES == TOFU_AXES, "a shape has all axes");
 
-/* Opens the context. */
+/* Opens the instance. */
 static int launch_get(struct tofu_launch *launch)
 {
-	int code = tofu_context_open();
+	int code = tofu_instance_open();
 
 	if (code)
 		return code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <tofu/mark.h>
 
-#include "utofu/context.h"
+#include "utofu/instance.h"
 #include "utofu/mark.h"
 
 /* Where marks go that nobody takes: so no mark has to ask. */

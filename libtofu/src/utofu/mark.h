@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where marks are stored. The calls need the context locked, but for
+ * Where marks are stored. The calls need the instance locked, but for
  * tofu_mark_forked().
  */
 #ifndef UTOFU_MARK_H

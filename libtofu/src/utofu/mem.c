@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "utofu/context.h"
+#include "utofu/instance.h"
 #include "utofu/vcq_id.h"
 
 /* STAGs below TOFU_STAG_AUTO are shared out among the lanes of a queue. */
@@ -18,7 +18,7 @@ static uint32_t stag_of_stadd(utofu_stadd_t stadd)
 	return (uint32_t)TOFU_GET(stadd, TOFU_ADDR_STAG);
 }
 
-/* ---- Context locked ---- */
+/* ---- Instance locked ---- */
 
 static int mem_reg_locked(struct tofu_vcq *vcq, void *addr, size_t size,
 			  uint32_t stag, uint32_t flags, utofu_stadd_t *stadd)
@@ -107,9 +107,9 @@ static int mem_reg(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
 	}
 	if (flags & UTOFU_REG_MEM_FLAG_READ_ONLY)
 		mem_flags |= TOFU_MEM_READ_ONLY;
-	tofu_context_lock();
+	tofu_instance_lock();
 	code = mem_reg_locked(vcq, addr, size, mem_stag, mem_flags, stadd);
-	tofu_context_unlock();
+	tofu_instance_unlock();
 	return code;
 }
 
@@ -152,8 +152,8 @@ int utofu_dereg_mem(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
 		return tofu_error_no_vcq();
 	if (flags)
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
-	tofu_context_lock();
+	tofu_instance_lock();
 	code = mem_dereg_locked(vcq, stadd);
-	tofu_context_unlock();
+	tofu_instance_unlock();
 	return code;
 }

@@ -4,10 +4,10 @@
  */
 #include "utofu/path.h"
 
-#include "utofu/context.h"
+#include "utofu/instance.h"
 #include "utofu/vcq_id.h"
 
-/* ---- Context open ---- */
+/* ---- Instance open ---- */
 
 /* Path coordinates as a path ID. Return: -1 where they are outside. */
 static int path_id_of(const uint8_t coords[])
@@ -60,7 +60,7 @@ int utofu_set_vcq_id_path(utofu_vcq_id_t *id, uint8_t path_coords[])
 	if (!tofu_vcq_id_valid(*id))
 		return tofu_error(UTOFU_ERR_INVALID_VCQ_ID);
 	if (path_coords) {
-		int code = tofu_context_open();
+		int code = tofu_instance_open();
 
 		if (code)
 			return code;
@@ -82,7 +82,7 @@ int utofu_get_path_id(utofu_vcq_id_t id, uint8_t path_coords[],
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!tofu_vcq_id_valid(id))
 		return tofu_error(UTOFU_ERR_INVALID_VCQ_ID);
-	code = tofu_context_open();
+	code = tofu_instance_open();
 	if (code)
 		return code;
 	path = tofu_path_id_to(id, path_coords);
@@ -101,7 +101,7 @@ int utofu_get_path_coords(utofu_vcq_id_t id, utofu_path_id_t path_id,
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!tofu_vcq_id_valid(id))
 		return tofu_error(UTOFU_ERR_INVALID_VCQ_ID);
-	code = tofu_context_open();
+	code = tofu_instance_open();
 	if (code)
 		return code;
 	if (!tofu_path_id_exists(path_id))

@@ -17,7 +17,7 @@
  *          UTOFU_PATH_COORD_NULL: a VCQ ID, or what has these bits as one
  * @coords: path coordinates
  *
- * The context is open. Return: -1 for coordinates outside the machine.
+ * The instance is open. Return: -1 for coordinates outside the machine.
  */
 int tofu_path_id_to(uint64_t id, const uint8_t coords[]);
 

@@ -2,7 +2,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "utofu/context.h"
+#include "utofu/instance.h"
 #include "utofu/vcq_id.h"
 
 /* ---- TCQ ---- */

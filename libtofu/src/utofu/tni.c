@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "utofu/command.h"
-#include "utofu/context.h"
+#include "utofu/instance.h"
 #include "utofu/vcq_id.h"
 
 /* What is the same for all TNIs. */
@@ -63,7 +63,7 @@ int utofu_get_onesided_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis)
 
 	if (!tni_ids || !num_tnis)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
-	code = tofu_context_open();
+	code = tofu_instance_open();
 	if (code)
 		return code;
 	return tnis_give(tofu_context.port->info.tnis, tni_ids, num_tnis);
@@ -75,7 +75,7 @@ int utofu_get_barrier_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis)
 
 	if (!tni_ids || !num_tnis)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
-	code = tofu_context_open();
+	code = tofu_instance_open();
 	if (code)
 		return code;
 	return tnis_give(tofu_barrier_tnis(), tni_ids, num_tnis);
@@ -88,7 +88,7 @@ int utofu_query_onesided_caps(utofu_tni_id_t tni_id,
 
 	if (!tni_caps)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
-	code = tofu_context_open();
+	code = tofu_instance_open();
 	if (code)
 		return code;
 	if (tni_id >= tofu_context.port->info.tnis)
@@ -104,7 +104,7 @@ int utofu_query_barrier_caps(utofu_tni_id_t tni_id,
 
 	if (!tni_caps)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
-	code = tofu_context_open();
+	code = tofu_instance_open();
 	if (code)
 		return code;
 	if (tni_id >= tofu_barrier_tnis())
@@ -137,7 +137,7 @@ int utofu_query_my_coords(uint8_t coords[])
 
 	if (!coords)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
-	code = tofu_context_open();
+	code = tofu_instance_open();
 	if (code)
 		return code;
 	my = tofu_coords_unpack(tofu_context.port->info.coords);

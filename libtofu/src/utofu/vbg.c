@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "utofu/context.h"
+#include "utofu/instance.h"
 #include "utofu/path.h"
 
 int tofu_error_no_vbg(void)
@@ -19,7 +19,7 @@ void tofu_vbg_forked(void)
 		tofu_context.vbg[i / TOFU_GATES][i % TOFU_GATES].owned = 0;
 }
 
-/* ---- Allocations; context locked ---- */
+/* ---- Allocations; instance locked ---- */
 
 static void group_publish(struct tofu_vbg_group *group, utofu_vbg_id_t ids[])
 {
@@ -110,17 +110,17 @@ int utofu_alloc_vbg(utofu_tni_id_t tni_id, size_t num_vbgs,
 		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
 	if (flags & ~UTOFU_VBG_FLAG_THREAD_SAFE)
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
-	code = tofu_context_open();
+	code = tofu_instance_open();
 	if (code)
 		return code;
 	if (tni_id >= tofu_barrier_tnis())
 		return tofu_error(UTOFU_ERR_INVALID_TNI_ID);
 	if (num_vbgs > TOFU_GATES)
 		return tofu_error(UTOFU_ERR_FULL);
-	tofu_context_lock();
+	tofu_instance_lock();
 	code = group_create_locked(tni_id, (unsigned int)num_vbgs, flags,
 				   vbg_ids);
-	tofu_context_unlock();
+	tofu_instance_unlock();
 	return code;
 }
 
@@ -135,15 +135,15 @@ int utofu_free_vbg(utofu_vbg_id_t vbg_ids[], size_t num_vbgs)
 		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
 	if (tofu_context.forked)
 		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
-	tofu_context_lock();
+	tofu_instance_lock();
 	code = group_whole(vbg_ids, num_vbgs, &group);
 	if (!code)
 		group_destroy_locked(group);
-	tofu_context_unlock();
+	tofu_instance_unlock();
 	return code;
 }
 
-/* ---- Links; context locked ---- */
+/* ---- Links; instance locked ---- */
 
 static bool is_lcl_link(utofu_vbg_id_t id, utofu_vbg_id_t link)
 {
@@ -305,7 +305,7 @@ int utofu_set_vbg(struct utofu_vbg_setting vbg_settings[],
 		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
 	if (tofu_context.forked)
 		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
-	tofu_context_lock();
+	tofu_instance_lock();
 	code = settings_check(vbg_settings, num_vbg_settings);
 	if (!code) {
 		code = settings_hold(vbg_settings, num_vbg_settings);
@@ -313,7 +313,7 @@ int utofu_set_vbg(struct utofu_vbg_setting vbg_settings[],
 			code = settings_apply(vbg_settings, num_vbg_settings);
 		settings_release(vbg_settings, num_vbg_settings);
 	}
-	tofu_context_unlock();
+	tofu_instance_unlock();
 	return code;
 }
 

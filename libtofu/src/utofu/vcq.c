@@ -3,11 +3,11 @@
 
 #include <errno.h>
 
-#include "utofu/context.h"
+#include "utofu/instance.h"
 #include "utofu/mark.h"
 #include "utofu/vcq_id.h"
 
-/* ---- Handles; context locked ---- */
+/* ---- Handles; instance locked ---- */
 
 static int handle_open(struct tofu_vcq *vcq, utofu_vcq_hdl_t *hdl)
 {
@@ -38,7 +38,7 @@ static void handle_close(utofu_vcq_hdl_t hdl)
 	handle->vcq = NULL;
 }
 
-/* ---- Which queue a VCQ uses; context locked ---- */
+/* ---- Which queue a VCQ uses; instance locked ---- */
 
 /*
  * A queue is shared by VCQs of the same kind: so the lock of THREAD_SAFE ones
@@ -160,14 +160,14 @@ static int vcq_create(unsigned int tni, unsigned int number,
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (flags & ~(UTOFU_VCQ_FLAG_THREAD_SAFE | FLAGS_ALONE))
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
-	code = tofu_context_open();
+	code = tofu_instance_open();
 	if (code)
 		return code;
 	if (tni >= tofu_context.port->info.tnis)
 		return tofu_error(UTOFU_ERR_INVALID_TNI_ID);
-	tofu_context_lock();
+	tofu_instance_lock();
 	err = vcq_create_locked(tni, number, flags, hdl);
-	tofu_context_unlock();
+	tofu_instance_unlock();
 	return tofu_code_of_errno(err);
 }
 
@@ -192,17 +192,17 @@ int utofu_free_vcq(utofu_vcq_hdl_t vcq_hdl)
 
 	if (tofu_context.forked)
 		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
-	tofu_context_lock();
+	tofu_instance_lock();
 	vcq = tofu_vcq_find(vcq_hdl);
 	if (!vcq) {
-		tofu_context_unlock();
+		tofu_instance_unlock();
 		return tofu_error_no_vcq();
 	}
 	handle_close(vcq_hdl);
 	tofu_mem_release(vcq);
 	tofu_lane_close(vcq->queue, vcq->lane);
 	queue_put(vcq->queue);
-	tofu_context_unlock();
+	tofu_instance_unlock();
 	free(vcq);
 	return UTOFU_SUCCESS;
 }
@@ -230,7 +230,7 @@ int utofu_construct_vcq_id(uint8_t coords[], utofu_tni_id_t tni_id,
 
 	if (!coords || !id)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
-	code = tofu_context_open();
+	code = tofu_instance_open();
 	if (code)
 		return code;
 	for (int i = 0; i < TOFU_AXES; i++)

@@ -3,13 +3,13 @@
 
 #include "error.h"
 #include "machine.h"
-#include "utofu/context.h"
+#include "utofu/instance.h"
 
 int tofu_machine_find(struct tofu_machine *machine, char **why)
 {
 	struct tofu_coords coords;
 	int64_t node;
-	int code = tofu_context_open();
+	int code = tofu_instance_open();
 
 	if (code == UTOFU_SUCCESS)
 		code = utofu_query_my_coords(coords.c);

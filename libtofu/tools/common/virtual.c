@@ -11,7 +11,7 @@
 
 #include "error.h"
 #include "stats.h"
-#include "utofu/context.h"
+#include "utofu/instance.h"
 #include "virtual.h"
 
 #define FILES "/sys/class/tofu/tofu0"

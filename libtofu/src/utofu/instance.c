@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "utofu/context.h"
+#include "utofu/instance.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define TOFU_TOQ_CODE_DEFAULT 0
 #define TOFU_MRQ_CODE_DEFAULT 1
 
-struct tofu_context tofu_context = {
+struct tofu_instance tofu_context = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
@@ -24,7 +24,7 @@ struct tofu_context tofu_context = {
  * it must not touch anything. Nothing is locked here, since nothing of this
  * file is reached again in the child.
  */
-static void context_forked(void)
+static void instance_forked(void)
 {
 	tofu_context.forked = true;
 	tofu_mark_forked();
@@ -51,7 +51,7 @@ static unsigned int ring_code(const char *name, unsigned int code)
 	return (unsigned int)value;
 }
 
-static int context_open_locked(void)
+static int instance_open_locked(void)
 {
 	int err = tofu_port_open(&tofu_context.port);
 
@@ -62,7 +62,7 @@ static int context_open_locked(void)
 	if (!err && tofu_context.port->info.tnis > TOFU_TNIS_MAX)
 		err = -EINVAL;
 	if (!err)
-		err = -pthread_atfork(NULL, NULL, context_forked);
+		err = -pthread_atfork(NULL, NULL, instance_forked);
 	if (err) {
 		tofu_debug("the controller cannot be used: %s",
 			   strerror(-err));
@@ -76,25 +76,25 @@ static int context_open_locked(void)
 	return 0;
 }
 
-int tofu_context_open(void)
+int tofu_instance_open(void)
 {
 	int err = 0;
 
 	if (tofu_context.forked)
 		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
-	tofu_context_lock();
+	tofu_instance_lock();
 	if (!tofu_context.port)
-		err = context_open_locked();
-	tofu_context_unlock();
+		err = instance_open_locked();
+	tofu_instance_unlock();
 	return err ? tofu_error(UTOFU_ERR_NOT_AVAILABLE) : UTOFU_SUCCESS;
 }
 
-void tofu_context_lock(void)
+void tofu_instance_lock(void)
 {
 	pthread_mutex_lock(&tofu_context.lock);
 }
 
-void tofu_context_unlock(void)
+void tofu_instance_unlock(void)
 {
 	pthread_mutex_unlock(&tofu_context.lock);
 }
@@ -140,7 +140,7 @@ int tofu_code_of_errno(int err)
  * At the end of the process other threads may still poll, so nothing is freed
  * and nothing unmapped.
  */
-__attribute__((destructor)) static void context_leave(void)
+__attribute__((destructor)) static void instance_leave(void)
 {
 	struct tofu_port_dev *port = tofu_context.port;
 

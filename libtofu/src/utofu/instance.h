@@ -3,8 +3,8 @@
  * What the library keeps for the process: the port, the queues, the VCQs, the
  * barrier gates.
  */
-#ifndef UTOFU_CONTEXT_H
-#define UTOFU_CONTEXT_H
+#ifndef UTOFU_INSTANCE_H
+#define UTOFU_INSTANCE_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -73,7 +73,7 @@ struct tofu_handle {
  *           TOFU_CHANNEL_ENDED
  * @empty_polls: polls in a row that found nothing; races between them do no
  *           harm
- * @held:    utofu_set_vbg() has locked @lock; of the context's lock
+ * @held:    utofu_set_vbg() has locked @lock; of the instance's lock
  */
 struct tofu_vbg_group {
 	struct tofu_port_gates *gates;
@@ -101,7 +101,7 @@ struct tofu_vbg {
 };
 
 /**
- * struct tofu_context
+ * struct tofu_instance
  * @handle: written with @lock, read without: an entry whose @hdl is the one
  *          looked for has the right @vcq
  * @lock:   of everything but reading @handle
@@ -112,7 +112,7 @@ struct tofu_vbg {
  * @queue:  by TNI and CQ number
  * @vbg:    by TNI and gate number; read as @handle is
  */
-struct tofu_context {
+struct tofu_instance {
 	struct tofu_handle handle[TOFU_HANDLES];
 	pthread_mutex_t lock;
 	bool forked;
@@ -124,18 +124,18 @@ struct tofu_context {
 	struct tofu_vbg vbg[TOFU_TNIS_MAX][TOFU_GATES];
 };
 
-extern struct tofu_context tofu_context;
+extern struct tofu_instance tofu_context;
 
 /**
- * tofu_context_open - make sure that there is a port
+ * tofu_instance_open - make sure that there is a port
  *
  * Return: UTOFU_SUCCESS, UTOFU_ERR_NOT_AVAILABLE.
  */
-int tofu_context_open(void);
+int tofu_instance_open(void);
 
-/* tofu_context_lock, _unlock - around the control path */
-void tofu_context_lock(void);
-void tofu_context_unlock(void);
+/* tofu_instance_lock, _unlock - around the control path */
+void tofu_instance_lock(void);
+void tofu_instance_unlock(void);
 
 /* tofu_code_of_errno - the uTofu code of a negative errno, or of 0 */
 int tofu_code_of_errno(int err);
@@ -154,7 +154,7 @@ static inline struct tofu_vcq *tofu_vcq_find(utofu_vcq_hdl_t hdl)
 /* tofu_error_no_vcq - Return: the error code of a call with such a handle */
 int tofu_error_no_vcq(void);
 
-/* tofu_barrier_tnis - how many TNIs have gates: all or none; context open */
+/* tofu_barrier_tnis - how many TNIs have gates: all or none; instance open */
 static inline unsigned int tofu_barrier_tnis(void)
 {
 	const struct tofu_ioc_info *info = &tofu_context.port->info;
@@ -195,7 +195,7 @@ static inline void tofu_vbg_unlock(struct tofu_vbg_group *group)
 /* tofu_vbg_forked - in a child, which has no gates */
 void tofu_vbg_forked(void);
 
-/* tofu_mem_release - deregister all of a VCQ; context locked */
+/* tofu_mem_release - deregister all of a VCQ; instance locked */
 void tofu_mem_release(struct tofu_vcq *vcq);
 
-#endif /* UTOFU_CONTEXT_H */
+#endif /* UTOFU_INSTANCE_H */
