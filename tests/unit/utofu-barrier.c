@@ -115,20 +115,20 @@ TEST_F(node, tnis_and_their_capabilities)
 
 TEST_F(node, a_controller_without_gates_has_no_barrier_tni)
 {
-	uint32_t gates = tofu_context.port->info.gates;
+	uint32_t gates = tofu_instance()->port->info.gates;
 	struct utofu_barrier_caps *caps;
 	utofu_tni_id_t *ids = NULL;
 	utofu_vbg_id_t id;
 	size_t count = 1;
 
-	tofu_context.port->info.gates = 0;
+	tofu_instance()->port->info.gates = 0;
 	EXPECT_EQ(utofu_get_barrier_tnis(&ids, &count), UTOFU_SUCCESS);
 	EXPECT_EQ(count, 0);
 	free(ids);
 	EXPECT_EQ(utofu_query_barrier_caps(0, &caps),
 		  UTOFU_ERR_INVALID_TNI_ID);
 	EXPECT_EQ(utofu_alloc_vbg(0, 1, 0, &id), UTOFU_ERR_INVALID_TNI_ID);
-	tofu_context.port->info.gates = gates;
+	tofu_instance()->port->info.gates = gates;
 }
 
 /* ---- Allocations ---- */

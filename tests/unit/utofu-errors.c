@@ -154,14 +154,14 @@ static int create_fails(struct tofu_port_dev *port, unsigned int tni,
 static int provoke_OUT_OF_MEMORY(struct world *w)
 {
 	const struct tofu_port_ops ops = { .cq_create = create_fails };
-	const struct tofu_port_ops *good = tofu_context.port->ops;
+	const struct tofu_port_ops *good = tofu_instance()->port->ops;
 	utofu_vcq_hdl_t vcq;
 	int code;
 
 	(void)w;
-	tofu_context.port->ops = &ops;
+	tofu_instance()->port->ops = &ops;
 	code = utofu_create_vcq(1, 0, &vcq);
-	tofu_context.port->ops = good;
+	tofu_instance()->port->ops = good;
 	return code;
 }
 

@@ -15,9 +15,12 @@
 #define TOFU_TOQ_CODE_DEFAULT 0
 #define TOFU_MRQ_CODE_DEFAULT 1
 
-struct tofu_instance tofu_context = {
+static struct tofu_instance of_process = {
+	.mark = &of_process.nowhere,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
+
+struct tofu_instance *tofu_instance_current = &of_process;
 
 /*
  * The child has the parent's rings or mappings, and no thread to serve them:
@@ -26,15 +29,18 @@ struct tofu_instance tofu_context = {
  */
 static void instance_forked(void)
 {
-	tofu_context.forked = true;
+	struct tofu_instance *instance = tofu_instance();
+
+	instance->forked = true;
 	tofu_mark_forked();
 	tofu_vbg_forked();
 	/* No handle of entry i has the number i + 1; 0 would find entry 0. */
 	for (unsigned int i = 0; i < TOFU_HANDLES; i++)
-		tofu_context.handle[i].hdl = i + 1;
+		instance->handle[i].hdl = i + 1;
 }
 
-static unsigned int ring_code(const char *name, unsigned int code)
+static unsigned int ring_code(const struct tofu_ioc_info *info,
+			      const char *name, unsigned int code)
 {
 	const char *text = getenv(name);
 	unsigned long value;
@@ -43,65 +49,76 @@ static unsigned int ring_code(const char *name, unsigned int code)
 	if (!text)
 		return code;
 	value = strtoul(text, &end, 10);
-	if (end == text || *end || value > tofu_context.port->info.ring_code_max) {
+	if (end == text || *end || value > info->ring_code_max) {
 		tofu_debug("%s=%s: not a ring size code, 0 to %u", name, text,
-			   tofu_context.port->info.ring_code_max);
+			   info->ring_code_max);
 		return code;
 	}
 	return (unsigned int)value;
 }
 
-static int instance_open_locked(void)
+/* Once for an instance, however often it is opened */
+static int forks_tell(struct tofu_instance *instance)
 {
-	int err = tofu_port_open(&tofu_context.port);
+	int err = instance->forks ? 0 :
+				    -pthread_atfork(NULL, NULL, instance_forked);
+
+	instance->forks = !err;
+	return err;
+}
+
+static int open_locked(struct tofu_instance *instance)
+{
+	struct tofu_port_dev *port;
+	int err = tofu_port_open(&port);
 
 	if (err)
 		return err;
-	err = tofu_shape_unpack(tofu_context.port->info.shape,
-				&tofu_context.shape);
-	if (!err && tofu_context.port->info.tnis > TOFU_TNIS_MAX)
+	err = tofu_shape_unpack(port->info.shape, &instance->shape);
+	if (!err && port->info.tnis > TOFU_TNIS_MAX)
 		err = -EINVAL;
 	if (!err)
-		err = -pthread_atfork(NULL, NULL, instance_forked);
+		err = forks_tell(instance);
 	if (err) {
 		tofu_debug("the controller cannot be used: %s",
 			   strerror(-err));
-		tofu_context.port = NULL;
 		return err;
 	}
-	tofu_context.toq_code = ring_code("TOFU_TOQ_CODE",
-					  TOFU_TOQ_CODE_DEFAULT);
-	tofu_context.mrq_code = ring_code("TOFU_MRQ_CODE",
-					  TOFU_MRQ_CODE_DEFAULT);
+	instance->toq_code = ring_code(&port->info, "TOFU_TOQ_CODE",
+				       TOFU_TOQ_CODE_DEFAULT);
+	instance->mrq_code = ring_code(&port->info, "TOFU_MRQ_CODE",
+				       TOFU_MRQ_CODE_DEFAULT);
+	instance->port = port;
 	return 0;
 }
 
 int tofu_instance_open(void)
 {
+	struct tofu_instance *instance = tofu_instance();
 	int err = 0;
 
-	if (tofu_context.forked)
+	if (instance->forked)
 		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
 	tofu_instance_lock();
-	if (!tofu_context.port)
-		err = instance_open_locked();
+	if (!instance->port)
+		err = open_locked(instance);
 	tofu_instance_unlock();
 	return err ? tofu_error(UTOFU_ERR_NOT_AVAILABLE) : UTOFU_SUCCESS;
 }
 
 void tofu_instance_lock(void)
 {
-	pthread_mutex_lock(&tofu_context.lock);
+	pthread_mutex_lock(&tofu_instance()->lock);
 }
 
 void tofu_instance_unlock(void)
 {
-	pthread_mutex_unlock(&tofu_context.lock);
+	pthread_mutex_unlock(&tofu_instance()->lock);
 }
 
 int tofu_error_no_vcq(void)
 {
-	return tofu_error(tofu_context.forked ? UTOFU_ERR_NOT_AVAILABLE :
+	return tofu_error(tofu_instance()->forked ? UTOFU_ERR_NOT_AVAILABLE :
 						UTOFU_ERR_INVALID_VCQ_HDL);
 }
 
@@ -142,8 +159,9 @@ int tofu_code_of_errno(int err)
  */
 __attribute__((destructor)) static void instance_leave(void)
 {
-	struct tofu_port_dev *port = tofu_context.port;
+	const struct tofu_instance *instance = tofu_instance();
+	struct tofu_port_dev *port = instance->port;
 
-	if (port && !tofu_context.forked && port->ops->leave)
+	if (port && !instance->forked && port->ops->leave)
 		port->ops->leave(port);
 }

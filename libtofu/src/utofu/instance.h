@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library keeps for the process: the port, the queues, the VCQs, the
- * barrier gates.
+ * An instance of the library: a port, and the queues, VCQs and barrier gates
+ * that were made on it. uTofu's functions have no handle for it, so the caller's
+ * is found by tofu_instance().
+ *
+ * utofu/ includes port/, queue/ and net/, and of the layers above nothing.
  */
 #ifndef UTOFU_INSTANCE_H
 #define UTOFU_INSTANCE_H
@@ -104,7 +107,11 @@ struct tofu_vbg {
  * struct tofu_instance
  * @handle: written with @lock, read without: an entry whose @hdl is the one
  *          looked for has the right @vcq
- * @lock:   of everything but reading @handle
+ * @uses:   of handles, so far
+ * @mark:   where tofu_mark() stores: @nowhere or a queue's kick page
+ * @nowhere: so that no mark has to ask whether there is a trace
+ * @lock:   of everything but reading @handle, @vbg and @mark
+ * @forks:  a child of the process will be told that it is one
  * @forked: this is a child of the process that opened @port
  * @port:   NULL until first use
  * @shape:  of the machine
@@ -114,7 +121,11 @@ struct tofu_vbg {
  */
 struct tofu_instance {
 	struct tofu_handle handle[TOFU_HANDLES];
+	utofu_vcq_hdl_t uses;
+	uint64_t *mark;
+	uint64_t nowhere;
 	pthread_mutex_t lock;
+	bool forks;
 	bool forked;
 	struct tofu_port_dev *port;
 	struct tofu_shape shape;
@@ -124,7 +135,19 @@ struct tofu_instance {
 	struct tofu_vbg vbg[TOFU_TNIS_MAX][TOFU_GATES];
 };
 
-extern struct tofu_instance tofu_context;
+/*
+ * The instance that calls are for, never NULL. A process that is one node has
+ * one, which this points to from the start. A home with several nodes stores here
+ * when it goes from one to another; a call, once begun, stays with its instance.
+ * Hidden, so that the data path reads it without the way over the GOT.
+ */
+extern struct tofu_instance *tofu_instance_current
+	__attribute__((visibility("hidden")));
+
+static inline struct tofu_instance *tofu_instance(void)
+{
+	return tofu_instance_current;
+}
 
 /**
  * tofu_instance_open - make sure that there is a port
@@ -144,7 +167,7 @@ int tofu_code_of_errno(int err);
 static inline struct tofu_vcq *tofu_vcq_find(utofu_vcq_hdl_t hdl)
 {
 	const struct tofu_handle *handle =
-		&tofu_context.handle[hdl % TOFU_HANDLES];
+		&tofu_instance()->handle[hdl % TOFU_HANDLES];
 
 	if (__atomic_load_n(&handle->hdl, __ATOMIC_ACQUIRE) != hdl)
 		return NULL;
@@ -157,7 +180,7 @@ int tofu_error_no_vcq(void);
 /* tofu_barrier_tnis - how many TNIs have gates: all or none; instance open */
 static inline unsigned int tofu_barrier_tnis(void)
 {
-	const struct tofu_ioc_info *info = &tofu_context.port->info;
+	const struct tofu_ioc_info *info = &tofu_instance()->port->info;
 
 	return info->gates ? info->tnis : 0;
 }
@@ -171,7 +194,7 @@ static inline struct tofu_vbg *tofu_vbg_find(utofu_vbg_id_t id)
 
 	if (tni >= TOFU_TNIS_MAX || gate >= TOFU_GATES)
 		return NULL;
-	vbg = &tofu_context.vbg[tni][gate];
+	vbg = &tofu_instance()->vbg[tni][gate];
 	if (__atomic_load_n(&vbg->owned, __ATOMIC_ACQUIRE) != id + 1)
 		return NULL;
 	return vbg;

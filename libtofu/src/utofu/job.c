@@ -14,8 +14,8 @@ static int launch_get(struct tofu_launch *launch)
 	if (code)
 		return code;
 	if (tofu_launch_find(launch) ||
-	    tofu_launch_place(launch, &tofu_context.shape,
-			      tofu_context.port->info.node))
+	    tofu_launch_place(launch, &tofu_instance()->shape,
+			      tofu_instance()->port->info.node))
 		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
 	return UTOFU_SUCCESS;
 }
@@ -34,10 +34,10 @@ int tofu_query_job(struct tofu_job_info *info)
 		.rank = launch.rank,
 		.ranks = launch.ranks,
 		.ppn = launch.ppn,
-		.nodes = tofu_shape_nodes(&tofu_context.shape),
+		.nodes = tofu_shape_nodes(&tofu_instance()->shape),
 	};
 	for (int i = 0; i < TOFU_AXES; i++)
-		info->shape[i] = tofu_context.shape.size[i];
+		info->shape[i] = tofu_instance()->shape.size[i];
 	return UTOFU_SUCCESS;
 }
 
@@ -54,7 +54,7 @@ int tofu_query_rank_coords(uint32_t rank, uint8_t coords[])
 		return code;
 	if (rank >= launch.ranks)
 		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
-	at = tofu_coords_of(&tofu_context.shape,
+	at = tofu_coords_of(&tofu_instance()->shape,
 			    tofu_launch_node(&launch, rank));
 	for (int i = 0; i < TOFU_AXES; i++)
 		coords[i] = at.c[i];

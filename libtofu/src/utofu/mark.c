@@ -4,13 +4,9 @@
 #include "utofu/instance.h"
 #include "utofu/mark.h"
 
-/* Where marks go that nobody takes: so no mark has to ask. */
-static uint64_t mark_nowhere;
-static uint64_t *mark_at = &mark_nowhere;
-
 void tofu_mark(uint64_t name)
 {
-	uint64_t *at = __atomic_load_n(&mark_at, __ATOMIC_RELAXED);
+	uint64_t *at = __atomic_load_n(&tofu_instance()->mark, __ATOMIC_RELAXED);
 
 	__atomic_store_n(at, name, __ATOMIC_RELAXED);
 }
@@ -25,15 +21,18 @@ static uint64_t *mark_of(const struct tofu_queue *queue)
 
 static void mark_move(uint64_t *at)
 {
-	__atomic_store_n(&mark_at, at ? at : &mark_nowhere, __ATOMIC_RELAXED);
+	struct tofu_instance *instance = tofu_instance();
+
+	__atomic_store_n(&instance->mark, at ? at : &instance->nowhere,
+			 __ATOMIC_RELAXED);
 }
 
 static uint64_t *mark_find(const struct tofu_queue *except)
 {
 	for (unsigned int i = 0; i < TOFU_TNIS_MAX * TOFU_CQS_PER_TNI; i++) {
 		const struct tofu_queue *queue =
-			tofu_context.queue[i / TOFU_CQS_PER_TNI]
-					  [i % TOFU_CQS_PER_TNI];
+			tofu_instance()->queue[i / TOFU_CQS_PER_TNI]
+					      [i % TOFU_CQS_PER_TNI];
 
 		if (queue != except && mark_of(queue))
 			return mark_of(queue);
@@ -43,13 +42,13 @@ static uint64_t *mark_find(const struct tofu_queue *except)
 
 void tofu_mark_open(const struct tofu_queue *queue)
 {
-	if (mark_at == &mark_nowhere)
+	if (tofu_instance()->mark == &tofu_instance()->nowhere)
 		mark_move(mark_of(queue));
 }
 
 void tofu_mark_close(const struct tofu_queue *queue)
 {
-	if (mark_at == mark_of(queue))
+	if (tofu_instance()->mark == mark_of(queue))
 		mark_move(mark_find(queue));
 }
 

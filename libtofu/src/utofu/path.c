@@ -12,7 +12,7 @@
 /* Path coordinates as a path ID. Return: -1 where they are outside. */
 static int path_id_of(const uint8_t coords[])
 {
-	const uint16_t *size = tofu_context.shape.size;
+	const uint16_t *size = tofu_instance()->shape.size;
 
 	if (coords[0] >= size[TOFU_A] || coords[1] >= size[TOFU_B] ||
 	    coords[2] >= size[TOFU_C])

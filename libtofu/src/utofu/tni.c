@@ -5,8 +5,8 @@
 #include "utofu/instance.h"
 #include "utofu/vcq_id.h"
 
-/* What is the same for all TNIs. */
-static struct utofu_onesided_caps onesided_caps = {
+/* What is the same for all TNIs. The interface gives it out without const. */
+static const struct utofu_onesided_caps onesided_caps = {
 	.flags = UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE |
 		 UTOFU_ONESIDED_CAP_FLAG_ARMW,
 	.armw_ops = UTOFU_ONESIDED_CAP_ARMW_OP_CSWAP |
@@ -28,7 +28,7 @@ static struct utofu_onesided_caps onesided_caps = {
 	.max_gap = TOFU_MASK(TOFU_TOQ_GAP_BITS),
 };
 
-static struct utofu_barrier_caps barrier_caps = {
+static const struct utofu_barrier_caps barrier_caps = {
 	.reduce_ops = UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER |
 		      UTOFU_BARRIER_CAP_REDUCE_OP_BAND |
 		      UTOFU_BARRIER_CAP_REDUCE_OP_BOR |
@@ -66,7 +66,7 @@ int utofu_get_onesided_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis)
 	code = tofu_instance_open();
 	if (code)
 		return code;
-	return tnis_give(tofu_context.port->info.tnis, tni_ids, num_tnis);
+	return tnis_give(tofu_instance()->port->info.tnis, tni_ids, num_tnis);
 }
 
 int utofu_get_barrier_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis)
@@ -91,9 +91,9 @@ int utofu_query_onesided_caps(utofu_tni_id_t tni_id,
 	code = tofu_instance_open();
 	if (code)
 		return code;
-	if (tni_id >= tofu_context.port->info.tnis)
+	if (tni_id >= tofu_instance()->port->info.tnis)
 		return tofu_error(UTOFU_ERR_INVALID_TNI_ID);
-	*tni_caps = &onesided_caps;
+	*tni_caps = (struct utofu_onesided_caps *)&onesided_caps;
 	return UTOFU_SUCCESS;
 }
 
@@ -109,7 +109,7 @@ int utofu_query_barrier_caps(utofu_tni_id_t tni_id,
 		return code;
 	if (tni_id >= tofu_barrier_tnis())
 		return tofu_error(UTOFU_ERR_INVALID_TNI_ID);
-	*tni_caps = &barrier_caps;
+	*tni_caps = (struct utofu_barrier_caps *)&barrier_caps;
 	return UTOFU_SUCCESS;
 }
 
@@ -140,7 +140,7 @@ int utofu_query_my_coords(uint8_t coords[])
 	code = tofu_instance_open();
 	if (code)
 		return code;
-	my = tofu_coords_unpack(tofu_context.port->info.coords);
+	my = tofu_coords_unpack(tofu_instance()->port->info.coords);
 	for (int i = 0; i < TOFU_AXES; i++)
 		coords[i] = my.c[i];
 	return UTOFU_SUCCESS;

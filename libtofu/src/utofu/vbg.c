@@ -9,14 +9,14 @@
 
 int tofu_error_no_vbg(void)
 {
-	return tofu_error(tofu_context.forked ? UTOFU_ERR_NOT_AVAILABLE :
+	return tofu_error(tofu_instance()->forked ? UTOFU_ERR_NOT_AVAILABLE :
 						UTOFU_ERR_INVALID_VBG_ID);
 }
 
 void tofu_vbg_forked(void)
 {
 	for (unsigned int i = 0; i < TOFU_TNIS_MAX * TOFU_GATES; i++)
-		tofu_context.vbg[i / TOFU_GATES][i % TOFU_GATES].owned = 0;
+		tofu_instance()->vbg[i / TOFU_GATES][i % TOFU_GATES].owned = 0;
 }
 
 /* ---- Allocations; instance locked ---- */
@@ -27,9 +27,9 @@ static void group_publish(struct tofu_vbg_group *group, utofu_vbg_id_t ids[])
 
 	for (unsigned int i = 0; i < gates->count; i++) {
 		struct tofu_vbg *vbg =
-			&tofu_context.vbg[gates->tni][gates->gate[i]];
+			&tofu_instance()->vbg[gates->tni][gates->gate[i]];
 
-		ids[i] = tofu_vbg_id_of(tofu_context.port->info.coords,
+		ids[i] = tofu_vbg_id_of(tofu_instance()->port->info.coords,
 					gates->tni, gates->gate[i]);
 		vbg->group = group;
 		vbg->index = i;
@@ -40,7 +40,7 @@ static void group_publish(struct tofu_vbg_group *group, utofu_vbg_id_t ids[])
 static int group_create_locked(unsigned int tni, unsigned int count,
 			       unsigned long flags, utofu_vbg_id_t ids[])
 {
-	struct tofu_port_dev *port = tofu_context.port;
+	struct tofu_port_dev *port = tofu_instance()->port;
 	struct tofu_vbg_group *group = calloc(1, sizeof(*group));
 	int err;
 
@@ -69,7 +69,7 @@ static void group_destroy_locked(struct tofu_vbg_group *group)
 
 	for (unsigned int i = 0; i < gates->count; i++)
 		__atomic_store_n(
-			&tofu_context.vbg[gates->tni][gates->gate[i]].owned, 0,
+			&tofu_instance()->vbg[gates->tni][gates->gate[i]].owned, 0,
 			__ATOMIC_RELEASE);
 	gates->port->ops->gates_destroy(gates);
 	pthread_mutex_destroy(&group->lock);
@@ -133,7 +133,7 @@ int utofu_free_vbg(utofu_vbg_id_t vbg_ids[], size_t num_vbgs)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!num_vbgs)
 		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
-	if (tofu_context.forked)
+	if (tofu_instance()->forked)
 		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
 	tofu_instance_lock();
 	code = group_whole(vbg_ids, num_vbgs, &group);
@@ -162,7 +162,7 @@ static bool is_rmt_link(utofu_vbg_id_t link)
 	    tofu_vbg_id_tni(link) >= tofu_barrier_tnis())
 		return false;
 	at = tofu_coords_unpack(tofu_vbg_id_route(link));
-	return tofu_node_at(&tofu_context.shape, &at) >= 0;
+	return tofu_node_at(&tofu_instance()->shape, &at) >= 0;
 }
 
 /* Of a setting with a remote destination; -1: no path of the machine. */
@@ -303,7 +303,7 @@ int utofu_set_vbg(struct utofu_vbg_setting vbg_settings[],
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	if (!num_vbg_settings)
 		return tofu_error(UTOFU_ERR_INVALID_NUMBER);
-	if (tofu_context.forked)
+	if (tofu_instance()->forked)
 		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
 	tofu_instance_lock();
 	code = settings_check(vbg_settings, num_vbg_settings);

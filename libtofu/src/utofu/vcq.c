@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdlib.h>
-
 #include <errno.h>
+#include <stdlib.h>
 
 #include "utofu/instance.h"
 #include "utofu/mark.h"
@@ -11,18 +10,18 @@
 
 static int handle_open(struct tofu_vcq *vcq, utofu_vcq_hdl_t *hdl)
 {
-	static utofu_vcq_hdl_t uses;
+	struct tofu_instance *instance = tofu_instance();
 
 	for (unsigned int i = 0; i < TOFU_HANDLES; i++) {
-		struct tofu_handle *handle = &tofu_context.handle[i];
+		struct tofu_handle *handle = &instance->handle[i];
 
 		if (handle->hdl)
 			continue;
 		/* Another count each time: a freed handle stays invalid. */
-		uses++;
-		if (!(uses << TOFU_HANDLE_BITS))
-			uses = 1;
-		*hdl = uses << TOFU_HANDLE_BITS | i;
+		instance->uses++;
+		if (!(instance->uses << TOFU_HANDLE_BITS))
+			instance->uses = 1;
+		*hdl = instance->uses << TOFU_HANDLE_BITS | i;
 		handle->vcq = vcq;
 		__atomic_store_n(&handle->hdl, *hdl, __ATOMIC_RELEASE);
 		return 0;
@@ -32,7 +31,8 @@ static int handle_open(struct tofu_vcq *vcq, utofu_vcq_hdl_t *hdl)
 
 static void handle_close(utofu_vcq_hdl_t hdl)
 {
-	struct tofu_handle *handle = &tofu_context.handle[hdl % TOFU_HANDLES];
+	struct tofu_handle *handle =
+		&tofu_instance()->handle[hdl % TOFU_HANDLES];
 
 	__atomic_store_n(&handle->hdl, 0, __ATOMIC_RELEASE);
 	handle->vcq = NULL;
@@ -64,7 +64,7 @@ static struct tofu_queue *queue_find(unsigned int tni, unsigned int number,
 	if (flags & FLAGS_ALONE)
 		return NULL;
 	for (unsigned int cq = 0; cq < TOFU_CQS_PER_TNI; cq++) {
-		struct tofu_queue *queue = tofu_context.queue[tni][cq];
+		struct tofu_queue *queue = tofu_instance()->queue[tni][cq];
 
 		if (queue_shareable(queue, flags) &&
 		    (number != TOFU_LANE_ANONYMOUS ||
@@ -77,10 +77,11 @@ static struct tofu_queue *queue_find(unsigned int tni, unsigned int number,
 static int queue_get(unsigned int tni, unsigned int number, unsigned long flags,
 		     struct tofu_queue **queue)
 {
+	struct tofu_instance *instance = tofu_instance();
 	const struct tofu_queue_params params = {
 		.tni = tni,
-		.toq_code = tofu_context.toq_code,
-		.mrq_code = tofu_context.mrq_code,
+		.toq_code = instance->toq_code,
+		.mrq_code = instance->mrq_code,
 		.locked = flags & UTOFU_VCQ_FLAG_THREAD_SAFE,
 		.exclusive = flags & FLAGS_ALONE,
 		.session = flags & UTOFU_VCQ_FLAG_SESSION_MODE,
@@ -90,10 +91,10 @@ static int queue_get(unsigned int tni, unsigned int number, unsigned long flags,
 	*queue = queue_find(tni, number, flags);
 	if (*queue)
 		return 0;
-	err = tofu_queue_create(tofu_context.port, &params, queue);
+	err = tofu_queue_create(instance->port, &params, queue);
 	if (err)
 		return err;
-	tofu_context.queue[tni][(*queue)->cq->cq] = *queue;
+	instance->queue[tni][(*queue)->cq->cq] = *queue;
 	tofu_mark_open(*queue);
 	return 0;
 }
@@ -104,7 +105,7 @@ static void queue_put(struct tofu_queue *queue)
 	if (queue->lanes)
 		return;
 	tofu_mark_close(queue);
-	tofu_context.queue[queue->cq->tni][queue->cq->cq] = NULL;
+	tofu_instance()->queue[queue->cq->tni][queue->cq->cq] = NULL;
 	tofu_queue_destroy(queue);
 }
 
@@ -132,7 +133,7 @@ static int vcq_create_locked(unsigned int tni, unsigned int number,
 	err = tofu_lane_open(vcq->queue, number, &vcq->lane);
 	if (err)
 		goto err_queue;
-	vcq->id = vcq_id(tofu_context.port->info.coords, tni,
+	vcq->id = vcq_id(tofu_instance()->port->info.coords, tni,
 			 vcq->queue->cq->cq, vcq->lane->number);
 	vcq->addr_cq = TOFU_SET(TOFU_ADDR_CQ, vcq->queue->cq->cq);
 	vcq->tag = TOFU_SET(TOFU_ROUTE_TAG,
@@ -163,7 +164,7 @@ static int vcq_create(unsigned int tni, unsigned int number,
 	code = tofu_instance_open();
 	if (code)
 		return code;
-	if (tni >= tofu_context.port->info.tnis)
+	if (tni >= tofu_instance()->port->info.tnis)
 		return tofu_error(UTOFU_ERR_INVALID_TNI_ID);
 	tofu_instance_lock();
 	err = vcq_create_locked(tni, number, flags, hdl);
@@ -190,7 +191,7 @@ int utofu_free_vcq(utofu_vcq_hdl_t vcq_hdl)
 {
 	struct tofu_vcq *vcq;
 
-	if (tofu_context.forked)
+	if (tofu_instance()->forked)
 		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
 	tofu_instance_lock();
 	vcq = tofu_vcq_find(vcq_hdl);
@@ -235,11 +236,11 @@ int utofu_construct_vcq_id(uint8_t coords[], utofu_tni_id_t tni_id,
 		return code;
 	for (int i = 0; i < TOFU_AXES; i++)
 		at.c[i] = coords[i];
-	if (tofu_node_at(&tofu_context.shape, &at) < 0)
+	if (tofu_node_at(&tofu_instance()->shape, &at) < 0)
 		return tofu_error(UTOFU_ERR_INVALID_COORDS);
-	if (tni_id >= tofu_context.port->info.tnis)
+	if (tni_id >= tofu_instance()->port->info.tnis)
 		return tofu_error(UTOFU_ERR_INVALID_TNI_ID);
-	if (cq_id >= tofu_context.port->info.cqs)
+	if (cq_id >= tofu_instance()->port->info.cqs)
 		return tofu_error(UTOFU_ERR_INVALID_CQ_ID);
 	if (cmp_id >= TOFU_LANE_ANONYMOUS)
 		return tofu_error(UTOFU_ERR_INVALID_CMP_ID);

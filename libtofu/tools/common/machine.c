@@ -18,7 +18,7 @@ int tofu_machine_find(struct tofu_machine *machine, char **why)
 			       tofu_error_text(code));
 		return -ENODEV;
 	}
-	machine->shape = tofu_context.shape;
+	machine->shape = tofu_instance()->shape;
 	node = tofu_node_at(&machine->shape, &coords);
 	if (node < 0) {
 		tofu_error_say(why, "this node is outside its machine's shape");

@@ -49,7 +49,7 @@ bool tofu_virtual_find(void)
 	struct tofu_ioc_time a, b;
 	int fd;
 
-	if (!(tofu_context.port->info.caps & TOFU_INFO_DIRECT))
+	if (!(tofu_instance()->port->info.caps & TOFU_INFO_DIRECT))
 		return false;
 	fd = open(TOFU_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
