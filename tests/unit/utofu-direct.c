@@ -44,7 +44,8 @@ static int device_create(struct tofu_port_dev *port, unsigned int tni,
 	device.cq.toq = device.toq_ring;
 	device.cq.tcq = device.tcq_ring;
 	device.cq.mrq = device.mrq_ring;
-	device.cq.kick.page = device.kick;
+	device.cq.kick = device.kick;
+	device.cq.mark = &device.kick[TOFU_KICK_MARK / 8];
 	device.cq.poll_patience = UINT32_MAX;
 	*cq = &device.cq;
 	return 0;
@@ -603,9 +604,9 @@ TEST_F(direct, marks_are_stored_where_there_is_a_queue)
 	EXPECT_EQ(device.kick[TOFU_KICK_MARK / 8], 0);
 }
 
-TEST_F(direct, marks_are_not_stored_where_that_is_expensive)
+TEST_F(direct, marks_are_not_stored_where_there_is_no_trace)
 {
-	device.cq.direct = false;
+	device.cq.mark = NULL;
 	tofu_mark_open(self->queue);
 	tofu_mark(TOFU_MARK_NAME("pack"));
 	EXPECT_EQ(device.kick[TOFU_KICK_MARK / 8], 0);

@@ -10,18 +10,20 @@
 
 /* ---- Registers of a gate; node locked ---- */
 
-static void reg_write(const struct tofu_port_gates *gates, unsigned int index,
+static void reg_write(struct tofu_node *node,
+		      const struct tofu_port_gates *gates, unsigned int index,
 		      unsigned int reg, uint64_t value)
 {
-	icc_reg_write(tofu_node_icc(gates->kick.node),
+	icc_reg_write(tofu_node_icc(node),
 		      TOFU_GATE_REGS(gates->tni, gates->gate[index]) + reg,
 		      value, sizeof(value));
 }
 
-static uint64_t reg_read(const struct tofu_port_gates *gates,
+static uint64_t reg_read(struct tofu_node *node,
+			 const struct tofu_port_gates *gates,
 			 unsigned int index, unsigned int reg)
 {
-	return icc_reg_read(tofu_node_icc(gates->kick.node),
+	return icc_reg_read(tofu_node_icc(node),
 			    TOFU_GATE_REGS(gates->tni, gates->gate[index]) +
 				    reg,
 			    sizeof(uint64_t));
@@ -74,9 +76,8 @@ static uint64_t mask_of(const struct tofu_port_gates *gates)
 }
 
 /* Those that no process of the node has. */
-static int gates_take(struct tofu_port_gates *gates)
+static int gates_take(struct tofu_node *node, struct tofu_port_gates *gates)
 {
-	struct tofu_node *node = gates->kick.node;
 	struct tofu_fabric *fabric = tofu_node_fabric(node);
 	int err = tofu_fabric_shares_lock(fabric);
 	uint64_t taken;
@@ -96,7 +97,7 @@ static int gates_take(struct tofu_port_gates *gates)
 
 /* ---- Their life ---- */
 
-int tofu_emu_gates_create(struct tofu_emu_gates *all, unsigned int tni,
+int tofu_emu_gates_create(struct tofu_node *node, unsigned int tni,
 			  unsigned int count, struct tofu_port_gates **gates)
 {
 	struct tofu_port_gates *new = calloc(1, sizeof(*new));
@@ -110,10 +111,9 @@ int tofu_emu_gates_create(struct tofu_emu_gates *all, unsigned int tni,
 	memset(new->channel, 0, sizeof(*new->channel));
 	new->tni = tni;
 	new->count = count;
-	new->kick.node = all->node;
 	/* The engine runs in this thread: the sooner, the better. */
 	new->poll_patience = 1;
-	err = gates_take(new);
+	err = gates_take(node, new);
 	if (err)
 		goto err_channel;
 	*gates = new;
@@ -126,41 +126,41 @@ err_free:
 	return err;
 }
 
-void tofu_emu_gates_destroy(struct tofu_emu_gates *all,
+void tofu_emu_gates_destroy(struct tofu_node *node,
 			    struct tofu_port_gates *gates)
 {
 	int rounds = DRAIN_ROUNDS;
 
-	tofu_node_lock(all->node);
+	tofu_node_lock(node);
 	for (unsigned int i = 0; i < gates->count; i++)
-		reg_write(gates, i, TOFU_GATE_CTRL, 0);
+		reg_write(node, gates, i, TOFU_GATE_CTRL, 0);
 	/* Signals of a barrier that was given up are not for who is next. */
-	while (rounds-- && tofu_node_progress(all->node))
+	while (rounds-- && tofu_node_progress(node))
 		;
-	tofu_node_unlock(all->node);
-	tofu_fabric_give(tofu_node_fabric(all->node), TOFU_SHARE_GATE,
+	tofu_node_unlock(node);
+	tofu_fabric_give(tofu_node_fabric(node), TOFU_SHARE_GATE,
 			 gates->tni, mask_of(gates));
 	free(gates->channel);
 	free(gates);
 }
 
-int tofu_emu_gate_set(struct tofu_port_gates *gates, unsigned int index,
-		      const struct tofu_port_links *links, unsigned int group)
+int tofu_emu_gate_set(struct tofu_node *node, struct tofu_port_gates *gates,
+		      unsigned int index, const struct tofu_port_links *links,
+		      unsigned int group)
 {
-	struct tofu_node *node = gates->kick.node;
 	uint64_t ctrl;
 
 	tofu_node_lock(node);
-	reg_write(gates, index, TOFU_GATE_CTRL, 0);
-	reg_write(gates, index, TOFU_GATE_SRC_LCL, links->src_lcl);
-	reg_write(gates, index, TOFU_GATE_SRC_RMT, links->src_rmt);
-	reg_write(gates, index, TOFU_GATE_DST_LCL, links->dst_lcl);
-	reg_write(gates, index, TOFU_GATE_DST_RMT, links->dst_rmt);
-	reg_write(gates, index, TOFU_GATE_GPID, group);
-	reg_write(gates, index, TOFU_GATE_CHANNEL,
+	reg_write(node, gates, index, TOFU_GATE_CTRL, 0);
+	reg_write(node, gates, index, TOFU_GATE_SRC_LCL, links->src_lcl);
+	reg_write(node, gates, index, TOFU_GATE_SRC_RMT, links->src_rmt);
+	reg_write(node, gates, index, TOFU_GATE_DST_LCL, links->dst_lcl);
+	reg_write(node, gates, index, TOFU_GATE_DST_RMT, links->dst_rmt);
+	reg_write(node, gates, index, TOFU_GATE_GPID, group);
+	reg_write(node, gates, index, TOFU_GATE_CHANNEL,
 		  index ? 0 : (uintptr_t)gates->channel);
-	reg_write(gates, index, TOFU_GATE_CTRL, TOFU_GATE_CTRL_ENABLE);
-	ctrl = reg_read(gates, index, TOFU_GATE_CTRL);
+	reg_write(node, gates, index, TOFU_GATE_CTRL, TOFU_GATE_CTRL_ENABLE);
+	ctrl = reg_read(node, gates, index, TOFU_GATE_CTRL);
 	tofu_node_unlock(node);
 	return ctrl & TOFU_GATE_CTRL_ENABLE ? 0 : -EIO;
 }

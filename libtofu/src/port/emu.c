@@ -7,21 +7,18 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "port/debug.h"
 #include "port/emu-gate.h"
+#include "port/emu-helper.h"
 #include "port/emu-mem.h"
+#include "port/host.h"
 #include "port/job.h"
 #include "port/port.h"
 
@@ -29,11 +26,7 @@
 #define ADDRESSES_END (1ULL << 63)
 
 /* How long the end of a process waits for what others still read from it. */
-#define LEAVE_NS 1000000000LL
-
-/* Naps of the helper after a packet, for programs that spin on memory. */
-#define NAP_NS 200000
-#define NAPS 20
+#define LEAVE_NS 1000000000ULL
 
 /**
  * struct emu_port
@@ -41,8 +34,8 @@
  * @job:  where it belongs
  * @node: the node that it is, or has a part of
  * @pages: the CQ pages of all queues
- * @used: own queues, a bit each, by TNI
- * @gates: what is known of barrier gates
+ * @used: own queues, a bit each, by TNI; with the node locked
+ * @helper: serves others while the program does not poll
  */
 struct emu_port {
 	struct tofu_port_dev dev;
@@ -50,7 +43,7 @@ struct emu_port {
 	struct tofu_node *node;
 	char *pages;
 	uint32_t used[TOFU_TNIS_MAX];
-	struct tofu_emu_gates gates;
+	struct tofu_emu_helper helper;
 };
 
 /**
@@ -122,34 +115,27 @@ static uint64_t reg_read(struct tofu_port_cq *cq, unsigned int reg)
 			    sizeof(uint64_t));
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
-}
-
 /*
  * Waits until nothing under way can touch memory through the queue. The other
  * nodes have to take a step for that, maybe on this processor.
  *
- * @deadline: on now_ns(), or 0
+ * @deadline: on tofu_host_now(), or 0
  */
-static void flush_locked(struct tofu_port_cq *cq, int64_t deadline)
+static void flush_locked(struct tofu_port_cq *cq, uint64_t deadline)
 {
 	struct tofu_node *node = port_of(cq)->node;
+	unsigned int turn = 0;
 
 	reg_write(cq, TOFU_CQ_FLUSH, 1);
 	while (reg_read(cq, TOFU_CQ_FLUSH)) {
 		bool work = tofu_node_progress(node);
 
 		/* Also while there is work: peers can make as much as they like. */
-		if (deadline && now_ns() > deadline)
+		if (deadline && tofu_host_now() > deadline)
 			return;
 		tofu_node_unlock(node);
 		if (!work)
-			sched_yield();
+			tofu_host_wait(turn++);
 		tofu_node_lock(node);
 	}
 }
@@ -242,7 +228,6 @@ static void cq_init(struct emu_cq *cq, struct emu_port *port, unsigned int tni,
 	cq->base.tni = tni;
 	cq->base.cq = number;
 	cq->base.page = (void *)(port->pages + TOFU_CQ_PAGE(tni, number));
-	cq->base.kick.node = port->node;
 	/* The engine runs in this thread: the sooner, the better. */
 	cq->base.poll_patience = 1;
 	memset(cq->base.page, 0, sizeof(*cq->base.page));
@@ -344,7 +329,7 @@ static int emu_gates_create(struct tofu_port_dev *dev, unsigned int tni,
 			    unsigned int count, struct tofu_port_gates **gates)
 {
 	struct emu_port *port = (struct emu_port *)dev;
-	int err = tofu_emu_gates_create(&port->gates, tni, count, gates);
+	int err = tofu_emu_gates_create(port->node, tni, count, gates);
 
 	if (!err)
 		(*gates)->port = dev;
@@ -353,16 +338,53 @@ static int emu_gates_create(struct tofu_port_dev *dev, unsigned int tni,
 
 static void emu_gates_destroy(struct tofu_port_gates *gates)
 {
-	tofu_emu_gates_destroy(&((struct emu_port *)gates->port)->gates, gates);
+	tofu_emu_gates_destroy(((struct emu_port *)gates->port)->node, gates);
 }
 
 static int emu_gate_set(struct tofu_port_gates *gates, unsigned int index,
 			const struct tofu_port_links *links)
 {
-	return tofu_emu_gate_set(gates, index, links, own_group());
+	return tofu_emu_gate_set(((struct emu_port *)gates->port)->node, gates,
+				 index, links, own_group());
 }
 
-/* ---- The end of the process ---- */
+/* ---- The engine ---- */
+
+static void emu_doorbell(struct tofu_port_cq *cq)
+{
+	tofu_node_kick(port_of(cq)->node, false);
+}
+
+static bool emu_poll(struct tofu_port_dev *dev)
+{
+	return tofu_node_kick(((struct emu_port *)dev)->node, true);
+}
+
+static void emu_channel(struct tofu_port_gates *gates)
+{
+	struct tofu_node *node = ((struct emu_port *)gates->port)->node;
+
+	tofu_node_lock(node);
+	tofu_node_channel(node, gates->tni, gates->gate[0]);
+	tofu_node_unlock(node);
+	tofu_node_kick(node, false);
+}
+
+/* ---- The node's time is the host's ---- */
+
+static uint64_t emu_now(struct tofu_port_dev *dev)
+{
+	(void)dev;
+	return tofu_host_now();
+}
+
+static unsigned int emu_wait(struct tofu_port_dev *dev, unsigned int turn)
+{
+	(void)dev;
+	return tofu_host_wait(turn);
+}
+
+/* ---- The end ---- */
 
 /*
  * What others were promised is let finish, a while: the answer to a get can
@@ -371,7 +393,7 @@ static int emu_gate_set(struct tofu_port_gates *gates, unsigned int index,
 static void emu_leave(struct tofu_port_dev *dev)
 {
 	struct emu_port *port = (struct emu_port *)dev;
-	int64_t deadline = now_ns() + LEAVE_NS;
+	uint64_t deadline = tofu_host_now() + LEAVE_NS;
 
 	tofu_node_lock(port->node);
 	for (unsigned int tni = 0; tni < dev->info.tnis; tni++) {
@@ -384,8 +406,20 @@ static void emu_leave(struct tofu_port_dev *dev)
 			flush_locked(&cq, deadline);
 		}
 	}
-	tofu_job_leave(&port->job);
 	tofu_node_unlock(port->node);
+	tofu_job_leave(&port->job);
+}
+
+static void emu_close(struct tofu_port_dev *dev)
+{
+	struct emu_port *port = (struct emu_port *)dev;
+
+	tofu_emu_helper_stop(&port->helper);
+	tofu_node_destroy(port->node);
+	tofu_job_leave(&port->job);
+	tofu_job_abandon(&port->job);
+	munmap(port->pages, TOFU_PAGES_HALF);
+	free(port);
 }
 
 static const struct tofu_port_ops emu_ops = {
@@ -396,72 +430,16 @@ static const struct tofu_port_ops emu_ops = {
 	.gates_create = emu_gates_create,
 	.gates_destroy = emu_gates_destroy,
 	.gate_set = emu_gate_set,
+	.doorbell = emu_doorbell,
+	.poll = emu_poll,
+	.channel = emu_channel,
+	.now = emu_now,
+	.wait = emu_wait,
 	.leave = emu_leave,
+	.close = emu_close,
 };
 
 /* ---- Opening ---- */
-
-/*
- * Sleeps until there is something to do. The program may spin on the memory
- * that a packet has been written to, and so may another one that has the
- * processor until its time slice ends. A thread that wakes makes the system
- * choose between them again: hence the naps, for about as long as a slice.
- */
-static void emu_helper_sleep(struct pollfd *fd, int timeout, bool program_spins,
-			     unsigned int *naps)
-{
-	const struct timespec nap = { .tv_nsec = NAP_NS };
-	int ready;
-
-	if (timeout < 0 && *naps) {
-		--*naps;
-		ready = ppoll(fd, 1, &nap, NULL);
-	} else {
-		*naps = 0;
-		ready = poll(fd, 1, timeout);
-	}
-	if (ready > 0 && timeout < 0 && program_spins)
-		*naps = NAPS;
-}
-
-/* Serves the other nodes while the program does not poll. */
-static void *emu_helper(void *arg)
-{
-	struct tofu_node *node = arg;
-	struct pollfd fd = { .fd = tofu_node_fd(node), .events = POLLIN };
-	const bool program_spins = getenv("TOFU_SPINS");
-	unsigned int naps = 0;
-
-	for (;;) {
-		int timeout = tofu_node_sleep(node);
-
-		if (!timeout)
-			continue;
-		emu_helper_sleep(&fd, timeout, program_spins, &naps);
-		tofu_node_awake(node);
-	}
-	return NULL;
-}
-
-/* Signals are the program's. */
-static int emu_helper_start(struct tofu_node *node)
-{
-	pthread_attr_t attr;
-	sigset_t all, old;
-	pthread_t thread;
-	int err;
-
-	err = pthread_attr_init(&attr);
-	if (err)
-		return -err;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, &attr, emu_helper, node);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return -err;
-}
 
 /*
  * Others read large payloads straight out of this process: all of its memory
@@ -543,11 +521,10 @@ int tofu_emu_open(struct tofu_port_dev **dev)
 	err = emu_node_create(port);
 	if (err)
 		goto err_job;
-	port->gates.node = port->node;
 	emu_info(port);
 	err = emu_publish(port->node);
 	if (!err)
-		err = emu_helper_start(port->node);
+		err = tofu_emu_helper_start(&port->helper, port->node);
 	if (err)
 		goto err_node;
 	tofu_job_attached(&port->job, tofu_node_fabric(port->node));

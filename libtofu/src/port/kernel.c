@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #include "port/debug.h"
-#include "port/port.h"
+#include "port/host.h"
+#include "port/kick.h"
 
 /*
  * A kick by a poll is a trap. Where it is wanted, the engine needs this
@@ -67,6 +68,12 @@ static int kernel_ioctl(int fd, unsigned long request, void *arg)
 		ret = ioctl(fd, request, arg);
 	} while (ret < 0 && errno == EINTR);
 	return ret < 0 ? -errno : 0;
+}
+
+/* In virtual time a page has a word for marks; else a store there is a trap. */
+static uint64_t *kernel_mark(char *kick, bool direct)
+{
+	return direct ? (uint64_t *)(void *)(kick + TOFU_KICK_MARK) : NULL;
 }
 
 static void kernel_unmap(int count, void **at, const size_t *length)
@@ -126,7 +133,8 @@ static int kernel_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 		.toq = new->map[TOFU_MAP_TOQ],
 		.tcq = new->map[TOFU_MAP_TCQ],
 		.mrq = new->map[TOFU_MAP_MRQ],
-		.kick.page = new->map[TOFU_MAP_KICK],
+		.kick = new->map[TOFU_MAP_KICK],
+		.mark = kernel_mark(new->map[TOFU_MAP_KICK], direct),
 		.poll_patience = kernel_poll_patience(direct),
 		.direct = direct,
 	};
@@ -211,7 +219,7 @@ static int kernel_gates_create(struct tofu_port_dev *dev, unsigned int tni,
 		.tni = tni,
 		.count = count,
 		.channel = new->map[TOFU_GATES_MAP_CHANNEL],
-		.kick.page = new->map[TOFU_GATES_MAP_START],
+		.kick = new->map[TOFU_GATES_MAP_START],
 		.poll_patience = kernel_poll_patience(dev->info.caps &
 						      TOFU_INFO_DIRECT),
 	};
@@ -241,7 +249,7 @@ static void kernel_gates_destroy(struct tofu_port_gates *base)
 
 	/* Signals of a barrier that was given up are not for who is next. */
 	if (kernel_alive((struct kernel_port *)base->port))
-		tofu_kick_write(&base->kick, TOFU_CHANNEL_POLL);
+		tofu_port_channel_poll(base);
 	kernel_unmap(TOFU_GATES_MAPS, gates->map, gates->length);
 	close(gates->fd);
 	free(gates);
@@ -263,6 +271,28 @@ static int kernel_gate_set(struct tofu_port_gates *base, unsigned int index,
 	return kernel_ioctl(gates->fd, TOFU_IOC_GATE_SET, &set);
 }
 
+/* ---- The port ---- */
+
+static uint64_t kernel_now(struct tofu_port_dev *dev)
+{
+	(void)dev;
+	return tofu_host_now();
+}
+
+/* In virtual time the processor is nobody else's, and a system call costs. */
+static unsigned int kernel_wait(struct tofu_port_dev *dev, unsigned int turn)
+{
+	return dev->info.caps & TOFU_INFO_DIRECT ? 1 : tofu_host_wait(turn);
+}
+
+static void kernel_close(struct tofu_port_dev *dev)
+{
+	struct kernel_port *port = (struct kernel_port *)dev;
+
+	close(port->fd);
+	free(port);
+}
+
 static const struct tofu_port_ops kernel_ops = {
 	.cq_create = kernel_cq_create,
 	.cq_destroy = kernel_cq_destroy,
@@ -271,6 +301,9 @@ static const struct tofu_port_ops kernel_ops = {
 	.gates_create = kernel_gates_create,
 	.gates_destroy = kernel_gates_destroy,
 	.gate_set = kernel_gate_set,
+	.now = kernel_now,
+	.wait = kernel_wait,
+	.close = kernel_close,
 };
 
 int tofu_kernel_open(struct tofu_port_dev **dev)

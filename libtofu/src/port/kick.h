@@ -1,60 +1,59 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waking the engine: the only thing of a port that the data path calls.
+ * What the data path calls of a port. Where the engine's kick page is mapped, it
+ * is one store; else the port has a function for it. One branch, always taken the
+ * same way in a process.
  */
 #ifndef PORT_KICK_H
 #define PORT_KICK_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include <tofu/regs.h>
-
-#include "node/node.h"
 #include "port/barrier.h"
+#include "port/port.h"
+
+/* The value says nothing; the store must be one and not left out. */
+static inline void tofu_kick_store(void *page, unsigned int offset)
+{
+	*(volatile uint64_t *)((char *)page + offset) = 1;
+}
+
+/* tofu_port_doorbell - wake the engine of a queue that asked for it */
+static inline void tofu_port_doorbell(struct tofu_port_cq *cq)
+{
+	if (cq->kick)
+		tofu_kick_store(cq->kick, TOFU_KICK_TAIL);
+	else
+		cq->port->ops->doorbell(cq);
+}
 
 /**
- * struct tofu_kick - how the engine of a queue or of a channel is woken
- * @page: the mapped kick page, or the channel's; NULL in the emu port
- * @node: the node of the emu port
- */
-struct tofu_kick {
-	void *page;
-	struct tofu_node *node;
-};
-
-/**
- * tofu_kick_write - kick
- * @offset: TOFU_KICK_* or TOFU_CHANNEL_POLL
- *
- * One branch, always taken the same way in a process. The value stored says
- * nothing; the store must be one and must not be left out, hence volatile.
+ * tofu_port_poll - a poll has found nothing: lend the processor to the engine
  *
  * Return: true when the engine may have done something by now.
  */
-static inline bool tofu_kick_write(const struct tofu_kick *kick,
-				   unsigned int offset)
+static inline bool tofu_port_poll(struct tofu_port_cq *cq)
 {
-	if (kick->page) {
-		*(volatile uint64_t *)((char *)kick->page + offset) = 1;
-		return true;
-	}
-	return tofu_node_kick(kick->node, offset == TOFU_KICK_POLL);
+	if (!cq->kick)
+		return cq->port->ops->poll(cq->port);
+	tofu_kick_store(cq->kick, TOFU_KICK_POLL);
+	return true;
 }
-TOFU_ASSERT(TOFU_CHANNEL_POLL == TOFU_KICK_POLL, "a poll is a poll");
 
-/* tofu_kick_channel - start what a channel's block says */
-static inline void tofu_kick_channel(const struct tofu_kick *kick,
-				     unsigned int tni, unsigned int channel)
+/* tofu_port_channel_poll - the same, of a barrier's poll */
+static inline bool tofu_port_channel_poll(struct tofu_port_gates *gates)
 {
-	if (kick->page) {
-		tofu_start_release((char *)kick->page + TOFU_CHANNEL_START);
-		return;
-	}
-	tofu_node_lock(kick->node);
-	tofu_node_channel(kick->node, tni, channel);
-	tofu_node_unlock(kick->node);
-	tofu_node_kick(kick->node, false);
+	if (!gates->kick)
+		return gates->port->ops->poll(gates->port);
+	tofu_kick_store(gates->kick, TOFU_CHANNEL_POLL);
+	return true;
+}
+
+/* tofu_port_channel - start what a channel's block says */
+static inline void tofu_port_channel(struct tofu_port_gates *gates)
+{
+	if (gates->kick)
+		tofu_start_release((char *)gates->kick + TOFU_CHANNEL_START);
+	else
+		gates->port->ops->channel(gates);
 }
 
 #endif /* PORT_KICK_H */

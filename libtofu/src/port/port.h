@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A port is a way to a controller: the kernel's device, or the model in this
- * process. It makes command queues and barrier gates, and registers memory;
- * nothing here is on the data path but the pointers of struct tofu_port_cq and
- * struct tofu_port_gates, and port/kick.h.
+ * process. It makes command queues and barrier gates, registers memory, wakes
+ * the engine, and knows the clock and how to wait; nothing here is on the data
+ * path but the pointers of struct tofu_port_cq and struct tofu_port_gates, and
+ * port/kick.h.
  *
- * Not thread-safe: the caller serialises all calls.
+ * Any thread may call, also while others do. Only what destroys or closes
+ * something must be the last call with it.
+ *
+ * port/ includes the public headers of qemu-device/ (node/node.h,
+ * fabric/fabric.h, net/) and no other folder of the library.
  */
 #ifndef PORT_PORT_H
 #define PORT_PORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tofu/desc.h>
 #include <tofu/ioctl.h>
 #include <tofu/regs.h>
-
-#include "port/kick.h"
 
 struct tofu_port_ops;
 
@@ -37,7 +42,8 @@ struct tofu_port_dev {
  * @cq:   number of the queue in the TNI
  * @page: its page
  * @toq, @tcq, @mrq: its rings, zero when it was made
- * @kick: how its engine is woken
+ * @kick: the mapped kick page, or NULL: struct tofu_port_ops has functions for it
+ * @mark: where marks are stored, or NULL: there is no trace
  * @poll_patience: how many polls in a row find nothing before one kicks
  * @direct: as TOFU_INFO_DIRECT. Then the page's words are registers.
  */
@@ -49,7 +55,8 @@ struct tofu_port_cq {
 	struct tofu_toq_desc *toq;
 	__le64 *tcq;
 	struct tofu_mrq_entry *mrq;
-	struct tofu_kick kick;
+	void *kick;
+	uint64_t *mark;
 	unsigned int poll_patience;
 	bool direct;
 };
@@ -61,7 +68,7 @@ struct tofu_port_cq {
  * @count: how many
  * @gate:  their numbers; the first one has the channel of its number
  * @channel: the channel's block
- * @kick:  how the channel is started; its page is the channel's
+ * @kick:  the mapped page of the channel, or NULL as of struct tofu_port_cq
  * @poll_patience: as of struct tofu_port_cq
  */
 struct tofu_port_gates {
@@ -70,7 +77,7 @@ struct tofu_port_gates {
 	unsigned int count;
 	uint8_t gate[TOFU_GATES];
 	struct tofu_channel *channel;
-	struct tofu_kick kick;
+	void *kick;
 	unsigned int poll_patience;
 };
 
@@ -97,9 +104,20 @@ struct tofu_port_links {
  * @gates_destroy: on return nothing is written to the channel's block any more
  * @gate_set:   link the gate of this index, and forget what had arrived at it;
  *              the channel's next barrier is its first one
+ * @doorbell:   wake the engine, which asked for it; only where queues have no
+ *              @kick, as @poll and @channel. See port/kick.h.
+ * @poll:       lend the processor to the engine; true when it may have done
+ *              something
+ * @channel:    start what the channel's block says
+ * @now:        nanoseconds of the node's time, of any origin
+ * @wait:       give way to others, who may be what is waited for; @turn: how many
+ *              times in a row this was called. Returns about how many polls that
+ *              took as long as, 1 at least.
  * @leave:      the process exits; other threads may still poll. May be NULL.
+ * @close:      undo tofu_port_open(); no queues and gates are left
  *
- * Those that return int return 0 or a negative errno as of tofu/ioctl.h.
+ * Those that return int return 0 or a negative errno as of tofu/ioctl.h. Only
+ * @cq_destroy, @mem_dereg and @wait wait for others: the caller holds no lock.
  */
 struct tofu_port_ops {
 	int (*cq_create)(struct tofu_port_dev *port, unsigned int tni,
@@ -114,14 +132,19 @@ struct tofu_port_ops {
 	void (*gates_destroy)(struct tofu_port_gates *gates);
 	int (*gate_set)(struct tofu_port_gates *gates, unsigned int index,
 			const struct tofu_port_links *links);
+	void (*doorbell)(struct tofu_port_cq *cq);
+	bool (*poll)(struct tofu_port_dev *port);
+	void (*channel)(struct tofu_port_gates *gates);
+	uint64_t (*now)(struct tofu_port_dev *port);
+	unsigned int (*wait)(struct tofu_port_dev *port, unsigned int turn);
 	void (*leave)(struct tofu_port_dev *port);
+	void (*close)(struct tofu_port_dev *port);
 };
 
 /**
  * tofu_port_open - open the port that TOFU_PORT names, or the best there is
  *
- * The kernel's where /dev/tofu0 exists, else emu. It stays open until the
- * process ends.
+ * The kernel's where /dev/tofu0 exists, else emu.
  *
  * Return: 0 or a negative errno.
  */

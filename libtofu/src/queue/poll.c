@@ -2,6 +2,7 @@
 #include "queue/queue.h"
 
 #include "port/barrier.h"
+#include "port/kick.h"
 
 /* ---- TCQ ---- */
 
@@ -207,5 +208,5 @@ bool tofu_queue_lend(struct tofu_queue *queue)
 	if (!(tofu_word_read(&queue->cq->page->need_kick) &
 	      TOFU_NEED_KICK_POLL))
 		return false;
-	return tofu_kick_write(&queue->cq->kick, TOFU_KICK_POLL);
+	return tofu_port_poll(queue->cq);
 }

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "port/kick.h"
+
 /*
  * How far the TOQ may be filled.
  *
@@ -200,5 +202,5 @@ void tofu_queue_start(struct tofu_queue *queue)
 {
 	tofu_kick_fence();
 	if (tofu_word_read(&queue->cq->page->need_kick) & TOFU_NEED_KICK_TAIL)
-		tofu_kick_write(&queue->cq->kick, TOFU_KICK_TAIL);
+		tofu_port_doorbell(queue->cq);
 }

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "port/kick.h"
 #include "utofu/instance.h"
 
 TOFU_ASSERT((int)UTOFU_REDUCE_OP_BARRIER == TOFU_REDUCE_BARRIER &&
@@ -78,14 +79,13 @@ static int begin_locked(struct tofu_vbg_group *group, unsigned int op,
 static int start(struct tofu_vbg_group *group, unsigned int op,
 		 const void *data, size_t count)
 {
-	const struct tofu_port_gates *gates = group->gates;
 	int code;
 
 	tofu_vbg_lock(group);
 	code = begin_locked(group, op, data, (unsigned int)count);
 	tofu_vbg_unlock(group);
 	if (!code)
-		tofu_kick_channel(&gates->kick, gates->tni, gates->gate[0]);
+		tofu_port_channel(group->gates);
 	return code;
 }
 
@@ -234,8 +234,7 @@ static bool idle(struct tofu_vbg_group *group)
 
 	__atomic_store_n(&group->empty_polls, enough ? 0 : polls,
 			 __ATOMIC_RELAXED);
-	return enough && tofu_kick_write(&group->gates->kick,
-					 TOFU_CHANNEL_POLL);
+	return enough && tofu_port_channel_poll(group->gates);
 }
 
 static int poll(utofu_vbg_id_t vbg_id, unsigned long flags, enum kind kind,

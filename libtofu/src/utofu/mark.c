@@ -11,14 +11,6 @@ void tofu_mark(uint64_t name)
 	__atomic_store_n(at, name, __ATOMIC_RELAXED);
 }
 
-/* Without virtual time there is no trace, and a store here is expensive. */
-static uint64_t *mark_of(const struct tofu_queue *queue)
-{
-	if (!queue || !queue->cq->direct || !queue->cq->kick.page)
-		return NULL;
-	return (uint64_t *)((char *)queue->cq->kick.page + TOFU_KICK_MARK);
-}
-
 static void mark_move(uint64_t *at)
 {
 	struct tofu_instance *instance = tofu_instance();
@@ -34,8 +26,8 @@ static uint64_t *mark_find(const struct tofu_queue *except)
 			tofu_instance()->queue[i / TOFU_CQS_PER_TNI]
 					      [i % TOFU_CQS_PER_TNI];
 
-		if (queue != except && mark_of(queue))
-			return mark_of(queue);
+		if (queue && queue != except && queue->cq->mark)
+			return queue->cq->mark;
 	}
 	return NULL;
 }
@@ -43,12 +35,12 @@ static uint64_t *mark_find(const struct tofu_queue *except)
 void tofu_mark_open(const struct tofu_queue *queue)
 {
 	if (tofu_instance()->mark == &tofu_instance()->nowhere)
-		mark_move(mark_of(queue));
+		mark_move(queue->cq->mark);
 }
 
 void tofu_mark_close(const struct tofu_queue *queue)
 {
-	if (tofu_instance()->mark == mark_of(queue))
+	if (tofu_instance()->mark == queue->cq->mark)
 		mark_move(mark_find(queue));
 }
 

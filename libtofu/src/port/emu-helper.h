@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The emu port's thread: serves the other nodes while the program does not poll,
+ * and sleeps while it does.
+ */
+#ifndef PORT_EMU_HELPER_H
+#define PORT_EMU_HELPER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "node/node.h"
+
+/**
+ * struct tofu_emu_helper
+ * @node:    that it serves
+ * @thread:  itself
+ * @stopped: it is to end
+ */
+struct tofu_emu_helper {
+	struct tofu_node *node;
+	pthread_t thread;
+	bool stopped;
+};
+
+/* tofu_emu_helper_start - of a @helper that is zero; 0 or a negative errno */
+int tofu_emu_helper_start(struct tofu_emu_helper *helper,
+			  struct tofu_node *node);
+
+/* tofu_emu_helper_stop - and wait until it has ended; no lock is held */
+void tofu_emu_helper_stop(struct tofu_emu_helper *helper);
+
+#endif /* PORT_EMU_HELPER_H */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "port/host.h"
+
+#include <sched.h>
+#include <time.h>
+
+/* Some 20 ms; whatever lasts longer may end NAP_NS late. */
+#define YIELDS (1U << 14)
+#define NAP_NS 100000L
+
+/* How many polls take as long as a yield and as a nap */
+#define YIELD_POLLS 8
+#define NAP_POLLS 1024
+
+uint64_t tofu_host_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+unsigned int tofu_host_wait(unsigned int turn)
+{
+	const struct timespec nap = { .tv_nsec = NAP_NS };
+
+	if (turn < YIELDS) {
+		sched_yield();
+		return YIELD_POLLS;
+	}
+	nanosleep(&nap, NULL);
+	return NAP_POLLS;
+}
