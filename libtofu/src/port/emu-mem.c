@@ -84,8 +84,7 @@ int tofu_emu_mem_check(const void *addr, size_t length, int write)
 
 static bool stag_used(const struct tofu_emu_mem *mem, uint32_t stag)
 {
-	return TOFU_GET(le64toh(mem->steering[stag].ctrl),
-			TOFU_STEERING_ENABLE);
+	return TOFU_GET(le64toh(mem->block[stag].ctrl), TOFU_MB_ENABLE);
 }
 
 /* The one after the last that was given, so that a stale STADD finds nothing. */
@@ -143,11 +142,18 @@ int tofu_emu_mem_reg_locked(struct tofu_emu_mem *mem, void *addr,
 	return 0;
 }
 
-int tofu_emu_mem_dereg_locked(struct tofu_emu_mem *mem, uint32_t stag)
+int tofu_emu_mem_withdraw_locked(struct tofu_emu_mem *mem, uint32_t stag)
 {
-	if (stag >= TOFU_EMU_STAGS || !stag_used(mem, stag))
+	struct tofu_steering *steering = &mem->steering[stag];
+
+	if (stag >= TOFU_EMU_STAGS ||
+	    !TOFU_GET(le64toh(steering->ctrl), TOFU_STEERING_ENABLE))
 		return -ENOENT;
-	mem->steering[stag] = (struct tofu_steering){ 0 };
-	mem->block[stag] = (struct tofu_memory_block){ 0 };
+	*steering = (struct tofu_steering){ 0 };
 	return 0;
+}
+
+void tofu_emu_mem_free_locked(struct tofu_emu_mem *mem, uint32_t stag)
+{
+	mem->block[stag] = (struct tofu_memory_block){ 0 };
 }

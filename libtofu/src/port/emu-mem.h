@@ -22,7 +22,8 @@
  * @page:     page tables, of one entry each
  * @next:     where the search for a free STAG begins
  *
- * The engine reads them with the node's lock held; so are they written.
+ * The engine reads them with the node's lock held; so are they written. A STAG is
+ * taken as long as it has a block, and found while its steering is enabled.
  */
 struct tofu_emu_mem {
 	struct tofu_steering *steering;
@@ -37,12 +38,19 @@ void tofu_emu_mem_destroy(struct tofu_emu_mem *mem);
 /* tofu_emu_mem_check - whether the process may access all of a range so */
 int tofu_emu_mem_check(const void *addr, size_t length, int write);
 
-/* tofu_emu_mem_reg_locked, _dereg_locked - as of struct tofu_port_ops, without
- * looking at the memory, and without waiting for what is under way
+/* tofu_emu_mem_reg_locked - as of struct tofu_port_ops, without looking at the
+ * memory
  */
 int tofu_emu_mem_reg_locked(struct tofu_emu_mem *mem, void *addr,
 			    size_t length, uint32_t flags, uint32_t *stag,
 			    uint64_t *offset);
-int tofu_emu_mem_dereg_locked(struct tofu_emu_mem *mem, uint32_t stag);
+
+/* tofu_emu_mem_withdraw_locked - the engine does not find it from here on, but
+ * may have found it before; 0, or -ENOENT: it is not registered
+ */
+int tofu_emu_mem_withdraw_locked(struct tofu_emu_mem *mem, uint32_t stag);
+
+/* tofu_emu_mem_free_locked - give the number back of what was withdrawn */
+void tofu_emu_mem_free_locked(struct tofu_emu_mem *mem, uint32_t stag);
 
 #endif /* PORT_EMU_MEM_H */

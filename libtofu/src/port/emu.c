@@ -51,11 +51,17 @@ struct emu_port {
  * @base:  what the queue layer sees
  * @mem:   what is registered
  * @rings_size: of the mapping that begins with the TOQ
+ * @flush_asked: flushes asked for; this and the next two with the node locked
+ * @flush_begun: of these, served by the flush that has begun
+ * @flush_ended: of these, served by flushes that have ended
  */
 struct emu_cq {
 	struct tofu_port_cq base;
 	struct tofu_emu_mem mem;
 	size_t rings_size;
+	uint64_t flush_asked;
+	uint64_t flush_begun;
+	uint64_t flush_ended;
 };
 
 static struct emu_port *port_of(struct tofu_port_cq *cq)
@@ -115,28 +121,37 @@ static uint64_t reg_read(struct tofu_port_cq *cq, unsigned int reg)
 			    sizeof(uint64_t));
 }
 
+/* One look, then others may have the lock and the processor. */
+static void let_others_locked(struct tofu_node *node, unsigned int *turn)
+{
+	bool work = tofu_node_progress(node);
+
+	tofu_node_unlock(node);
+	if (!work)
+		tofu_host_wait((*turn)++);
+	tofu_node_lock(node);
+}
+
 /*
  * Waits until nothing under way can touch memory through the queue. The other
- * nodes have to take a step for that, maybe on this processor.
- *
- * @deadline: on tofu_host_now(), or 0
+ * nodes have to take a step for that, maybe on this processor. The controller
+ * does one flush of a queue at a time: one that has begun serves all threads that
+ * had asked by then.
  */
-static void flush_locked(struct tofu_port_cq *cq, uint64_t deadline)
+static void flush_locked(struct emu_cq *cq)
 {
-	struct tofu_node *node = port_of(cq)->node;
+	uint64_t ticket = ++cq->flush_asked;
 	unsigned int turn = 0;
 
-	reg_write(cq, TOFU_CQ_FLUSH, 1);
-	while (reg_read(cq, TOFU_CQ_FLUSH)) {
-		bool work = tofu_node_progress(node);
-
-		/* Also while there is work: peers can make as much as they like. */
-		if (deadline && tofu_host_now() > deadline)
-			return;
-		tofu_node_unlock(node);
-		if (!work)
-			tofu_host_wait(turn++);
-		tofu_node_lock(node);
+	for (;;) {
+		if (!reg_read(&cq->base, TOFU_CQ_FLUSH)) {
+			cq->flush_ended = cq->flush_begun;
+			if (cq->flush_ended >= ticket)
+				return;
+			cq->flush_begun = cq->flush_asked;
+			reg_write(&cq->base, TOFU_CQ_FLUSH, 1);
+		}
+		let_others_locked(port_of(&cq->base)->node, &turn);
 	}
 }
 
@@ -256,10 +271,11 @@ static int emu_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 	tofu_node_lock(port->node);
 	cq_init(cq, port, tni, (unsigned int)number);
 	err = enable_locked(cq, flags, toq_code, mrq_code);
+	if (!err)
+		port->used[tni] |= 1U << number;
 	tofu_node_unlock(port->node);
 	if (err)
 		goto err_mem;
-	port->used[tni] |= 1U << number;
 	*base = &cq->base;
 	return 0;
 
@@ -281,9 +297,9 @@ static void emu_cq_destroy(struct tofu_port_cq *base)
 
 	tofu_node_lock(port->node);
 	reg_write(base, TOFU_CQ_CTRL, 0);
-	flush_locked(base, 0);
-	tofu_node_unlock(port->node);
+	flush_locked(cq);
 	port->used[base->tni] &= ~(1U << base->cq);
+	tofu_node_unlock(port->node);
 	cq_give(port, base->tni, base->cq);
 	tofu_emu_mem_destroy(&cq->mem);
 	munmap(base->toq, cq->rings_size);
@@ -316,9 +332,11 @@ static int emu_mem_dereg(struct tofu_port_cq *base, uint32_t stag)
 	int err;
 
 	tofu_node_lock(node);
-	err = tofu_emu_mem_dereg_locked(&cq->mem, stag);
-	if (!err)
-		flush_locked(base, 0);
+	err = tofu_emu_mem_withdraw_locked(&cq->mem, stag);
+	if (!err) {
+		flush_locked(cq);
+		tofu_emu_mem_free_locked(&cq->mem, stag);
+	}
 	tofu_node_unlock(node);
 	return err;
 }
@@ -390,6 +408,17 @@ static unsigned int emu_wait(struct tofu_port_dev *dev, unsigned int turn)
  * What others were promised is let finish, a while: the answer to a get can
  * refer to this process's memory. Everything else they learn by its end.
  */
+static void leave_cq_locked(struct tofu_port_cq *cq, uint64_t deadline)
+{
+	unsigned int turn = 0;
+
+	reg_write(cq, TOFU_CQ_CTRL, 0);
+	reg_write(cq, TOFU_CQ_FLUSH, 1);
+	/* Also while there is work: peers can make as much as they like. */
+	while (reg_read(cq, TOFU_CQ_FLUSH) && tofu_host_now() <= deadline)
+		let_others_locked(port_of(cq)->node, &turn);
+}
+
 static void emu_leave(struct tofu_port_dev *dev)
 {
 	struct emu_port *port = (struct emu_port *)dev;
@@ -399,12 +428,9 @@ static void emu_leave(struct tofu_port_dev *dev)
 	for (unsigned int tni = 0; tni < dev->info.tnis; tni++) {
 		struct tofu_port_cq cq = { .port = dev, .tni = tni };
 
-		for (cq.cq = 0; cq.cq < dev->info.cqs; cq.cq++) {
-			if (!(port->used[tni] & 1U << cq.cq))
-				continue;
-			reg_write(&cq, TOFU_CQ_CTRL, 0);
-			flush_locked(&cq, deadline);
-		}
+		for (cq.cq = 0; cq.cq < dev->info.cqs; cq.cq++)
+			if (port->used[tni] & 1U << cq.cq)
+				leave_cq_locked(&cq, deadline);
 	}
 	tofu_node_unlock(port->node);
 	tofu_job_leave(&port->job);

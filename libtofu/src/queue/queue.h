@@ -116,6 +116,7 @@ struct tofu_posted {
  * @serial:     of the last lane made
  * @lane:       by number
  * @lock:       of all of the above, where @locked
+ * @users:      VCQs, and calls that wait for something of it; for the layer above
  */
 struct tofu_queue {
 	struct tofu_port_cq *cq;
@@ -148,6 +149,7 @@ struct tofu_queue {
 	uint64_t serial;
 	struct tofu_lane *lane[TOFU_LANES];
 	pthread_mutex_t lock;
+	unsigned int users;
 };
 
 /**

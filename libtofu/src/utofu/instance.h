@@ -110,7 +110,9 @@ struct tofu_vbg {
  * @uses:   of handles, so far
  * @mark:   where tofu_mark() stores: @nowhere or a queue's kick page
  * @nowhere: so that no mark has to ask whether there is a trace
- * @lock:   of everything but reading @handle, @vbg and @mark
+ * @lock:   of everything but reading @handle, @vbg and @mark. Nobody who holds
+ *          it waits for other nodes: what is being freed is out of the tables
+ *          first, and then waited for.
  * @forks:  a child of the process will be told that it is one
  * @forked: this is a child of the process that opened @port
  * @port:   NULL until first use
@@ -218,7 +220,13 @@ static inline void tofu_vbg_unlock(struct tofu_vbg_group *group)
 /* tofu_vbg_forked - in a child, which has no gates */
 void tofu_vbg_forked(void);
 
-/* tofu_mem_release - deregister all of a VCQ; instance locked */
-void tofu_mem_release(struct tofu_vcq *vcq);
+/*
+ * tofu_mem_release_locked - deregister all of a VCQ whose handle is closed; gives
+ * the instance's lock back while it waits
+ */
+void tofu_mem_release_locked(struct tofu_vcq *vcq);
+
+/* tofu_queue_put - of a user of a queue; instance not locked: it may wait */
+void tofu_queue_put(struct tofu_queue *queue);
 
 #endif /* UTOFU_INSTANCE_H */

@@ -20,8 +20,8 @@ static uint32_t stag_of_stadd(utofu_stadd_t stadd)
 
 /* ---- Instance locked ---- */
 
-static int mem_reg_locked(struct tofu_vcq *vcq, void *addr, size_t size,
-			  uint32_t stag, uint32_t flags, utofu_stadd_t *stadd)
+static int region_make(struct tofu_vcq *vcq, void *addr, size_t size,
+		       uint32_t stag, uint32_t flags, utofu_stadd_t *stadd)
 {
 	struct tofu_port_cq *cq = vcq->queue->cq;
 	struct tofu_region *region = malloc(sizeof(*region));
@@ -43,52 +43,52 @@ static int mem_reg_locked(struct tofu_vcq *vcq, void *addr, size_t size,
 	return UTOFU_SUCCESS;
 }
 
-static int mem_dereg_locked(struct tofu_vcq *vcq, utofu_stadd_t stadd)
+/* Return: whether the VCQ had it; from here on nobody else deregisters it. */
+static bool region_take(struct tofu_vcq *vcq, utofu_stadd_t stadd)
 {
-	struct tofu_port_cq *cq = vcq->queue->cq;
 	struct tofu_region **at = &vcq->region;
 	struct tofu_region *region;
-	int err;
 
 	while (*at && (*at)->stadd != stadd)
 		at = &(*at)->next;
 	region = *at;
 	if (!region)
-		return tofu_error(UTOFU_ERR_INVALID_STADD);
-	err = cq->port->ops->mem_dereg(cq, stag_of_stadd(stadd));
-	if (err)
-		return tofu_code_of_errno(err);
+		return false;
 	*at = region->next;
 	free(region);
-	return UTOFU_SUCCESS;
+	return true;
 }
 
-void tofu_mem_release(struct tofu_vcq *vcq)
+/*
+ * The queue's last user need not deregister anything: destroying the queue takes
+ * care of all at once. Who finds that it is the last one stays it, as the lock is
+ * not given back after that.
+ */
+void tofu_mem_release_locked(struct tofu_vcq *vcq)
 {
-	struct tofu_port_cq *cq = vcq->queue->cq;
-	bool last = vcq->queue->lanes == 1;
+	struct tofu_queue *queue = vcq->queue;
 
 	while (vcq->region) {
-		struct tofu_region *region = vcq->region;
+		utofu_stadd_t stadd = vcq->region->stadd;
 
-		vcq->region = region->next;
-		/* Destroying the queue takes care of them all at once. */
-		if (!last)
-			cq->port->ops->mem_dereg(cq,
-						 stag_of_stadd(region->stadd));
-		free(region);
+		region_take(vcq, stadd);
+		if (queue->users == 1)
+			continue;
+		tofu_instance_unlock();
+		queue->cq->port->ops->mem_dereg(queue->cq,
+						stag_of_stadd(stadd));
+		tofu_instance_lock();
 	}
 }
 
 /* ---- The interface ---- */
 
-static int mem_reg(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
-		   unsigned long flags, bool chosen, unsigned int stag,
-		   utofu_stadd_t *stadd)
+static int mem_reg_locked(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
+			  unsigned long flags, bool chosen, unsigned int stag,
+			  utofu_stadd_t *stadd)
 {
 	uint32_t mem_flags = 0, mem_stag = TOFU_STAG_ANY;
 	struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
-	int code;
 
 	if (!vcq)
 		return tofu_error_no_vcq();
@@ -107,8 +107,19 @@ static int mem_reg(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
 	}
 	if (flags & UTOFU_REG_MEM_FLAG_READ_ONLY)
 		mem_flags |= TOFU_MEM_READ_ONLY;
+	return region_make(vcq, addr, size, mem_stag, mem_flags, stadd);
+}
+
+static int mem_reg(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
+		   unsigned long flags, bool chosen, unsigned int stag,
+		   utofu_stadd_t *stadd)
+{
+	int code;
+
+	if (tofu_instance()->forked)
+		return tofu_error_no_vcq();
 	tofu_instance_lock();
-	code = mem_reg_locked(vcq, addr, size, mem_stag, mem_flags, stadd);
+	code = mem_reg_locked(vcq_hdl, addr, size, flags, chosen, stag, stadd);
 	tofu_instance_unlock();
 	return code;
 }
@@ -142,18 +153,37 @@ int utofu_query_stadd(utofu_vcq_id_t vcq_id, unsigned int stag,
 	return UTOFU_SUCCESS;
 }
 
-int utofu_dereg_mem(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
-		    unsigned long int flags)
+/* On success the caller has @queue, and gives it back by tofu_queue_put(). */
+static int mem_take_locked(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
+			   unsigned long flags, struct tofu_queue **queue)
 {
 	struct tofu_vcq *vcq = tofu_vcq_find(vcq_hdl);
-	int code;
 
 	if (!vcq)
 		return tofu_error_no_vcq();
 	if (flags)
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
+	if (!region_take(vcq, stadd))
+		return tofu_error(UTOFU_ERR_INVALID_STADD);
+	*queue = vcq->queue;
+	(*queue)->users++;
+	return UTOFU_SUCCESS;
+}
+
+int utofu_dereg_mem(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
+		    unsigned long int flags)
+{
+	struct tofu_queue *queue = NULL;
+	int code, err;
+
+	if (tofu_instance()->forked)
+		return tofu_error_no_vcq();
 	tofu_instance_lock();
-	code = mem_dereg_locked(vcq, stadd);
+	code = mem_take_locked(vcq_hdl, stadd, flags, &queue);
 	tofu_instance_unlock();
-	return code;
+	if (code)
+		return code;
+	err = queue->cq->port->ops->mem_dereg(queue->cq, stag_of_stadd(stadd));
+	tofu_queue_put(queue);
+	return tofu_code_of_errno(err);
 }

@@ -63,15 +63,20 @@ err_group:
 	return tofu_code_of_errno(err);
 }
 
-static void group_destroy_locked(struct tofu_vbg_group *group)
+static void group_unpublish(const struct tofu_vbg_group *group)
 {
-	struct tofu_port_gates *gates = group->gates;
+	const struct tofu_port_gates *gates = group->gates;
+	struct tofu_vbg *vbg = tofu_instance()->vbg[gates->tni];
 
 	for (unsigned int i = 0; i < gates->count; i++)
-		__atomic_store_n(
-			&tofu_instance()->vbg[gates->tni][gates->gate[i]].owned, 0,
-			__ATOMIC_RELEASE);
-	gates->port->ops->gates_destroy(gates);
+		__atomic_store_n(&vbg[gates->gate[i]].owned, 0,
+				 __ATOMIC_RELEASE);
+}
+
+/* Of a group that nobody finds any more; instance not locked */
+static void group_destroy(struct tofu_vbg_group *group)
+{
+	group->gates->port->ops->gates_destroy(group->gates);
 	pthread_mutex_destroy(&group->lock);
 	free(group);
 }
@@ -138,8 +143,10 @@ int utofu_free_vbg(utofu_vbg_id_t vbg_ids[], size_t num_vbgs)
 	tofu_instance_lock();
 	code = group_whole(vbg_ids, num_vbgs, &group);
 	if (!code)
-		group_destroy_locked(group);
+		group_unpublish(group);
 	tofu_instance_unlock();
+	if (!code)
+		group_destroy(group);
 	return code;
 }
 

@@ -74,8 +74,8 @@ static struct tofu_queue *queue_find(unsigned int tni, unsigned int number,
 	return NULL;
 }
 
-static int queue_get(unsigned int tni, unsigned int number, unsigned long flags,
-		     struct tofu_queue **queue)
+static int queue_make(unsigned int tni, unsigned long flags,
+		      struct tofu_queue **queue)
 {
 	struct tofu_instance *instance = tofu_instance();
 	const struct tofu_queue_params params = {
@@ -86,12 +86,8 @@ static int queue_get(unsigned int tni, unsigned int number, unsigned long flags,
 		.exclusive = flags & FLAGS_ALONE,
 		.session = flags & UTOFU_VCQ_FLAG_SESSION_MODE,
 	};
-	int err;
+	int err = tofu_queue_create(instance->port, &params, queue);
 
-	*queue = queue_find(tni, number, flags);
-	if (*queue)
-		return 0;
-	err = tofu_queue_create(instance->port, &params, queue);
 	if (err)
 		return err;
 	instance->queue[tni][(*queue)->cq->cq] = *queue;
@@ -99,14 +95,46 @@ static int queue_get(unsigned int tni, unsigned int number, unsigned long flags,
 	return 0;
 }
 
-/* Gives a queue back that has no lane left. */
-static void queue_put(struct tofu_queue *queue)
+static int queue_get(unsigned int tni, unsigned int number, unsigned long flags,
+		     struct tofu_queue **queue)
 {
-	if (queue->lanes)
-		return;
+	int err = 0;
+
+	*queue = queue_find(tni, number, flags);
+	if (!*queue)
+		err = queue_make(tni, flags, queue);
+	if (!err)
+		(*queue)->users++;
+	return err;
+}
+
+/* Return: the queue, for queue_end(), when that was its last user; or NULL. */
+static struct tofu_queue *queue_put(struct tofu_queue *queue)
+{
+	if (--queue->users)
+		return NULL;
 	tofu_mark_close(queue);
 	tofu_instance()->queue[queue->cq->tni][queue->cq->cq] = NULL;
-	tofu_queue_destroy(queue);
+	return queue;
+}
+
+/* ---- The end of a queue; instance not locked ---- */
+
+/* Waits until nothing under way can touch memory through the queue. */
+static void queue_end(struct tofu_queue *queue)
+{
+	if (queue)
+		tofu_queue_destroy(queue);
+}
+
+void tofu_queue_put(struct tofu_queue *queue)
+{
+	struct tofu_queue *last;
+
+	tofu_instance_lock();
+	last = queue_put(queue);
+	tofu_instance_unlock();
+	queue_end(last);
 }
 
 /* ---- VCQs ---- */
@@ -119,17 +147,15 @@ static utofu_vcq_id_t vcq_id(uint64_t coords, unsigned int tni,
 	       TOFU_SET(TOFU_VCQ_ID_NUMBER, number);
 }
 
-static int vcq_create_locked(unsigned int tni, unsigned int number,
-			     unsigned long flags, utofu_vcq_hdl_t *hdl)
+/* After an error, @vcq->queue is for queue_end(). */
+static int vcq_make_locked(struct tofu_vcq *vcq, unsigned int tni,
+			   unsigned int number, unsigned long flags,
+			   utofu_vcq_hdl_t *hdl)
 {
-	struct tofu_vcq *vcq = calloc(1, sizeof(*vcq));
-	int err;
+	int err = queue_get(tni, number, flags, &vcq->queue);
 
-	if (!vcq)
-		return -ENOMEM;
-	err = queue_get(tni, number, flags, &vcq->queue);
 	if (err)
-		goto err_vcq;
+		return err;
 	err = tofu_lane_open(vcq->queue, number, &vcq->lane);
 	if (err)
 		goto err_queue;
@@ -146,16 +172,32 @@ static int vcq_create_locked(unsigned int tni, unsigned int number,
 err_lane:
 	tofu_lane_close(vcq->queue, vcq->lane);
 err_queue:
-	queue_put(vcq->queue);
-err_vcq:
-	free(vcq);
+	vcq->queue = queue_put(vcq->queue);
+	return err;
+}
+
+static int vcq_make(unsigned int tni, unsigned int number, unsigned long flags,
+		    utofu_vcq_hdl_t *hdl)
+{
+	struct tofu_vcq *vcq = calloc(1, sizeof(*vcq));
+	int err;
+
+	if (!vcq)
+		return -ENOMEM;
+	tofu_instance_lock();
+	err = vcq_make_locked(vcq, tni, number, flags, hdl);
+	tofu_instance_unlock();
+	if (err) {
+		queue_end(vcq->queue);
+		free(vcq);
+	}
 	return err;
 }
 
 static int vcq_create(unsigned int tni, unsigned int number,
 		      unsigned long flags, utofu_vcq_hdl_t *hdl)
 {
-	int err, code;
+	int code;
 
 	if (!hdl)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
@@ -166,10 +208,7 @@ static int vcq_create(unsigned int tni, unsigned int number,
 		return code;
 	if (tni >= tofu_instance()->port->info.tnis)
 		return tofu_error(UTOFU_ERR_INVALID_TNI_ID);
-	tofu_instance_lock();
-	err = vcq_create_locked(tni, number, flags, hdl);
-	tofu_instance_unlock();
-	return tofu_code_of_errno(err);
+	return tofu_code_of_errno(vcq_make(tni, number, flags, hdl));
 }
 
 int utofu_create_vcq(utofu_tni_id_t tni_id, unsigned long int flags,
@@ -187,6 +226,20 @@ int utofu_create_vcq_with_cmp_id(utofu_tni_id_t tni_id, utofu_cmp_id_t cmp_id,
 	return vcq_create(tni_id, cmp_id, flags, vcq_hdl);
 }
 
+/* Nobody finds it any more: its handle is closed. */
+static void vcq_free(struct tofu_vcq *vcq)
+{
+	struct tofu_queue *last;
+
+	tofu_instance_lock();
+	tofu_mem_release_locked(vcq);
+	tofu_lane_close(vcq->queue, vcq->lane);
+	last = queue_put(vcq->queue);
+	tofu_instance_unlock();
+	queue_end(last);
+	free(vcq);
+}
+
 int utofu_free_vcq(utofu_vcq_hdl_t vcq_hdl)
 {
 	struct tofu_vcq *vcq;
@@ -195,16 +248,12 @@ int utofu_free_vcq(utofu_vcq_hdl_t vcq_hdl)
 		return tofu_error(UTOFU_ERR_NOT_AVAILABLE);
 	tofu_instance_lock();
 	vcq = tofu_vcq_find(vcq_hdl);
-	if (!vcq) {
-		tofu_instance_unlock();
-		return tofu_error_no_vcq();
-	}
-	handle_close(vcq_hdl);
-	tofu_mem_release(vcq);
-	tofu_lane_close(vcq->queue, vcq->lane);
-	queue_put(vcq->queue);
+	if (vcq)
+		handle_close(vcq_hdl);
 	tofu_instance_unlock();
-	free(vcq);
+	if (!vcq)
+		return tofu_error_no_vcq();
+	vcq_free(vcq);
 	return UTOFU_SUCCESS;
 }
 
