@@ -4,11 +4,27 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include <tofu/error.h>
 #include <utofu.h>
 
-#define CODE(name, text) { UTOFU_ERR_##name, #name, text }
+/**
+ * struct code - a return code
+ * @code: enum utofu_return_code
+ * @name: without UTOFU_ERR_
+ * @meaning: in a few words
+ * @text: of tofu_error_text()
+ */
+struct code {
+	int code;
+	const char *name;
+	const char *meaning;
+	const char *text;
+};
 
-static const struct tofu_code codes[] = {
+#define CODE(name, meaning) \
+	{ UTOFU_ERR_##name, #name, meaning, #name " (" meaning ")" }
+
+static const struct code codes[] = {
 	CODE(NOT_FOUND, "nothing there"),
 	CODE(NOT_COMPLETED, "still under way"),
 	CODE(NOT_PROCESSED, "none was started"),
@@ -59,12 +75,21 @@ static const struct tofu_code codes[] = {
 	CODE(FATAL, "the interconnect is broken or gone"),
 };
 
-const struct tofu_code *tofu_code_find(int code)
+static const struct code *code_find(int code)
 {
 	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
 		if (codes[i].code == code)
 			return &codes[i];
 	return NULL;
+}
+
+const char *tofu_error_text(int code)
+{
+	const struct code *known = code_find(code);
+
+	if (known)
+		return known->text;
+	return code == UTOFU_SUCCESS ? "SUCCESS (no error)" : "unknown code";
 }
 
 static _Thread_local int last_error;
@@ -85,14 +110,14 @@ int tofu_error(int code)
 
 void utofu_get_last_error(const char *text)
 {
-	const struct tofu_code *code = tofu_code_find(last_error);
+	const struct code *code = code_find(last_error);
 	const char *colon = text ? ": " : "";
 
 	if (!text)
 		text = "";
 	if (code)
 		fprintf(stderr, "%s%sUTOFU_ERR_%s (%d): %s\n", text, colon,
-			code->name, code->code, code->text);
+			code->name, code->code, code->meaning);
 	else
 		fprintf(stderr, "%s%sUTOFU_SUCCESS (0): no error\n", text,
 			colon);

@@ -5,21 +5,6 @@
 #ifndef UTOFU_ERROR_H
 #define UTOFU_ERROR_H
 
-/**
- * struct tofu_code - a return code
- * @code: enum utofu_return_code
- * @name: without UTOFU_ERR_
- * @text: what it means, in a few words
- */
-struct tofu_code {
-	int code;
-	const char *name;
-	const char *text;
-};
-
-/* tofu_code_find - Return: NULL for a code that there is not */
-const struct tofu_code *tofu_code_find(int code);
-
 /*
  * tofu_error - where an error begins that a public function returns
  *

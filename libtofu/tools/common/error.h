@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages about uTofu, for people. */
+/* Sentences about what has failed, for people. */
 #ifndef TOFU_TOOLS_ERROR_H
 #define TOFU_TOOLS_ERROR_H
 
-/*
- * tofu_error_text - name and meaning of a negative enum utofu_return_code
- *
- * Return: a text that lasts until the thread asks for the next one.
- */
-const char *tofu_error_text(int code);
+#include <tofu/error.h>
 
 /**
  * tofu_error_say - keep a sentence for the user
