@@ -124,7 +124,16 @@ int tofu_nodes_run(unsigned int count,
 		   void (*main)(struct tofu_nodes *nodes, unsigned int node),
 		   int killed)
 {
-	struct tofu_shape shape = { { (uint16_t)count, 1, 1, 1, 1, 1 } };
+	return tofu_processes_run(count, 1, main, killed);
+}
+
+int tofu_processes_run(unsigned int count, unsigned int ppn,
+		       void (*main)(struct tofu_nodes *nodes,
+				    unsigned int process),
+		       int killed)
+{
+	struct tofu_shape shape = { { (uint16_t)((count + ppn - 1) / ppn), 1, 1,
+				      1, 1, 1 } };
 	struct tofu_nodes *nodes;
 	pid_t pid[NODES_MAX];
 	int fabric, failed = 0;
@@ -133,7 +142,7 @@ int tofu_nodes_run(unsigned int count,
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	fabric = memfd_create("fabric", MFD_ALLOW_SEALING);
 	if (nodes == MAP_FAILED || fabric < 0 ||
-	    tofu_fabric_format(fabric, &shape, 1))
+	    tofu_fabric_format(fabric, &shape, ppn))
 		return (int)count;
 	nodes->count = count;
 	for (unsigned int i = 0; i < count; i++) {
@@ -141,7 +150,7 @@ int tofu_nodes_run(unsigned int count,
 		if (pid[i])
 			continue;
 		alarm(2 * WAIT_SECONDS);
-		node_start(fabric, i);
+		node_start(fabric, i / ppn);
 		main(nodes, i);
 		_exit(0);
 	}

@@ -79,6 +79,12 @@ int tofu_nodes_run(unsigned int count,
 		   void (*main)(struct tofu_nodes *nodes, unsigned int node),
 		   int killed);
 
+/* tofu_processes_run - tofu_nodes_run() with @ppn processes on each node */
+int tofu_processes_run(unsigned int count, unsigned int ppn,
+		       void (*main)(struct tofu_nodes *nodes,
+				    unsigned int process),
+		       int killed);
+
 /* tofu_nodes_meet - wait until all processes have called it */
 void tofu_nodes_meet(struct tofu_nodes *nodes);
 

@@ -3,13 +3,12 @@
 
 #include "error.h"
 #include "machine.h"
-#include "utofu/instance.h"
 
 int tofu_machine_find(struct tofu_machine *machine, char **why)
 {
 	struct tofu_coords coords;
 	int64_t node;
-	int code = tofu_instance_open();
+	int code = tofu_query_job(&machine->job);
 
 	if (code == UTOFU_SUCCESS)
 		code = utofu_query_my_coords(coords.c);
@@ -18,13 +17,14 @@ int tofu_machine_find(struct tofu_machine *machine, char **why)
 			       tofu_error_text(code));
 		return -ENODEV;
 	}
-	machine->shape = tofu_instance()->shape;
+	for (int i = 0; i < TOFU_AXES; i++)
+		machine->shape.size[i] = machine->job.shape[i];
 	node = tofu_node_at(&machine->shape, &coords);
 	if (node < 0) {
 		tofu_error_say(why, "this node is outside its machine's shape");
 		return -EINVAL;
 	}
 	machine->node = (uint32_t)node;
-	machine->nodes = tofu_shape_nodes(&machine->shape);
+	machine->nodes = machine->job.nodes;
 	return 0;
 }

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which machine a tool runs on, and as which node. uTofu has no call for the
- * shape, so this looks inside the library: tools are linked with its archive.
- */
+/* Which machine a tool runs on, and as which node. */
 #ifndef TOFU_TOOLS_MACHINE_H
 #define TOFU_TOOLS_MACHINE_H
 
 #include <stdint.h>
 
+#include <tofu/job.h>
+
 #include "net/topology.h"
 
 /**
  * struct tofu_machine - a machine and this node of it
+ * @job:   that this process belongs to
  * @shape: of the machine
  * @nodes: count of nodes
  * @node:  number of this one
  */
 struct tofu_machine {
+	struct tofu_job_info job;
 	struct tofu_shape shape;
 	uint32_t nodes;
 	uint32_t node;
 };
 
 /**
- * tofu_machine_find - ask the port that libtofu uses
+ * tofu_machine_find - ask the library
  * @why: on failure a sentence for the user, to be freed, or NULL
  *
  * Return: 0 or a negative errno.

@@ -67,7 +67,7 @@ static int partners_check(struct halo *halo, char **why)
 	int err = 0;
 
 	for (unsigned int i = 0; i < halo->pattern.count && !err; i++)
-		err = tofu_boot_check(halo->boot, halo->pattern.message[i].from,
+		err = tofu_world_check(halo->world, halo->pattern.message[i].from,
 				      why);
 	return err;
 }
@@ -174,7 +174,7 @@ static int exchange_once(struct halo *halo, uint64_t *ns, uint64_t *wrong,
 	}
 	tofu_mark(TOFU_MARK_NAME("sync"));
 	if (halo->options->sync == HALO_SYNC_BEFORE)
-		err = tofu_boot_barrier(halo->boot, why);
+		err = tofu_world_barrier(halo->world, why);
 	if (!err)
 		err = exchange_run(halo, ns, why);
 	if (err || !halo->options->verify)
@@ -219,7 +219,7 @@ static int result_gather(struct halo *halo, struct halo_result *result,
 	uint64_t mine[] = { result->wrong, result->verified, result->median };
 	const size_t words = sizeof(mine) / sizeof(mine[0]);
 	const uint64_t *all;
-	int err = tofu_boot_allgather(halo->boot, mine, words, &all, why);
+	int err = tofu_world_gather(halo->world, mine, words, &all, why);
 
 	if (err)
 		return err;
@@ -289,7 +289,7 @@ static bool rows_have_orig(const struct halo_row *row, size_t rows)
 	return false;
 }
 
-int halo_open(const struct tofu_machine *machine, struct tofu_boot *boot,
+int halo_open(const struct tofu_machine *machine, struct tofu_world *world,
 	      const struct halo_options *options,
 	      const struct tofu_rsched_model *model, const struct halo_row *row,
 	      size_t rows, char **why, struct halo **result)
@@ -302,11 +302,11 @@ int halo_open(const struct tofu_machine *machine, struct tofu_boot *boot,
 	halo->machine = machine;
 	halo->options = options;
 	halo->model = model;
-	halo->boot = boot;
+	halo->world = world;
 	halo->turn.node = machine->node;
 	err = area_make(halo, row, rows, why);
 	if (!err && options->sync == HALO_SYNC_GATES)
-		err = halo_gates_make(machine, boot, &halo->gates, why);
+		err = halo_gates_make(machine, world, &halo->gates, why);
 	if (!err && rows_have_orig(row, rows))
 		err = halo_orig_open(halo, why);
 	if (err) {

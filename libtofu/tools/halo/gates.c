@@ -33,7 +33,7 @@ static int gates_link(const struct tofu_machine *machine,
 	return code ? say_code(machine, "link", code, why) : 0;
 }
 
-int halo_gates_make(const struct tofu_machine *machine, struct tofu_boot *boot,
+int halo_gates_make(const struct tofu_machine *machine, struct tofu_world *world,
 		    struct halo_gates *gates, char **why)
 {
 	struct tofu_gate_links links[TOFU_NETWORK_GATES_MAX];
@@ -52,11 +52,11 @@ int halo_gates_make(const struct tofu_machine *machine, struct tofu_boot *boot,
 	if (code)
 		return say_code(machine, "allocate", code, why);
 	gates->count = count;
-	err = tofu_boot_allgather(boot, gates->id, HALO_GATES_MAX, &ids, why);
+	err = tofu_world_gather(world, gates->id, HALO_GATES_MAX, &ids, why);
 	if (!err)
 		err = gates_link(machine, gates, links, ids, why);
 	/* No signal comes to a gate that is not linked yet. */
-	return err ? err : tofu_boot_barrier(boot, why);
+	return err ? err : tofu_world_barrier(world, why);
 }
 
 void halo_gates_free(struct halo_gates *gates)

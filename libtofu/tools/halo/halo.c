@@ -19,12 +19,12 @@ enum { EXIT_WRONG = 1 };
 
 /* A plan for other engines is another plan. */
 static int engines_agree(const struct tofu_machine *machine,
-			 struct tofu_boot *boot, unsigned int engines,
+			 struct tofu_world *world, unsigned int engines,
 			 char **why)
 {
 	uint64_t mine = engines;
 	const uint64_t *all;
-	int err = tofu_boot_allgather(boot, &mine, 1, &all, why);
+	int err = tofu_world_gather(world, &mine, 1, &all, why);
 
 	for (uint32_t n = 0; !err && n < machine->nodes; n++) {
 		if (all[n] == mine)
@@ -56,7 +56,7 @@ static int rows_run(struct halo *halo, const struct halo_row *row, size_t rows,
 
 static int machine_run(struct halo_options *options,
 		       const struct tofu_machine *machine,
-		       struct tofu_boot *boot, unsigned int engines,
+		       struct tofu_world *world, unsigned int engines,
 		       const struct tofu_rsched_model *model, uint64_t *wrong,
 		       char **why)
 {
@@ -64,10 +64,10 @@ static int machine_run(struct halo_options *options,
 	struct halo *halo = NULL;
 	size_t rows;
 	struct halo_row *row = halo_rows(options, &rows);
-	int err = row ? engines_agree(machine, boot, engines, why) : -ENOMEM;
+	int err = row ? engines_agree(machine, world, engines, why) : -ENOMEM;
 
 	if (!err)
-		err = halo_open(machine, boot, options, model, row, rows, why,
+		err = halo_open(machine, world, options, model, row, rows, why,
 				&halo);
 	if (!err && machine->node == 0) {
 		report = halo_report_begin(options, machine);
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 	struct halo_options options = halo_options_parse(argc, argv);
 	struct tofu_rsched_model model;
 	struct tofu_machine machine;
-	struct tofu_boot *boot = NULL;
+	struct tofu_world *world = NULL;
 	unsigned int engines;
 	uint64_t wrong = 0;
 	char *why = NULL;
@@ -110,15 +110,15 @@ int main(int argc, char **argv)
 	if (!err) {
 		tofu_virtual_find();
 		halo_options_finish(&options, &machine, engines, &model);
-		err = tofu_boot_join(&machine, options.timeout, &why, &boot);
+		err = tofu_world_join(&machine, options.timeout, &why, &world);
 	}
 	if (!err)
-		err = machine_run(&options, &machine, boot, engines, &model,
+		err = machine_run(&options, &machine, world, engines, &model,
 				  &wrong, &why);
 	if (!err)
-		err = tofu_boot_leave(boot, &why);
+		err = tofu_world_leave(world, &why);
 	else
-		tofu_boot_abandon(boot);
+		tofu_world_abandon(world);
 	if (err)
 		errx(EXIT_WRONG, "%s", why ? why : strerror(-err));
 	return wrong ? EXIT_WRONG : EXIT_SUCCESS;

@@ -11,7 +11,7 @@
 #include <tofu/p2p.h>
 
 #include "common/args.h"
-#include "common/boot.h"
+#include "common/world.h"
 #include "common/payload.h"
 #include "common/sched.h"
 
@@ -255,7 +255,7 @@ const char *halo_mode_name(unsigned int mode);
 
 /* ---- Barriers of gates (halo/gates.c) ---- */
 
-#define HALO_GATES_MAX TOFU_BOOT_WORDS
+#define HALO_GATES_MAX TOFU_WORLD_WORDS
 
 /**
  * struct halo_gates - gates of a barrier of all nodes
@@ -272,7 +272,7 @@ struct halo_gates {
  *
  * Return: 0 or a negative errno; to be freed in any case.
  */
-int halo_gates_make(const struct tofu_machine *machine, struct tofu_boot *boot,
+int halo_gates_make(const struct tofu_machine *machine, struct tofu_world *world,
 		    struct halo_gates *gates, char **why);
 void halo_gates_free(struct halo_gates *gates);
 
@@ -306,12 +306,12 @@ struct halo;
  * halo_open - make buffers, and gates where they are wanted
  * @machine, @options, @model: kept
  * @row, @rows: all that will be run
- * @why:  as of tofu_boot_join()
+ * @why:  as of tofu_world_join()
  * @halo: set on success
  *
  * Return: 0 or a negative errno.
  */
-int halo_open(const struct tofu_machine *machine, struct tofu_boot *boot,
+int halo_open(const struct tofu_machine *machine, struct tofu_world *world,
 	      const struct halo_options *options,
 	      const struct tofu_rsched_model *model, const struct halo_row *row,
 	      size_t rows, char **why, struct halo **halo);

@@ -160,7 +160,7 @@ int halo_orig_open(struct halo *halo, char **why)
 		return halo_say_code(halo, "cannot make an endpoint", code,
 				     why);
 	/* All have theirs before the first one sends. */
-	return tofu_boot_barrier(halo->boot, why);
+	return tofu_world_barrier(halo->world, why);
 }
 
 void halo_orig_close(struct halo *halo)

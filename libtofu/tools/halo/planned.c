@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Exchanges that the library makes, of puts that are known in advance. */
 #include <errno.h>
-#include <string.h>
 
 #include <tofu/neighbor.h>
 #include <tofu/rsched.h>
@@ -10,7 +9,7 @@
 #include "neighbor/schedule.h"
 #include "halo/run.h"
 
-_Static_assert(TOFU_EXCHANGE_CARD_WORDS <= TOFU_BOOT_SLOT_WORDS &&
+_Static_assert(sizeof(struct tofu_exchange_card) <= TOFU_BOOT_NOTE &&
 		       HALO_MESSAGES_MAX <= TOFU_BOOT_SLOTS,
 	       "the board has room for all cards");
 
@@ -117,21 +116,22 @@ static int cards_tell(struct halo *halo, char **why)
 
 		if (code)
 			return halo_say_code(halo, "cannot make a card", code, why);
-		err = tofu_boot_tell(halo->boot, m->from, m->back, card.word,
-				     why);
+		code = tofu_boot_tell(halo->world->boot, m->from, m->back,
+				      &card, sizeof(card));
+		err = tofu_world_errno(halo->world, code, why);
 	}
-	return err ? err : tofu_boot_barrier(halo->boot, why);
+	return err ? err : tofu_world_barrier(halo->world, why);
 }
 
 static int cards_take(struct halo *halo, char **why)
 {
 	for (unsigned int i = 0; i < halo->pattern.count; i++) {
 		struct tofu_exchange_card card;
-		int code;
+		int code = tofu_boot_told(halo->world->boot, i, &card,
+					  sizeof(card));
 
-		memcpy(card.word, tofu_boot_told(halo->boot, i),
-		       sizeof(card.word));
-		code = tofu_exchange_connect(halo->exchange, i, &card);
+		if (!code)
+			code = tofu_exchange_connect(halo->exchange, i, &card);
 		if (code)
 			return halo_say_code(halo, "cannot connect the exchange",
 					     code, why);

@@ -32,7 +32,7 @@ struct halo {
 	const struct tofu_machine *machine;
 	const struct halo_options *options;
 	const struct tofu_rsched_model *model;
-	struct tofu_boot *boot;
+	struct tofu_world *world;
 	struct halo_gates gates;
 	uint8_t *area;
 	size_t span;

@@ -31,13 +31,13 @@ int measure_fail(struct measure *measure, const char *what, int code)
 
 int measure_barrier(struct measure *measure)
 {
-	return tofu_boot_barrier(measure->boot, &measure->why);
+	return tofu_world_barrier(measure->world, &measure->why);
 }
 
 int measure_gather(struct measure *measure, const uint64_t *mine, size_t words,
 		   const uint64_t **all)
 {
-	return tofu_boot_allgather(measure->boot, mine, words, all,
+	return tofu_world_gather(measure->world, mine, words, all,
 				   &measure->why);
 }
 
@@ -162,13 +162,13 @@ static int machine_run(struct measure *measure, struct measure_options *options,
 		return err;
 	tofu_virtual_find();
 	measure_options_finish(options, measure->machine.nodes);
-	err = tofu_boot_join(&measure->machine, options->timeout, &measure->why,
-			     &measure->boot);
+	err = tofu_world_join(&measure->machine, options->timeout, &measure->why,
+			     &measure->world);
 	if (!err)
 		err = rows_run(measure, wrong);
 	if (!err)
-		return tofu_boot_leave(measure->boot, &measure->why);
-	tofu_boot_abandon(measure->boot);
+		return tofu_world_leave(measure->world, &measure->why);
+	tofu_world_abandon(measure->world);
 	return err;
 }
 

@@ -11,7 +11,7 @@
 #include <tofu/srb.h>
 
 #include "common/args.h"
-#include "common/boot.h"
+#include "common/world.h"
 #include "common/stats.h"
 
 /* Where messages are received, and the rows are printed */
@@ -127,12 +127,12 @@ void measure_report_end(struct measure_report *report, uint64_t wrong);
  * @report: NULL but on node 0
  * @rows:   so far
  * @wrong:  messages that were not what they should be, on this node
- * @why:    of a failure, as of tofu_boot_join()
+ * @why:    of a failure, as of tofu_world_join()
  */
 struct measure {
 	const struct measure_options *options;
 	struct tofu_machine machine;
-	struct tofu_boot *boot;
+	struct tofu_world *world;
 	struct measure_report *report;
 	uint64_t rows;
 	uint64_t wrong;

@@ -233,7 +233,7 @@ static int ids_learn(struct perf *perf, char **why)
 
 	for (unsigned int e = 0; e < engines; e++)
 		own[e] = perf->engine[e].id;
-	err = tofu_boot_allgather(perf->boot, own, engines, &ids, why);
+	err = tofu_world_gather(perf->world, own, engines, &ids, why);
 	for (unsigned int e = 0; !err && e < engines; e++) {
 		utofu_vcq_id_t *peer = calloc(perf->place.peers, sizeof(*peer));
 
@@ -250,7 +250,7 @@ static int ids_learn(struct perf *perf, char **why)
 	return err;
 }
 
-int perf_open(const struct tofu_machine *machine, struct tofu_boot *boot,
+int perf_open(const struct tofu_machine *machine, struct tofu_world *world,
 	      const struct perf_place *place, char **why, struct perf **result)
 {
 	struct perf *perf = calloc(1, sizeof(*perf));
@@ -259,7 +259,7 @@ int perf_open(const struct tofu_machine *machine, struct tofu_boot *boot,
 	if (!perf)
 		return -ENOMEM;
 	perf->machine = *machine;
-	perf->boot = boot;
+	perf->world = world;
 	perf->place = *place;
 	perf->span = (place->bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
 	perf->size = 2 * perf->span + PAGE;

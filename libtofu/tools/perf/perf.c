@@ -619,14 +619,14 @@ static struct perf_place place_of(const struct options *options)
 }
 
 static int all_run(const struct options *options,
-		   const struct tofu_machine *machine, struct tofu_boot *boot,
+		   const struct tofu_machine *machine, struct tofu_world *world,
 		   char **why)
 {
 	struct report report = { .on = machine->node == options->from,
 				 .options = options };
 	const struct perf_place place = place_of(options);
 	struct perf *perf;
-	int err = perf_open(machine, boot, &place, why, &perf);
+	int err = perf_open(machine, world, &place, why, &perf);
 
 	if (err)
 		return err;
@@ -651,7 +651,7 @@ int main(int argc, char **argv)
 {
 	struct options options = options_parse(argc, argv);
 	struct tofu_machine machine;
-	struct tofu_boot *boot = NULL;
+	struct tofu_world *world = NULL;
 	char *why = NULL;
 	int err;
 
@@ -661,14 +661,14 @@ int main(int argc, char **argv)
 	if (!err) {
 		tofu_virtual_find();
 		options_finish(&options, &machine);
-		err = tofu_boot_join(&machine, options.timeout, &why, &boot);
+		err = tofu_world_join(&machine, options.timeout, &why, &world);
 	}
 	if (!err)
-		err = all_run(&options, &machine, boot, &why);
+		err = all_run(&options, &machine, world, &why);
 	if (!err)
-		err = tofu_boot_leave(boot, &why);
+		err = tofu_world_leave(world, &why);
 	else
-		tofu_boot_abandon(boot);
+		tofu_world_abandon(world);
 	if (err)
 		errx(EXIT_FAILURE, "%s", why ? why : strerror(-err));
 	return EXIT_SUCCESS;

@@ -9,7 +9,7 @@
 
 #include <utofu.h>
 
-#include "common/boot.h"
+#include "common/world.h"
 #include "common/stats.h"
 
 enum perf_op { PERF_PUT, PERF_GET, PERF_ARMW, PERF_OPS };
@@ -103,11 +103,11 @@ struct perf;
 
 /**
  * perf_open - queues and buffers of this node, and learn the peers'
- * @why:   as of tofu_boot_join()
+ * @why:   as of tofu_world_join()
  *
  * All nodes call it. Return: 0 or a negative errno.
  */
-int perf_open(const struct tofu_machine *machine, struct tofu_boot *boot,
+int perf_open(const struct tofu_machine *machine, struct tofu_world *world,
 	      const struct perf_place *place, char **why, struct perf **perf);
 void perf_close(struct perf *perf);
 

@@ -202,11 +202,11 @@ int perf_phases(struct perf *perf, const struct perf_settings *settings,
 	int err;
 
 	perf->settings = *settings;
-	err = tofu_boot_barrier(perf->boot, why);
+	err = tofu_world_barrier(perf->world, why);
 	if (err)
 		return err;
 	if (perf->machine.node == perf->place.from ||
 	    perf->machine.node == perf->place.to)
 		err = part(perf, bytes, why, result);
-	return err ? err : tofu_boot_barrier(perf->boot, why);
+	return err ? err : tofu_world_barrier(perf->world, why);
 }

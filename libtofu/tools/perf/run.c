@@ -351,14 +351,14 @@ int perf_run(struct perf *perf, const struct perf_settings *settings,
 	perf_flag_set(perf->area, bytes, 0);
 	memset(perf->area + perf_word_at(perf, 0), 0,
 	       PERF_WORDS * sizeof(uint64_t));
-	err = tofu_boot_barrier(perf->boot, why);
+	err = tofu_world_barrier(perf->world, why);
 	if (err)
 		return err;
 	if (perf->machine.node == perf->place.from)
 		err = run_active(perf, op, bytes, why, result);
 	else if (perf_is_peer(perf))
 		err = run_passive(perf, op, bytes, why);
-	return err ? err : tofu_boot_barrier(perf->boot, why);
+	return err ? err : tofu_world_barrier(perf->world, why);
 }
 
 double perf_memcpy(size_t bytes, uint64_t iterations)

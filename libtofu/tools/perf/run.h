@@ -58,7 +58,7 @@ struct perf_engine {
  */
 struct perf {
 	struct tofu_machine machine;
-	struct tofu_boot *boot;
+	struct tofu_world *world;
 	struct perf_place place;
 	struct perf_settings settings;
 	uint32_t *peers;

@@ -21,7 +21,7 @@
 #define SUMS 20
 #define TIMES 8
 #define STAG 60
-#define GATES_MAX TOFU_BOOT_WORDS
+#define GATES_MAX TOFU_WORLD_WORDS
 #define POINTS 5 /* of a network */
 
 static const char *const network_name[] = {

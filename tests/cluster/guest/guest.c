@@ -34,7 +34,7 @@ void guest_begin(struct guest *guest, unsigned int plan)
 
 	*guest = (struct guest){ 0 };
 	if (tofu_machine_find(&guest->machine, &why) ||
-	    tofu_boot_join(&guest->machine, GUEST_TIMEOUT, &why, &guest->boot))
+	    tofu_world_join(&guest->machine, GUEST_TIMEOUT, &why, &guest->world))
 		fail("the nodes do not meet", why);
 	if (guest->machine.node == 0) {
 		printf("TAP version 13\n1..%u\n", plan);
@@ -55,7 +55,7 @@ int guest_end(struct guest *guest)
 
 	utofu_free_vcq(guest->vcq);
 	free(guest->id);
-	if (tofu_boot_leave(guest->boot, &why))
+	if (tofu_world_leave(guest->world, &why))
 		fail("the nodes do not part", why);
 	return guest->failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
@@ -112,7 +112,7 @@ void guest_barrier(struct guest *guest)
 {
 	char *why = NULL;
 
-	if (tofu_boot_barrier(guest->boot, &why))
+	if (tofu_world_barrier(guest->world, &why))
 		fail("barrier", why);
 }
 
@@ -122,7 +122,7 @@ const uint64_t *guest_gather(struct guest *guest, const uint64_t *mine,
 	const uint64_t *all = NULL;
 	char *why = NULL;
 
-	if (tofu_boot_allgather(guest->boot, mine, words, &all, &why))
+	if (tofu_world_gather(guest->world, mine, words, &all, &why))
 		fail("allgather", why);
 	return all;
 }
@@ -136,10 +136,10 @@ void guest_connect(struct guest *guest, struct tofu_exchange *exchange,
 
 	/* What goes one way meets what comes the other: all have @back's card */
 	check(tofu_exchange_card(exchange, back, &own), "tofu_exchange_card");
-	for (size_t i = 0; i < TOFU_EXCHANGE_CARD_WORDS; i += TOFU_BOOT_WORDS) {
-		all = guest_gather(guest, own.word + i, TOFU_BOOT_WORDS);
-		memcpy(card.word + i, all + (size_t)peer * TOFU_BOOT_WORDS,
-		       TOFU_BOOT_WORDS * sizeof(*all));
+	for (size_t i = 0; i < TOFU_EXCHANGE_CARD_WORDS; i += TOFU_WORLD_WORDS) {
+		all = guest_gather(guest, own.word + i, TOFU_WORLD_WORDS);
+		memcpy(card.word + i, all + (size_t)peer * TOFU_WORLD_WORDS,
+		       TOFU_WORLD_WORDS * sizeof(*all));
 	}
 	check(tofu_exchange_connect(exchange, message, &card),
 	      "tofu_exchange_connect");

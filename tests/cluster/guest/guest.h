@@ -12,7 +12,7 @@
 
 #include <tofu/exchange.h>
 
-#include "common/boot.h"
+#include "common/world.h"
 
 /* Seconds that a wait may take: far more than any does. */
 #define GUEST_TIMEOUT 60
@@ -26,7 +26,7 @@
  */
 struct guest {
 	struct tofu_machine machine;
-	struct tofu_boot *boot;
+	struct tofu_world *world;
 	utofu_vcq_hdl_t vcq;
 	utofu_vcq_id_t *id;
 	unsigned int points;
@@ -55,7 +55,7 @@ void guest_skip(struct guest *guest, const char *name, const char *reason);
 void guest_note(const struct guest *guest, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* guest_barrier, guest_gather - as tofu_boot_*; exit where they fail */
+/* guest_barrier, guest_gather - as tofu_world_*; exit where they fail */
 void guest_barrier(struct guest *guest);
 const uint64_t *guest_gather(struct guest *guest, const uint64_t *mine,
 			     size_t words);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "boot/internal.h"
+
+#define PROBE_NS UINT64_C(1000000000)
+
+static uint32_t signalled(const struct tofu_boot *boot, unsigned int round)
+{
+	return (uint32_t)((boot->job.rank + (UINT64_C(1) << round)) %
+			  boot->job.ranks);
+}
+
+static uint32_t signaller(const struct tofu_boot *boot, unsigned int round)
+{
+	uint64_t ranks = boot->job.ranks;
+
+	return (uint32_t)((boot->job.rank + ranks -
+			   (UINT64_C(1) << round) % ranks) % ranks);
+}
+
+/* ---- Meeting ---- */
+
+static void hello_send(struct tofu_boot *boot, unsigned int round)
+{
+	if (boot_now() - boot->last[round] < BOOT_RETRY_NS)
+		return;
+	/* Whether it has arrived is told by the acknowledgement. */
+	boot_put(boot, signalled(boot, round), BOOT_HELLO + round, boot->hello);
+	boot->last[round] = boot_now();
+}
+
+/* Returns true when this round's signaller knows that it was heard. */
+static bool hello_answer(struct tofu_boot *boot, unsigned int round)
+{
+	uint32_t hello = (uint32_t)boot_word(boot, BOOT_HELLO + round);
+
+	if (!hello)
+		return false;
+	if (hello != boot->answered[round] &&
+	    boot_put(boot, signaller(boot, round), BOOT_ACK + round, hello) ==
+		    UTOFU_SUCCESS)
+		boot->answered[round] = hello;
+	return hello == boot->answered[round];
+}
+
+/* Return: rounds of which both neighbours are known; @awaited: one that is not */
+static unsigned int rounds_look(struct tofu_boot *boot, uint32_t *awaited)
+{
+	unsigned int through = 0;
+
+	for (unsigned int r = 0; r < boot->rounds; r++) {
+		bool heard = boot_word(boot, BOOT_ACK + r) == boot->hello;
+
+		if (!heard)
+			hello_send(boot, r);
+		if (hello_answer(boot, r) && heard)
+			through++;
+		else
+			*awaited = heard ? signaller(boot, r) :
+					   signalled(boot, r);
+	}
+	return through;
+}
+
+int boot_meet(struct tofu_boot *boot)
+{
+	struct boot_wait wait = boot_wait_begin(boot);
+	uint32_t awaited = 0;
+
+	while (rounds_look(boot, &awaited) < boot->rounds)
+		if (!boot_wait_more(&wait))
+			return boot_say_late(boot, awaited);
+	boot->met = true;
+	return UTOFU_SUCCESS;
+}
+
+/* ---- Barrier ---- */
+
+static bool signal_seen(const struct tofu_boot *boot, unsigned int round)
+{
+	uint64_t word = boot_word(boot, BOOT_EPOCH + round);
+
+	return (uint32_t)(word >> 32) == boot->answered[round] &&
+	       (uint32_t)word >= boot->epoch;
+}
+
+/* One that is dead will never signal: do not wait for it. */
+static int signaller_check(struct tofu_boot *boot, unsigned int round)
+{
+	uint32_t from = signaller(boot, round);
+	int code = boot_put(boot, from, BOOT_PROBE, 1);
+
+	if (code == UTOFU_SUCCESS || signal_seen(boot, round))
+		return UTOFU_SUCCESS;
+	return boot_say_put(boot, from, code);
+}
+
+static int signal_wait(struct tofu_boot *boot, unsigned int round)
+{
+	struct boot_wait wait = boot_wait_begin(boot);
+	uint32_t from = signaller(boot, round);
+	struct utofu_mrq_notice notice;
+	uint64_t probed = 0;
+	int code;
+
+	while (!signal_seen(boot, round)) {
+		if ((uint32_t)boot_word(boot, BOOT_HELLO + round) !=
+		    boot->answered[round])
+			return boot_say(boot, UTOFU_ERR_MRQ_PEER,
+					"the process %s %u has started anew",
+					boot_with_unit(boot), from);
+		/* Nothing is expected: the poll lets the engine work. */
+		code = utofu_poll_mrq(boot->vcq, 0, &notice);
+		if (code != UTOFU_ERR_NOT_FOUND)
+			return boot_say_put(boot, from, code);
+		if (!boot_wait_more(&wait))
+			return boot_say_late(boot, from);
+		if (boot_wait_time(&wait) - probed < PROBE_NS)
+			continue;
+		probed = boot_wait_time(&wait);
+		code = signaller_check(boot, round);
+		if (code)
+			return code;
+	}
+	return UTOFU_SUCCESS;
+}
+
+int boot_barrier(struct tofu_boot *boot)
+{
+	int code;
+
+	boot->epoch++;
+	for (unsigned int r = 0; r < boot->rounds; r++) {
+		uint32_t to = signalled(boot, r);
+
+		code = boot_put(boot, to, BOOT_EPOCH + r,
+				(uint64_t)boot->hello << 32 | boot->epoch);
+		/*
+		 * One that is leaving needs this signal before it goes: if it
+		 * is gone, only the answer to the put was lost.
+		 */
+		if (code != UTOFU_SUCCESS &&
+		    !(boot->leaving && boot_is_absence(code)))
+			return boot_say_put(boot, to, code);
+		code = signal_wait(boot, r);
+		if (code)
+			return code;
+	}
+	return UTOFU_SUCCESS;
+}
