@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * The folder is made of uTofu and <tofu/boot.h>; of the library it includes
+ * utofu/error.h alone.
+ *
  * Networks of barrier gates: how the gates of some ranks are linked so that a
  * barrier or reduction of all of them ends at each. Plain arithmetic: every
  * rank works out its own links, and what it says of others' gates is what they

@@ -289,6 +289,21 @@ static bool rows_have_orig(const struct halo_row *row, size_t rows)
 	return false;
 }
 
+#define GATES_TNI 0
+
+static int gates_make(struct halo *halo, char **why)
+{
+	int code = tofu_coll_create(halo->world->boot, GATES_TNI, 0,
+				    &halo->gates);
+
+	if (!code)
+		return tofu_coll_gate(halo->gates, &halo->barrier);
+	/* The boot knows more of it, where it was the boot that failed. */
+	if (*halo->world->said)
+		return tofu_world_errno(halo->world, code, why);
+	return halo_say_code(halo, "cannot make barrier gates", code, why);
+}
+
 int halo_open(const struct tofu_machine *machine, struct tofu_world *world,
 	      const struct halo_options *options,
 	      const struct tofu_rsched_model *model, const struct halo_row *row,
@@ -303,10 +318,11 @@ int halo_open(const struct tofu_machine *machine, struct tofu_world *world,
 	halo->options = options;
 	halo->model = model;
 	halo->world = world;
+	halo->barrier = UTOFU_VBG_ID_NULL;
 	halo->turn.node = machine->node;
 	err = area_make(halo, row, rows, why);
 	if (!err && options->sync == HALO_SYNC_GATES)
-		err = halo_gates_make(machine, world, &halo->gates, why);
+		err = gates_make(halo, why);
 	if (!err && rows_have_orig(row, rows))
 		err = halo_orig_open(halo, why);
 	if (err) {
@@ -322,7 +338,7 @@ void halo_close(struct halo *halo)
 	if (!halo)
 		return;
 	halo_orig_close(halo);
-	halo_gates_free(&halo->gates);
+	tofu_coll_free(halo->gates);
 	if (halo->area)
 		munmap(halo->area, halo->span * (1 + HALO_SETS));
 	free(halo);

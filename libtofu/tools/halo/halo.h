@@ -253,29 +253,6 @@ const char *halo_pattern_name(const struct halo_options *options);
 /* halo_mode_name - of an enum tofu_p2p_mode */
 const char *halo_mode_name(unsigned int mode);
 
-/* ---- Barriers of gates (halo/gates.c) ---- */
-
-#define HALO_GATES_MAX TOFU_WORLD_WORDS
-
-/**
- * struct halo_gates - gates of a barrier of all nodes
- * @count: of own gates; 0: there are none
- * @id:    of the start and end gate first
- */
-struct halo_gates {
-	unsigned int count;
-	utofu_vbg_id_t id[HALO_GATES_MAX];
-};
-
-/**
- * halo_gates_make - link a butterfly, on all nodes at the same time
- *
- * Return: 0 or a negative errno; to be freed in any case.
- */
-int halo_gates_make(const struct tofu_machine *machine, struct tofu_world *world,
-		    struct halo_gates *gates, char **why);
-void halo_gates_free(struct halo_gates *gates);
-
 /* ---- The exchange (halo/exchange.c) ---- */
 
 /**

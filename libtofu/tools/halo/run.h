@@ -6,6 +6,7 @@
 #ifndef TOFU_HALO_RUN_H
 #define TOFU_HALO_RUN_H
 
+#include <tofu/coll.h>
 #include <tofu/exchange.h>
 
 #include "halo/halo.h"
@@ -18,6 +19,8 @@ struct halo_way;
 
 /**
  * struct halo - a node's part of the exchanges
+ * @gates:    of barriers of all nodes, or NULL
+ * @barrier:  the gate to enter one by, or UTOFU_VBG_ID_NULL
  * @area:     send buffers, then the receive sets
  * @span:     bytes of each of these
  * @orig:     endpoints of messages from point to point, where a row has them
@@ -33,7 +36,8 @@ struct halo {
 	const struct halo_options *options;
 	const struct tofu_rsched_model *model;
 	struct tofu_world *world;
-	struct halo_gates gates;
+	struct tofu_coll *gates;
+	utofu_vbg_id_t barrier;
 	uint8_t *area;
 	size_t span;
 	struct halo_orig *orig;
@@ -97,7 +101,7 @@ static inline uint8_t *halo_receive_set(const struct halo *halo)
 /* halo_barrier - the gate to enter a barrier by, or UTOFU_VBG_ID_NULL */
 static inline utofu_vbg_id_t halo_barrier(const struct halo *halo)
 {
-	return halo->gates.count ? halo->gates.id[0] : UTOFU_VBG_ID_NULL;
+	return halo->barrier;
 }
 
 /* halo_say_code - that @what failed with @code; Return: a negative errno */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Barriers and reductions of all processes of a job, by barrier gates: the
+ * gates of the processes are linked to a network once, and from then on each
+ * starts and polls through its own gate.
+ *
+ * Functions return enum utofu_return_code.
+ */
+#ifndef TOFU_COLL_H
+#define TOFU_COLL_H
+
+#include <utofu.h>
+
+#include <tofu/boot.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+/* ---- Barrier gates of all processes ---- */
+
+struct tofu_coll;
+
+/**
+ * tofu_coll_create - link barrier gates of all processes of a boot
+ * @boot:  of the processes; not used any more on return
+ * @tni:   one of utofu_get_barrier_tnis(), the same everywhere
+ * @flags: UTOFU_VBG_FLAG_*, of this process's gates
+ * @coll:  set on success
+ *
+ * All processes call it at the same time. The network is a butterfly: a barrier
+ * of n processes takes log2(n) steps, and a process as many gates and up to two
+ * more. It fails everywhere when one process has no gates left.
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_FULL where this process or another has no
+ * gates left; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_OUT_OF_MEMORY; as
+ * tofu_boot_barrier(), utofu_alloc_vbg() and utofu_set_vbg().
+ */
+int tofu_coll_create(struct tofu_boot *boot, utofu_tni_id_t tni,
+		     unsigned long flags, struct tofu_coll **coll);
+
+/**
+ * tofu_coll_gate - tell by which gate the process takes part
+ * @coll: the network
+ * @gate: set to its start and end gate, for utofu_barrier(),
+ *        utofu_reduce_uint64() and utofu_reduce_double(), for
+ *        utofu_poll_barrier() and the other polls, and for makers of exchanges
+ *        that want a barrier
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER.
+ */
+int tofu_coll_gate(const struct tofu_coll *coll, utofu_vbg_id_t *gate);
+
+/**
+ * tofu_coll_free - free the gates of this process
+ * @coll: or NULL; no barrier is under way there
+ *
+ * The others' gates of the network are of no use after that, but to be freed. A
+ * barrier whose end this process has polled has left it.
+ */
+void tofu_coll_free(struct tofu_coll *coll);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TOFU_COLL_H */
