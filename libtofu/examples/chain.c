@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A chain in session mode: every node on the X axis queues a put to the next
- * one, where it waits until the put of the one before has come. The first node
- * then puts a token into the second one's memory, and it comes around to the
- * first while the others sleep.
+ * A chain in session mode: every process queues a put to the next one, where it
+ * waits until the put of the one before has come. The first process then puts a
+ * token into the second one's memory, and it comes around to the first while the
+ * others sleep.
  *
  *	tofu-run --shape 4 ./chain
  */
@@ -13,29 +13,29 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
+#include <tofu/boot.h>
 #include <utofu.h>
+
+#define TIMEOUT 60 /* seconds, for a process that never comes */
 
 /* Tells a target in session mode that one command more may go on there. */
 #define STEP UTOFU_ONESIDED_FLAG_SPS(1)
 #define NOTICES (UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE | UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE)
 
 static const char token[32] = "handed on by nobody's processor";
-static _Alignas(256) struct {
-	char token[32];
-	uint64_t hello;
-} memory;
+static _Alignas(256) char memory[sizeof(token)];
 
 static utofu_vcq_hdl_t plain, session;
-static utofu_stadd_t stadd; /* of memory, here and on all other nodes */
-static utofu_vcq_id_t next; /* the next node's VCQ in session mode */
+static utofu_stadd_t stadd; /* of memory, in all processes */
+static utofu_vcq_id_t next; /* the next process's VCQ in session mode */
+static char why[TOFU_BOOT_WHY]; /* what is wrong with a process */
 
 static void check(int code, const char *what)
 {
 	if (code == UTOFU_SUCCESS)
 		return;
-	fprintf(stderr, "%s: error %d\n", what, code);
+	fprintf(stderr, "%s: error %d %s\n", what, code, why);
 	exit(EXIT_FAILURE);
 }
 
@@ -51,20 +51,6 @@ static int notice_await(utofu_vcq_hdl_t vcq)
 	return code;
 }
 
-/* Returns when the next node has its VCQ and its memory: these codes say "not yet". */
-static void ready_await(void)
-{
-	const utofu_stadd_t hello = stadd + sizeof(memory.token);
-	int code;
-
-	do {
-		check(utofu_put_piggyback8(plain, next, 1, hello, sizeof(memory.hello), 0,
-					   UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, NULL), "hello");
-		code = notice_await(plain);
-	} while (code == UTOFU_ERR_MRQ_PEER || code == UTOFU_ERR_MRQ_RMT_STADD);
-	check(code, "the next node");
-}
-
 static double now_us(void)
 {
 	struct timespec now;
@@ -73,7 +59,7 @@ static double now_us(void)
 	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
-static void token_start(unsigned int nodes)
+static void token_start(int processes)
 {
 	double begin = now_us();
 
@@ -81,7 +67,7 @@ static void token_start(unsigned int nodes)
 				  STEP | NOTICES, NULL), "utofu_put_piggyback");
 	check(notice_await(plain), "first put");
 	check(notice_await(session), "token");
-	printf("around %u nodes in %.1f us\n", nodes, now_us() - begin);
+	printf("around %d processes in %.1f us\n", processes, now_us() - begin);
 }
 
 /* A put of what others will have put here by then. The step may come before it. */
@@ -89,40 +75,39 @@ static void token_hand_on(void)
 {
 	check(utofu_put(session, next, stadd, stadd, sizeof(token), 0, STEP | NOTICES, NULL),
 	      "utofu_put");
-	sleep(1);
+	nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
 	check(notice_await(session), "token");
 	check(notice_await(session), "put of the chain");
 }
 
+/* Nobody puts anything before the barrier: by then all have told where they are. */
+static void next_find(struct tofu_boot *boot)
+{
+	int size = tofu_boot_size(boot), before = (tofu_boot_rank(boot) + size - 1) % size;
+	utofu_vcq_id_t own;
+
+	check(utofu_query_vcq_id(session, &own), "utofu_query_vcq_id");
+	check(tofu_boot_tell(boot, (uint32_t)before, 0, &own, sizeof(own)), "tofu_boot_tell");
+	check(tofu_boot_barrier(boot), "tofu_boot_barrier");
+	check(tofu_boot_told(boot, 0, &next, sizeof(next)), "tofu_boot_told");
+}
+
 int main(void)
 {
-	const char *shape = getenv("TOFU_SHAPE");
-	unsigned int nodes = shape ? (unsigned int)atoi(shape) : 0;
-	uint8_t coords[6];
-	bool first;
+	struct tofu_boot *boot;
 
-	if (!nodes) {
-		fprintf(stderr, "TOFU_SHAPE is not set: start this with tofu-run\n");
-		return EXIT_FAILURE;
-	}
-	alarm(60); /* for a node that never comes */
-	check(utofu_query_my_coords(coords), "utofu_query_my_coords");
-	first = coords[0] == 0;
-	coords[0] = (uint8_t)((coords[0] + 1) % nodes);
-
-	/* The first VCQ of a node on a TNI is in queue 0: so others know its ID. */
-	check(utofu_create_vcq_with_cmp_id(0, 0, UTOFU_VCQ_FLAG_SESSION_MODE, &session),
-	      "utofu_create_vcq_with_cmp_id");
-	check(utofu_reg_mem_with_stag(session, &memory, sizeof(memory), 0, 0, &stadd),
+	check(tofu_boot_join(TIMEOUT, why, &boot), "tofu_boot_join");
+	check(utofu_create_vcq(0, UTOFU_VCQ_FLAG_SESSION_MODE, &session), "utofu_create_vcq");
+	check(utofu_reg_mem_with_stag(session, memory, sizeof(memory), 0, 0, &stadd),
 	      "utofu_reg_mem_with_stag");
 	check(utofu_create_vcq(0, 0, &plain), "utofu_create_vcq");
-	check(utofu_construct_vcq_id(coords, 0, 0, 0, &next), "utofu_construct_vcq_id");
-	ready_await();
-	if (first)
-		token_start(nodes);
+	next_find(boot);
+	if (tofu_boot_rank(boot) == 0)
+		token_start(tofu_boot_size(boot));
 	else
 		token_hand_on();
-	if (memcmp(memory.token, token, sizeof(token))) {
+	check(tofu_boot_leave(boot), "tofu_boot_leave");
+	if (memcmp(memory, token, sizeof(token))) {
 		fprintf(stderr, "another token came\n");
 		return EXIT_FAILURE;
 	}

@@ -7,15 +7,16 @@
  *
  *	tofu-run --shape 2x3 ./halo-2d
  */
-#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include <tofu/boot.h>
+#include <tofu/job.h>
 #include <utofu.h>
 
 #define N 8
 #define STEPS 50
+#define TIMEOUT 60 /* seconds, for a process that never comes */
 #define NOTICES (2 + 2 * N) /* a step: of two rows, and each cell of two columns */
 #define FLAGS (UTOFU_ONESIDED_FLAG_TCQ_NOTICE | UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE)
 
@@ -32,13 +33,14 @@ static unsigned int arrived[2]; /* notices for each of them */
 static utofu_vcq_hdl_t vcq;
 static utofu_stadd_t stadd; /* of cell, here and on all other nodes */
 static utofu_vcq_id_t neighbor[SIDES];
-static unsigned int at[2], grid[2] = { 1, 1 };
+static unsigned int at[2], grid[2];
+static char why[TOFU_BOOT_WHY]; /* what is wrong with a process */
 
 static void check(int code, const char *what)
 {
 	if (code == UTOFU_SUCCESS)
 		return;
-	fprintf(stderr, "%s: error %d\n", what, code);
+	fprintf(stderr, "%s: error %d %s\n", what, code, why);
 	exit(EXIT_FAILURE);
 }
 
@@ -55,23 +57,6 @@ static int notice_poll(struct utofu_mrq_notice *notice)
 	if (code == UTOFU_SUCCESS && notice->notice_type == UTOFU_MRQ_TYPE_RMT_PUT)
 		arrived[notice->edata]++;
 	return code;
-}
-
-/* A put to a corner, which nobody needs: these codes say "not ready yet". */
-static void ready_await(utofu_vcq_id_t node)
-{
-	struct utofu_mrq_notice notice;
-	int code;
-
-	do {
-		check(utofu_put(vcq, node, stadd, stadd, sizeof(cell[0][0][0]), 0,
-				UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, NULL), "utofu_put");
-		do {
-			code = notice_poll(&notice);
-		} while (code == UTOFU_ERR_NOT_FOUND ||
-			 notice.notice_type != UTOFU_MRQ_TYPE_LCL_PUT);
-	} while (code == UTOFU_ERR_MRQ_PEER || code == UTOFU_ERR_MRQ_RMT_STADD);
-	check(code, "a neighbour");
 }
 
 /* An edge, in blocks that are a row of the field apart, from cell to cell */
@@ -130,40 +115,62 @@ static unsigned int step_make(unsigned int step)
 	return wrong;
 }
 
-/* Known without asking anybody: the first VCQ of a node on a TNI is in queue 0. */
-static void neighbor_find(int side, unsigned int x, unsigned int y)
+/* To a neighbour on one side this process is the one on the other. */
+static void neighbor_tell(struct tofu_boot *boot, utofu_vcq_id_t own, unsigned int x,
+			  unsigned int y, unsigned int side)
 {
-	uint8_t coords[6] = { (uint8_t)(x % grid[0]), (uint8_t)(y % grid[1]) };
+	/* Ranks go along Y first, as nodes are numbered. */
+	unsigned int rank = x % grid[0] * grid[1] + y % grid[1];
 
-	check(utofu_construct_vcq_id(coords, 0, 0, 0, &neighbor[side]), "utofu_construct_vcq_id");
+	check(tofu_boot_tell(boot, rank, side, &own, sizeof(own)), "tofu_boot_tell");
+}
+
+/* Nobody puts anything before the barrier: by then all have told where they are. */
+static void neighbors_find(struct tofu_boot *boot)
+{
+	utofu_vcq_id_t own;
+
+	check(utofu_query_vcq_id(vcq, &own), "utofu_query_vcq_id");
+	neighbor_tell(boot, own, at[0] + grid[0] - 1, at[1], EAST);
+	neighbor_tell(boot, own, at[0] + 1, at[1], WEST);
+	neighbor_tell(boot, own, at[0], at[1] + grid[1] - 1, NORTH);
+	neighbor_tell(boot, own, at[0], at[1] + 1, SOUTH);
+	check(tofu_boot_barrier(boot), "tofu_boot_barrier");
+	for (unsigned int side = 0; side < SIDES; side++)
+		check(tofu_boot_told(boot, side, &neighbor[side], sizeof(own)), "tofu_boot_told");
+}
+
+/* The grid is the machine's X and Y axes, with a process on each node. */
+static void grid_find(void)
+{
+	struct tofu_job_info job;
+
+	check(tofu_query_job(&job), "tofu_query_job");
+	grid[0] = job.shape[0];
+	grid[1] = job.shape[1];
+	at[0] = job.rank / grid[1];
+	at[1] = job.rank % grid[1];
+	if (job.ranks == grid[0] * grid[1])
+		return;
+	fprintf(stderr, "%u processes are no grid of %u x %u\n", job.ranks, grid[0], grid[1]);
+	exit(EXIT_FAILURE);
 }
 
 int main(void)
 {
-	const char *shape = getenv("TOFU_SHAPE");
+	struct tofu_boot *boot;
 	unsigned int wrong = 0;
-	uint8_t coords[6];
 
-	if (!shape || sscanf(shape, "%ux%u", &grid[0], &grid[1]) < 1) {
-		fprintf(stderr, "TOFU_SHAPE is not set: start this with tofu-run\n");
-		return EXIT_FAILURE;
-	}
-	alarm(60); /* for neighbours that never come */
-	check(utofu_query_my_coords(coords), "utofu_query_my_coords");
-	at[0] = coords[0];
-	at[1] = coords[1];
-	check(utofu_create_vcq_with_cmp_id(0, 0, 0, &vcq), "utofu_create_vcq_with_cmp_id");
+	grid_find();
+	check(tofu_boot_join(TIMEOUT, why, &boot), "tofu_boot_join");
+	check(utofu_create_vcq(0, 0, &vcq), "utofu_create_vcq");
 	check(utofu_reg_mem_with_stag(vcq, cell, sizeof(cell), 0, 0, &stadd),
 	      "utofu_reg_mem_with_stag");
-	neighbor_find(WEST, at[0] + grid[0] - 1, at[1]);
-	neighbor_find(EAST, at[0] + 1, at[1]);
-	neighbor_find(SOUTH, at[0], at[1] + grid[1] - 1);
-	neighbor_find(NORTH, at[0], at[1] + 1);
-	for (int side = 0; side < SIDES; side++)
-		ready_await(neighbor[side]);
+	neighbors_find(boot);
 	for (unsigned int step = 0; step < STEPS; step++)
 		wrong += step_make(step);
 	printf("%d steps, %u cells of the halo were wrong\n", STEPS, wrong);
+	check(tofu_boot_leave(boot), "tofu_boot_leave");
 	utofu_free_vcq(vcq);
 	return wrong ? EXIT_FAILURE : EXIT_SUCCESS;
 }

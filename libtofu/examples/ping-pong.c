@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ping-pong with notices: two neighbours on the X axis send a number back and
- * forth. Each learns from a notice, not from memory, that the number has come.
+ * Ping-pong with notices: two processes send a number back and forth. Each
+ * learns from a notice, not from memory, that the number has come.
  *
  *	tofu-run --shape 2 ./ping-pong
  *
- * With more nodes each pair plays for itself.
+ * With more processes each pair plays for itself.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
@@ -13,23 +13,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
+#include <tofu/boot.h>
 #include <utofu.h>
 
 #define ROUNDS 1000
-#define CMP_ID 0 /* of our VCQ, and STAG of our memory, on every node */
-#define STAG 0
+#define TIMEOUT 60 /* seconds, for a process that never comes */
 
+/* What the processes tell each other: where the ball is to go */
+struct place {
+	utofu_vcq_id_t vcq;
+	utofu_stadd_t ball;
+};
+
+static char why[TOFU_BOOT_WHY]; /* what is wrong with a process */
 static utofu_vcq_hdl_t vcq;
-static utofu_vcq_id_t peer;
-static utofu_stadd_t peer_ball;
+static struct place peer;
 
 static void check(int code, const char *what)
 {
 	if (code == UTOFU_SUCCESS)
 		return;
-	fprintf(stderr, "%s: error %d\n", what, code);
+	fprintf(stderr, "%s: error %d %s\n", what, code, why);
 	exit(EXIT_FAILURE);
 }
 
@@ -50,16 +55,11 @@ static void ball_send(uint64_t number)
 	const unsigned long flags = UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE |
 				    UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE;
 	struct utofu_mrq_notice notice;
-	int code;
 
-	/* These two codes say that the peer is not ready yet. */
-	do {
-		check(utofu_put_piggyback8(vcq, peer, number, peer_ball,
-					   sizeof(number), 0, flags, NULL),
-		      "utofu_put_piggyback8");
-		code = notice_wait(&notice);
-	} while (code == UTOFU_ERR_MRQ_PEER || code == UTOFU_ERR_MRQ_RMT_STADD);
-	check(code, "send");
+	check(utofu_put_piggyback8(vcq, peer.vcq, number, peer.ball,
+				   sizeof(number), 0, flags, NULL),
+	      "utofu_put_piggyback8");
+	check(notice_wait(&notice), "send");
 }
 
 static void ball_await(const uint64_t *ball, uint64_t number)
@@ -69,7 +69,7 @@ static void ball_await(const uint64_t *ball, uint64_t number)
 	check(notice_wait(&notice), "utofu_poll_mrq");
 	/* The notice comes after the data. */
 	if (notice.notice_type == UTOFU_MRQ_TYPE_RMT_PUT &&
-	    notice.vcq_id == peer && *ball == number)
+	    notice.vcq_id == peer.vcq && *ball == number)
 		return;
 	fprintf(stderr, "got %" PRIu64 ", not %" PRIu64 "\n", *ball, number);
 	exit(EXIT_FAILURE);
@@ -92,48 +92,46 @@ static double now_ns(void)
 	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* Peers are known without asking them: the first VCQ of a node is in queue 0. */
-static void peer_find(uint8_t coords[])
+static void rounds_play(const uint64_t *ball, bool serves)
 {
-	check(utofu_construct_vcq_id(coords, 0, 0, CMP_ID, &peer),
-	      "utofu_construct_vcq_id");
-	check(utofu_query_stadd(peer, STAG, &peer_ball), "utofu_query_stadd");
+	double begin = now_ns();
+
+	for (uint64_t round = 0; round < ROUNDS; round++)
+		play(ball, serves, round);
+	if (serves)
+		printf("%d rounds, %.0f ns from one to the other\n", ROUNDS,
+		       (now_ns() - begin) / ROUNDS / 2);
+}
+
+/* Nobody puts anything before the barrier: by then all have told where to. */
+static void peer_find(struct tofu_boot *boot, const struct place *own, int rank)
+{
+	check(tofu_boot_tell(boot, (uint32_t)rank, 0, own, sizeof(*own)), "tofu_boot_tell");
+	check(tofu_boot_barrier(boot), "tofu_boot_barrier");
+	check(tofu_boot_told(boot, 0, &peer, sizeof(peer)), "tofu_boot_told");
 }
 
 int main(void)
 {
 	/* Registered memory begins at such a boundary. */
 	static _Alignas(256) uint64_t ball;
-	const char *shape = getenv("TOFU_SHAPE");
-	uint8_t coords[6];
-	utofu_stadd_t own;
-	double begin = 0;
-	bool serves;
+	struct tofu_boot *boot;
+	struct place own;
+	int rank, other;
 
-	if (!shape) {
-		fprintf(stderr, "TOFU_SHAPE is not set: start this with tofu-run\n");
-		return EXIT_FAILURE;
-	}
-	alarm(60); /* for a peer that never comes */
-	check(utofu_query_my_coords(coords), "utofu_query_my_coords");
-	serves = coords[0] % 2 == 0;
-	coords[0] ^= 1;
-	if (coords[0] >= strtoul(shape, NULL, 10))
-		return EXIT_SUCCESS; /* the last of an odd number */
+	check(tofu_boot_join(TIMEOUT, why, &boot), "tofu_boot_join");
+	rank = tofu_boot_rank(boot);
+	other = rank ^ 1;
+	if (other >= tofu_boot_size(boot))
+		other = rank; /* the last of an odd number has none */
 
-	check(utofu_create_vcq_with_cmp_id(0, CMP_ID, 0, &vcq),
-	      "utofu_create_vcq_with_cmp_id");
-	check(utofu_reg_mem_with_stag(vcq, &ball, sizeof(ball), STAG, 0, &own),
-	      "utofu_reg_mem_with_stag");
-	peer_find(coords);
-	for (uint64_t round = 0; round <= ROUNDS; round++) {
-		play(&ball, serves, round);
-		if (!round)
-			begin = now_ns(); /* both are there */
-	}
-	if (serves)
-		printf("%d rounds, %.0f ns from one to the other\n", ROUNDS,
-		       (now_ns() - begin) / ROUNDS / 2);
+	check(utofu_create_vcq(0, 0, &vcq), "utofu_create_vcq");
+	check(utofu_query_vcq_id(vcq, &own.vcq), "utofu_query_vcq_id");
+	check(utofu_reg_mem(vcq, &ball, sizeof(ball), 0, &own.ball), "utofu_reg_mem");
+	peer_find(boot, &own, other);
+	if (other != rank)
+		rounds_play(&ball, rank < other);
+	check(tofu_boot_leave(boot), "tofu_boot_leave");
 	utofu_free_vcq(vcq);
 	return EXIT_SUCCESS;
 }
