@@ -150,6 +150,7 @@ TEST_F(self, bad_arguments)
 	enum tofu_neighbor_algorithm algorithm;
 	struct tofu_exchange *x = self->exchange;
 	void *buffer;
+	size_t puts;
 
 	EXPECT_EQ(tofu_exchange_card(NULL, 0, &self->card),
 		  UTOFU_ERR_INVALID_POINTER);
@@ -171,10 +172,42 @@ TEST_F(self, bad_arguments)
 		  UTOFU_ERR_INVALID_POINTER);
 	EXPECT_EQ(tofu_exchange_received(x, 1, &buffer),
 		  UTOFU_ERR_INVALID_NUMBER);
+	EXPECT_EQ(tofu_exchange_puts(NULL, &puts), UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_exchange_puts(x, NULL), UTOFU_ERR_INVALID_POINTER);
 	EXPECT_EQ(tofu_neighbor_algorithm(NULL, &algorithm),
 		  UTOFU_ERR_INVALID_POINTER);
 	EXPECT_EQ(tofu_neighbor_algorithm(x, NULL), UTOFU_ERR_INVALID_POINTER);
 	tofu_exchange_free(NULL);
+}
+
+/* How many puts six messages to this process itself take */
+static size_t puts_of(enum tofu_neighbor_algorithm algorithm)
+{
+	const struct tofu_neighbor_params params = {
+		.algorithm = algorithm,
+		.engines = 4,
+		.barrier = UTOFU_VBG_ID_NULL,
+	};
+	struct tofu_exchange *exchange;
+	struct tofu_message m[6];
+	size_t puts = 0;
+
+	for (unsigned int i = 0; i < 6; i++) {
+		m[i] = to_self;
+		m[i].back = i;
+	}
+	if (tofu_neighbor_create(&params, m, 6, &exchange))
+		return 0;
+	tofu_exchange_puts(exchange, &puts);
+	tofu_exchange_free(exchange);
+	return puts;
+}
+
+/* Segments are half messages: 12 puts are the same for each of four engines. */
+TEST(puts_are_counted)
+{
+	EXPECT_EQ(puts_of(TOFU_NEIGHBOR_NATIVE), 6);
+	EXPECT_EQ(puts_of(TOFU_NEIGHBOR_SEGMENTED), 12);
 }
 
 TEST_F(self, one_at_a_time)

@@ -5,6 +5,8 @@
 
 #include <kselftest_harness.h>
 
+#include <tofu/p2p.h>
+
 #include "p2p/match.h"
 
 #define MANY 100000
@@ -434,6 +436,30 @@ TEST(tables_are_bounded_by_what_waits)
 	}
 	ASSERT_LE(account.peak, 3 * MANY * sizeof(void *));
 	p2p_match_free(&match);
+}
+
+/* ---- What machines are made for ---- */
+
+TEST(machines_have_thresholds)
+{
+	static const char *const names[] = { "k", "fx10", "fx100", "fugaku" };
+	size_t eager, get;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		EXPECT_EQ(UTOFU_SUCCESS,
+			  tofu_p2p_machine(names[i], &eager, &get));
+		EXPECT_LT(0, eager);
+		EXPECT_LE(eager, get);
+	}
+	eager = 77;
+	EXPECT_EQ(UTOFU_ERR_NOT_FOUND, tofu_p2p_machine("?", &eager, &get));
+	EXPECT_EQ(77, eager);
+	EXPECT_EQ(UTOFU_ERR_INVALID_POINTER,
+		  tofu_p2p_machine(NULL, &eager, &get));
+	EXPECT_EQ(UTOFU_ERR_INVALID_POINTER,
+		  tofu_p2p_machine("k", NULL, &get));
+	EXPECT_EQ(UTOFU_ERR_INVALID_POINTER,
+		  tofu_p2p_machine("k", &eager, NULL));
 }
 
 TEST_HARNESS_MAIN

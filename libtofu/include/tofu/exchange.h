@@ -140,6 +140,15 @@ int tofu_exchange_test(struct tofu_exchange *exchange);
 int tofu_exchange_wait(struct tofu_exchange *exchange);
 
 /**
+ * tofu_exchange_puts - tell how many puts this process makes in an exchange
+ * @exchange: the exchange
+ * @puts:     set to their number, on all engines
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER.
+ */
+int tofu_exchange_puts(const struct tofu_exchange *exchange, size_t *puts);
+
+/**
  * tofu_exchange_received - find what the last exchange that ended has received
  * @exchange: the exchange
  * @message:  index

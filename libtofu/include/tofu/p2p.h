@@ -98,6 +98,17 @@ struct tofu_p2p_params {
 };
 
 /**
+ * tofu_p2p_machine - tell the thresholds of a machine
+ * @machine: k, fx10, fx100 or fugaku
+ * @eager:   set to the bytes up to which a message is eager
+ * @get:     set to the bytes up to which a longer one is got
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_NOT_FOUND where
+ * there is no such machine.
+ */
+int tofu_p2p_machine(const char *machine, size_t *eager, size_t *get);
+
+/**
  * tofu_p2p_create - make an endpoint
  * @params: how; copied
  * @p2p:    set to it

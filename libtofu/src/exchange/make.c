@@ -437,6 +437,16 @@ void tofu_exchange_free(struct tofu_exchange *exchange)
 	free(exchange);
 }
 
+int tofu_exchange_puts(const struct tofu_exchange *exchange, size_t *puts)
+{
+	if (!exchange || !puts)
+		return UTOFU_ERR_INVALID_POINTER;
+	*puts = 0;
+	for (unsigned int e = 0; e < exchange->engines; e++)
+		*puts += exchange->engine[e].puts;
+	return UTOFU_SUCCESS;
+}
+
 int tofu_exchange_note(const struct tofu_exchange *exchange)
 {
 	return exchange->note;

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <tofu/p2p.h>
+
 /*
  * Measured by scripts/repro p2p-threshold, which compares. No size was found
  * from which puts bring more messages than gets.
@@ -27,4 +29,18 @@ const struct p2p_preset *p2p_preset_find(const char *name)
 		if (!strcmp(presets[i].name, name))
 			return &presets[i];
 	return NULL;
+}
+
+int tofu_p2p_machine(const char *machine, size_t *eager, size_t *get)
+{
+	const struct p2p_preset *preset;
+
+	if (!machine || !eager || !get)
+		return UTOFU_ERR_INVALID_POINTER;
+	preset = p2p_preset_find(machine);
+	if (!preset)
+		return UTOFU_ERR_NOT_FOUND;
+	*eager = preset->eager;
+	*get = preset->get;
+	return UTOFU_SUCCESS;
 }

@@ -11,9 +11,9 @@
 
 #include "error.h"
 #include "stats.h"
-#include "utofu/instance.h"
 #include "virtual.h"
 
+#define DEVICE "/dev/tofu0"
 #define FILES "/sys/class/tofu/tofu0"
 /* Two readings of both clocks: so far their distances may differ. */
 #define SLACK_NS 16
@@ -44,17 +44,28 @@ static bool time_ask(int fd, struct tofu_ioc_time *time)
 	return !ioctl(fd, TOFU_IOC_TIME, time) && time->time;
 }
 
+static bool is_direct(int fd)
+{
+	struct tofu_ioc_info info = { .size = sizeof(info) };
+
+	return !ioctl(fd, TOFU_IOC_INFO, &info) &&
+	       info.caps & TOFU_INFO_DIRECT;
+}
+
 bool tofu_virtual_find(void)
 {
+	const char *port = getenv("TOFU_PORT");
 	struct tofu_ioc_time a, b;
 	int fd;
 
-	if (!(tofu_instance()->port->info.caps & TOFU_INFO_DIRECT))
+	/* Another port has nothing to do with the device, if there is one. */
+	if (port && strcmp(port, "kernel"))
 		return false;
-	fd = open(TOFU_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
+	fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	found = time_ask(fd, &a) && time_ask(fd, &b) && counts_ns(&a, &b) &&
+	found = is_direct(fd) && time_ask(fd, &a) && time_ask(fd, &b) &&
+		counts_ns(&a, &b) &&
 		tofu_now_cycles((int64_t)(b.time - b.cycles));
 	close(fd);
 	return found;

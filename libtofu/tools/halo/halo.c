@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tofu/exchange.h>
+
 #include "common/error.h"
 #include "common/virtual.h"
-#include "exchange/exchange.h"
 #include "halo/halo.h"
 
 enum { EXIT_WRONG = 1 };
@@ -83,12 +84,19 @@ static int machine_run(struct halo_options *options,
 
 static int engines_find(unsigned int *engines, char **why)
 {
-	int code = tofu_exchange_engines(engines);
+	utofu_tni_id_t *tnis;
+	size_t count;
+	int code = utofu_get_onesided_tnis(&tnis, &count);
 
-	if (code)
+	if (code) {
 		tofu_error_say(why, "cannot ask for TNIs: %s",
 			       tofu_error_text(code));
-	return code ? -EIO : 0;
+		return -EIO;
+	}
+	free(tnis);
+	*engines = count < TOFU_EXCHANGE_ENGINES_MAX ?
+			   (unsigned int)count : TOFU_EXCHANGE_ENGINES_MAX;
+	return 0;
 }
 
 int main(int argc, char **argv)

@@ -6,7 +6,6 @@
 #include <tofu/rsched.h>
 
 #include "common/error.h"
-#include "neighbor/schedule.h"
 #include "halo/run.h"
 
 _Static_assert(sizeof(struct tofu_exchange_card) <= TOFU_BOOT_NOTE &&
@@ -52,20 +51,19 @@ static int neighbor_make(struct halo *halo, const struct tofu_message *messages,
 			 struct halo_result *result)
 {
 	const struct halo_row *row = halo->row;
-	unsigned int puts = row->neighbors;
 	enum tofu_neighbor_algorithm runs;
+	size_t puts;
 	int code = neighbor_create(halo, row->algorithm, messages);
 
 	if (!code)
 		code = tofu_neighbor_algorithm(halo->exchange, &runs);
+	if (!code)
+		code = tofu_exchange_puts(halo->exchange, &puts);
 	if (code)
 		return code;
-	if (runs == TOFU_NEIGHBOR_SEGMENTED)
-		puts *= tofu_neighbor_plan_segmented(row->neighbors, row->tnis)
-				.segments;
 	result->runs = halo_algorithm_name(runs);
-	result->puts = puts;
-	result->engines = puts < row->tnis ? puts : row->tnis;
+	result->puts = (unsigned int)puts;
+	result->engines = puts < row->tnis ? result->puts : row->tnis;
 	result->planned = tofu_neighbor_model_ns(halo->options->machine, runs,
 						 row->neighbors,
 						 row->tnis, row->size);

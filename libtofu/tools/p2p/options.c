@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/virtual.h"
-#include "p2p/preset.h"
 #include "p2p/p2p.h"
 
 enum { EXIT_USAGE = 2 };
@@ -160,9 +159,16 @@ static uint64_t number(const char *option, uint64_t min, uint64_t max)
 	return tofu_arg_number(option, optarg, min, max);
 }
 
+static bool machine_is_known(const char *name)
+{
+	size_t eager, get;
+
+	return tofu_p2p_machine(name, &eager, &get) == UTOFU_SUCCESS;
+}
+
 static void machine_take(struct measure_options *options)
 {
-	if (!p2p_preset_find(optarg))
+	if (!machine_is_known(optarg))
 		errx(EXIT_USAGE,
 		     "--machine: '%s' is not k, fx10, fx100 or fugaku", optarg);
 	options->machine = optarg;
@@ -286,7 +292,7 @@ static void machine_default(struct measure_options *options)
 	static char name[TOFU_VIRTUAL_MACHINE];
 
 	if (!options->machine && tofu_virtual_machine(name) &&
-	    p2p_preset_find(name))
+	    machine_is_known(name))
 		options->machine = name;
 }
 

@@ -7,7 +7,6 @@
 #include "common/json.h"
 #include "common/table.h"
 #include "common/virtual.h"
-#include "p2p/preset.h"
 #include "p2p/p2p.h"
 
 #define COLUMNS_MAX 16
@@ -31,11 +30,12 @@ static const char *machine_of(const struct measure_options *options)
 
 static void thresholds_json(struct tofu_json *json, const char *machine)
 {
-	const struct p2p_preset *preset = p2p_preset_find(machine);
+	size_t eager = 0, get = 0;
 
+	tofu_p2p_machine(machine, &eager, &get);
 	tofu_json_open(json, "thresholds", '{');
-	tofu_json_number(json, "eager", preset->eager);
-	tofu_json_number(json, "get", preset->get);
+	tofu_json_number(json, "eager", eager);
+	tofu_json_number(json, "get", get);
 	tofu_json_close(json, '}');
 }
 

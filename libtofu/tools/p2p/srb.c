@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A record into a shared receive buffer, in its parts. What happens when is seen
- * by looking at the sender between two polls, which is why this knows it from the
- * inside.
+ * by looking at the sender between two polls, by what the library has for
+ * measurements alone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "common/error.h"
 #include "common/stats.h"
 #include "common/wait.h"
-#include "srb/sender.h"
+#include "srb/measure.h"
 #include "p2p/p2p.h"
 
 #define RING_MIN (1U << 20)
@@ -75,13 +75,11 @@ struct parts {
 static void stages_look(const struct tofu_srb_sender *sender, uint64_t now,
 			uint64_t when[])
 {
-	const struct srb_send *send = &sender->send[0];
-
-	if (!when[ADDED] && send->stage > SRB_ASKED)
+	if (!when[ADDED] && srb_record_is_placed(sender))
 		when[ADDED] = now;
-	if (!when[READ] && send->read)
+	if (!when[READ] && srb_record_has_read(sender))
 		when[READ] = now;
-	if (!when[PUT] && send->stage == SRB_PUT)
+	if (!when[PUT] && srb_record_is_put(sender))
 		when[PUT] = now;
 }
 
