@@ -18,9 +18,10 @@
  * Not thread-safe: the owner serialises all calls but tofu_fabric_fd() and
  * tofu_fabric_wake().
  *
- * What is in fabric/ includes net/ and uapi/ only. Other folders include
- * fabric/fabric.h, fabric/clock.h and fabric/process.h, and nothing of
- * fabric/shm/; only tests that look into its file do.
+ * Other folders include fabric/fabric.h, fabric/clock.h and fabric/process.h,
+ * and nothing of fabric/shm/; only tests that look into its file do.
+ *
+ * May include: net/, uapi/
  */
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H

@@ -6,6 +6,8 @@
  * their home in QEMU. Locks: the BQL is taken before the node's lock and
  * never under it. The node's callbacks run under the node's lock, on any
  * thread, with or without the BQL; in virtual time always with it.
+ *
+ * May include: node/, uapi/, QEMU
  */
 #ifndef HW_TOFU_TOFU_PCI_H
 #define HW_TOFU_TOFU_PCI_H

@@ -12,6 +12,8 @@
  * memory that grows as needed. Without one, all is done at once.
  *
  * QEMU, the emu port of libtofu, unit tests and fuzzers run this same code.
+ *
+ * May include: net/, uapi/
  */
 #ifndef ICC_ICC_H
 #define ICC_ICC_H

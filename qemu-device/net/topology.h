@@ -2,6 +2,8 @@
 /*
  * The 6-D torus: shapes, coordinates, node numbers and routes.
  * Pure arithmetic; used by the model, the fabric, libtofu and the tools.
+ *
+ * May include: uapi/
  */
 #ifndef NET_TOPOLOGY_H
 #define NET_TOPOLOGY_H

@@ -15,6 +15,8 @@
  * no thread of its own: its home calls in from the thread of its processor,
  * which stands still meanwhile, at the times that it is told; see the end of
  * this file.
+ *
+ * May include: icc/, fabric/, fabric/shm/, net/, uapi/
  */
 #ifndef NODE_NODE_H
 #define NODE_NODE_H

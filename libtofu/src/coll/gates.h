@@ -12,6 +12,8 @@
  * ends, and none reaches a gate that is not through with the round before.
  * Dissemination is not among them: of 2^n ranks it takes the steps of the
  * butterfly, and of others it would count some parts twice.
+ *
+ * May include: nothing
  */
 #ifndef COLL_GATES_H
 #define COLL_GATES_H

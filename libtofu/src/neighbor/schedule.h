@@ -14,6 +14,8 @@
  * It wants messages of equal size and N > C > 1. Nothing is gained otherwise,
  * and a plan for such an N is the native one: a segment is a whole message and
  * a step a round.
+ *
+ * May include: exchange/, net/
  */
 #ifndef TOFU_NEIGHBOR_SCHEDULE_H
 #define TOFU_NEIGHBOR_SCHEDULE_H

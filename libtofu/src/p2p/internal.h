@@ -10,6 +10,8 @@
  * Nothing waits for anything but memory of its own kind: what has to be sent, or
  * answered, is linked into lists, and each tofu_p2p_progress() goes as far as
  * there is room.
+ *
+ * May include: srb/
  */
 #ifndef P2P_CORE_H
 #define P2P_CORE_H

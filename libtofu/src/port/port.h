@@ -9,8 +9,7 @@
  * Any thread may call, also while others do. Only what destroys or closes
  * something must be the last call with it.
  *
- * port/ includes the public headers of qemu-device/ (node/node.h,
- * fabric/fabric.h, net/) and no other folder of the library.
+ * May include: fabric/, node/, net/, uapi/
  */
 #ifndef PORT_PORT_H
 #define PORT_PORT_H

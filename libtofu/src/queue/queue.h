@@ -12,6 +12,8 @@
  * queue.c.
  *
  * Ring positions are free-running and masked at use.
+ *
+ * May include: port/, uapi/
  */
 #ifndef QUEUE_QUEUE_H
 #define QUEUE_QUEUE_H

@@ -3,6 +3,8 @@
  * What the schedulers share: the puts as they see them, and the three ways to
  * come to a draft of a plan. All are exact and end: whatever the model and the
  * puts, as far as tofu_rsched_make() lets them in.
+ *
+ * May include: exchange/, net/
  */
 #ifndef RSCHED_RSCHED_H
 #define RSCHED_RSCHED_H

@@ -8,6 +8,8 @@
  * all places are of epoch 0. The owner uses a struct srb_ring as it is, in
  * memory that is 0 when the ring begins, with srb_ring_receive() and
  * srb_ring_release().
+ *
+ * May include: utofu/
  */
 #ifndef SRB_SRB_H
 #define SRB_SRB_H

@@ -4,7 +4,7 @@
  * that were made on it. uTofu's functions have no handle for it, so the caller's
  * is found by tofu_instance().
  *
- * utofu/ includes port/, queue/ and net/, and of the layers above nothing.
+ * May include: port/, queue/, net/, uapi/
  */
 #ifndef UTOFU_INSTANCE_H
 #define UTOFU_INSTANCE_H

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tools' options have in common beyond getopt_long(). */
+/*
+ * What the tools' options have in common beyond getopt_long().
+ *
+ * May include: utofu/, fabric/, net/, uapi/
+ */
 #ifndef TOFU_TOOLS_ARGS_H
 #define TOFU_TOOLS_ARGS_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tofu-fabric: make the shared file of a machine, and look into one.
+ *
+ * May include: common/, fabric/shm/
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of tofu-halo. */
+/*
+ * The parts of tofu-halo.
+ *
+ * May include: common/, coll/, exchange/, neighbor/
+ */
 #ifndef TOFU_HALO_H
 #define TOFU_HALO_H
 

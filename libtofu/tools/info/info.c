@@ -2,6 +2,8 @@
 /*
  * tofu-info: the interconnect controllers of this machine, where they are in
  * the torus, and their counters.
+ *
+ * May include: common/, uapi/
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of tofu-p2p. */
+/*
+ * The parts of tofu-p2p.
+ *
+ * May include: common/, p2p/, srb/, net/
+ */
 #ifndef TOFU_P2P_TOOL_H
 #define TOFU_P2P_TOOL_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of tofu-perf, as its main program sees them. */
+/*
+ * The parts of tofu-perf, as its main program sees them.
+ *
+ * May include: common/, uapi/
+ */
 #ifndef TOFU_PERF_H
 #define TOFU_PERF_H
 

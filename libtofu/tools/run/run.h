@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The parts of tofu-run.
+ *
+ * May include: common/, port/, fabric/, net/
+ */
 #ifndef TOFU_RUN_H
 #define TOFU_RUN_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of tofu-sched. */
+/*
+ * The parts of tofu-sched.
+ *
+ * May include: common/
+ */
 #ifndef TOFU_SCHED_H
 #define TOFU_SCHED_H
 

@@ -19,6 +19,8 @@
  * into its memory) and stays so until tofu_fabric_poll() finds that it is
  * gone, tells the handler, and forgets it. Only there are its mappings
  * undone: whatever runs in between may go on using them.
+ *
+ * May include: fabric/, net/, uapi/
  */
 #ifndef FABRIC_SHM_INTERNAL_H
 #define FABRIC_SHM_INTERNAL_H
