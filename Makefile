@@ -76,7 +76,9 @@ tests: lib ## build the programs of the tests
 check: all tests ## all tests; ends in 'N passed, N failed'
 	@scripts/check unit build conformance qtest fjmpi cluster
 
-check-unit: tests ## model, fabric and library, with sanitizers
+check-unit: lib ## model, fabric and library, with sanitizers
+	@$(MAKE) -C tests/unit O=$(O) all
+	@$(MAKE) -C tests/cluster O=$(O) emu
 	@scripts/check unit
 
 check-build: lib examples ## headers, layouts, symbols, lint
@@ -109,7 +111,6 @@ check-long: all tests ## what takes minutes: all claims by four processes on eac
 	@scripts/check long
 
 check-short: lib driver qemu ## device, module, unit tests: what another system would fail at
-	@scripts/setup test
 	@$(MAKE) -C tests/unit O=$(O) all
 	@scripts/check unit qtest
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "coll/gates.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define RANKS_MAX 37
 #define ROUNDS 30

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "exchange-util.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define ROUNDS 2000
 

@@ -4,7 +4,7 @@
  * periodic, all sizes, algorithms and forms.
  */
 #include "exchange-util.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define EVEN(b)                                    \
 	{                                          \

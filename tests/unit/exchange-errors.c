@@ -18,7 +18,7 @@
 #include "alloc-util.h"
 #include "exchange-util.h"
 #include "exchange/internal.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define BYTES 100
 

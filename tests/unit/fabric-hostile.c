@@ -8,7 +8,7 @@
 
 #include <fcntl.h>
 
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define NODES 3
 #define VICTIM 0

@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define GIB (1ULL << 30)
 
@@ -368,7 +368,7 @@ static void process_node(const char *path)
 		      : pause());
 }
 
-static void read_a_process(struct __test_metadata *_metadata,
+static void read_a_process(struct harness_test *_metadata,
 			   FIXTURE_DATA(pair) *self)
 {
 	uint8_t *buf = malloc(PROCESS_BYTES);

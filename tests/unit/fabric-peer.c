@@ -8,7 +8,7 @@
 
 #include "fabric/process.h"
 
-#include "kselftest_harness.h"
+#include "harness.h"
 
 FIXTURE(machine)
 {

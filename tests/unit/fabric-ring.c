@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "fabric-util.h"
 
-#include "kselftest_harness.h"
+#include "harness.h"
 
 /* ---- Order and sizes ---- */
 

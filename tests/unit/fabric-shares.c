@@ -2,7 +2,7 @@
 /*
  * Nodes of several processes: who is which, and who has which queue and gate.
  */
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "fabric-util.h"
 

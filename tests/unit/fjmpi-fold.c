@@ -2,7 +2,7 @@
 /* Logical coordinates: a torus of three axes, folded through the machine's six. */
 #include <limits.h>
 
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "fold.h"
 #include "net/topology.h"
@@ -90,7 +90,7 @@ TEST(so_they_are_on_long_axes)
 					      "1x254x1x1x2x1", "1x1x255x1x1x2",
 					      "256x3x2x2x3x2" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
 		struct tofu_shape s = parse(shapes[i]);
 
 		ASSERT_EQ(0, !shape_good(&s)) TH_LOG("%s", shapes[i]);
@@ -155,7 +155,7 @@ TEST(outside_there_is_no_node)
 	};
 	struct tofu_shape s = parse("2x3x4x2x3x2");
 
-	for (size_t i = 0; i < ARRAY_SIZE(outside); i++)
+	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
 		EXPECT_EQ(-1, node_at(&s, outside[i]));
 }
 

@@ -2,7 +2,7 @@
 /*
  * Every command, and every status by the condition that its name says.
  */
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "icc-host.h"
 

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "icc-host.h"
 

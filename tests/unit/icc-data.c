@@ -2,7 +2,7 @@
 /*
  * Payload: scattered pages, references, fragments, a network without room.
  */
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "icc-host.h"
 

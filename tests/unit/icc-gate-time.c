@@ -3,7 +3,7 @@
  * Barrier gates in virtual time: when a barrier ends, by the terms of the
  * machine, and that it ends at the same time again.
  */
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "icc-clock.h"
 #include "icc-mesh.h"
@@ -50,7 +50,7 @@ static void start(struct mesh *mesh, uint32_t node)
 	mesh_start(mesh, node, TOFU_REDUCE_SUM, 1, one);
 }
 
-static void expect_end(struct __test_metadata *_metadata, struct mesh *mesh,
+static void expect_end(struct harness_test *_metadata, struct mesh *mesh,
 		       uint32_t node, uint64_t time)
 {
 	const uint32_t ended = mesh_ended(mesh, node);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "icc-mesh.h"
 #include "icc/reduce.h"
@@ -255,7 +255,7 @@ static void draw_round(struct round *round, uint32_t nodes)
 #define RACE_ROUNDS 40
 
 /* Every node goes on as soon as it can, and none waits for the others. */
-static void race(struct __test_metadata *_metadata, struct mesh *mesh,
+static void race(struct harness_test *_metadata, struct mesh *mesh,
 		 uint32_t nodes)
 {
 	static struct round round[RACE_ROUNDS];
@@ -351,7 +351,7 @@ TEST_F(gates, what_is_done_to_the_block_later_does_not_matter)
 /* ---- Errors of programs ---- */
 
 /* All nodes end with an error, and the next time without. */
-static void one_differs(struct __test_metadata *_metadata, struct mesh *mesh,
+static void one_differs(struct harness_test *_metadata, struct mesh *mesh,
 			uint32_t odd, uint64_t command, unsigned int status)
 {
 	static const uint64_t operand[TOFU_REDUCE_WORDS] = { 1, 2, 3, 4, 5, 6 };

@@ -4,7 +4,7 @@
  */
 #include <stddef.h>
 
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "icc-host.h"
 

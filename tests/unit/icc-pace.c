@@ -3,7 +3,7 @@
  * When the blocks of a strided command go, and what MTU and gap of a command
  * do, in virtual time; and that all of it ends, whatever happens meanwhile.
  */
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "icc-clock.h"
 

@@ -6,7 +6,7 @@
 #include <float.h>
 #include <string.h>
 
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "icc/reduce.h"
 

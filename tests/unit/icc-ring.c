@@ -2,7 +2,7 @@
 /*
  * Rings: rounds, order, what happens when they are full or wrong.
  */
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "icc-host.h"
 
@@ -141,7 +141,7 @@ TEST_F(ring, a_wrong_flip_bit_is_a_bad_descriptor_of_one_slot)
 	EXPECT_EQ(2, cq_reg(self->a, TOFU_CQ_TOQ_HEAD));
 }
 
-static void expect_exception(struct __test_metadata *_metadata, struct cq *cq)
+static void expect_exception(struct harness_test *_metadata, struct cq *cq)
 {
 	const uint64_t wanted = TOFU_CQ_STATUS_ENABLED |
 				TOFU_CQ_STATUS_TOQ_EXCEPTION;

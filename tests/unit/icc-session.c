@@ -3,7 +3,7 @@
  * Session mode: a CQ whose commands are let go, one by one, by what others
  * carry out on it.
  */
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "icc-clock.h"
 
@@ -500,7 +500,7 @@ static bool block_here(const struct chain *c, unsigned int node, unsigned int i)
  * Blocks that go into the chain one by one come out of it one by one, whether
  * they go on as they came or as blocks of one command.
  */
-static void forward(struct __test_metadata *_metadata, struct net *net,
+static void forward(struct harness_test *_metadata, struct net *net,
 		    unsigned int strided)
 {
 	struct chain c;
@@ -645,7 +645,7 @@ TEST(a_command_that_comes_after_its_step_waits_for_its_doorbell)
 }
 
 /* What answers a put is at the initiator after the put's own end. */
-static void answer(struct __test_metadata *_metadata,
+static void answer(struct harness_test *_metadata,
 		   const struct icc_machine *machine)
 {
 	struct net *net = clock_create("4", machine);

@@ -3,7 +3,7 @@
  * Strided commands: each block is a put or get of its own, and all of them
  * are one command of the TOQ.
  */
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "icc-clock.h"
 

@@ -3,7 +3,7 @@
  * Controllers in virtual time: when things happen, by the terms of the
  * machine, and that what happens is what happens without time.
  */
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "icc-clock.h"
 
@@ -727,7 +727,7 @@ static const enum tofu_command kinds[] = {
 };
 
 /* A put, and at once another command to the same CQ by the same path. */
-static void follow(struct __test_metadata *_metadata,
+static void follow(struct harness_test *_metadata,
 		   const struct icc_machine *machine, uint64_t length,
 		   enum tofu_command kind)
 {
@@ -767,7 +767,7 @@ static void follow(struct __test_metadata *_metadata,
 	clock_destroy(net);
 }
 
-static void follow_all(struct __test_metadata *_metadata,
+static void follow_all(struct harness_test *_metadata,
 		       const struct icc_machine *machine)
 {
 	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "port/launch.h"
 
@@ -21,7 +21,7 @@ FIXTURE(launch)
 
 FIXTURE_SETUP(launch)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		unsetenv(variables[i]);
 	self->launch = (struct tofu_launch){ .rank = 77 };
 }
@@ -74,7 +74,7 @@ TEST_F(launch, bad_values_are_refused)
 	static const char *const bad[] = { "", "-1", "x", "1x", " 1", "6",
 					   "99999999999" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		pair_set("TOFU_RANK", bad[i], "TOFU_RANKS", "6");
 		EXPECT_EQ(-EINVAL, tofu_launch_find(&self->launch));
 	}

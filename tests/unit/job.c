@@ -6,7 +6,7 @@
 
 #include <tofu/job.h>
 
-#include "kselftest_harness.h"
+#include "harness.h"
 #include "utofu-util.h"
 
 static void ranks_set(unsigned int rank, unsigned int ranks)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include <tofu/neighbor.h>
 

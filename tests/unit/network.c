@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "net/network.h"
 
@@ -649,7 +649,7 @@ static uint64_t up(uint64_t ps)
 	return (ps + 999) / 1000;
 }
 
-static void compare(struct __test_metadata *_metadata, struct world *w,
+static void compare(struct harness_test *_metadata, struct world *w,
 		    const struct icc_machine *m)
 {
 	struct walker *model = slow_model(w, m);
@@ -665,7 +665,7 @@ static void compare(struct __test_metadata *_metadata, struct world *w,
 	free(model);
 }
 
-static void random_against_model(struct __test_metadata *_metadata,
+static void random_against_model(struct harness_test *_metadata,
 				 const struct icc_machine *m)
 {
 	for (uint64_t seed = 1; seed <= 6 * SHAPES; seed++) {

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define NOTICES \
 	(TOFU_TOQ_F_TCQ_NOTICE | TOFU_TOQ_F_LCL_NOTICE | TOFU_TOQ_F_RMT_NOTICE)

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include <tofu/p2p.h>
 
@@ -229,7 +229,7 @@ static void drain(struct machine *m)
 
 static struct machine machine;
 
-static void run(struct __test_metadata *_metadata, bool full)
+static void run(struct harness_test *_metadata, bool full)
 {
 	size_t waiting = 0;
 

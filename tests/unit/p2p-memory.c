@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "alloc-util.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 #include "p2p-util.h"
 #include "p2p/internal.h"
 
@@ -36,7 +36,7 @@ static uint64_t seed_of(const struct stream *stream, unsigned int number)
 	return word_of(stream->from, stream->to, number, 8);
 }
 
-static void stream_send(struct __test_metadata *_metadata, struct world *world,
+static void stream_send(struct harness_test *_metadata, struct world *world,
 			struct stream *stream,
 			struct tofu_p2p_request **request, char *buf)
 {
@@ -50,7 +50,7 @@ static void stream_send(struct __test_metadata *_metadata, struct world *world,
 }
 
 /* What comes next is of any stream to @to, and the next of that. */
-static void streams_receive(struct __test_metadata *_metadata,
+static void streams_receive(struct harness_test *_metadata,
 			    struct world *world, struct stream stream[],
 			    unsigned int to, uint32_t source)
 {
@@ -69,7 +69,7 @@ static void streams_receive(struct __test_metadata *_metadata,
 	from->got++;
 }
 
-static void turns(struct __test_metadata *_metadata, struct world *world,
+static void turns(struct harness_test *_metadata, struct world *world,
 		  unsigned int count)
 {
 	while (count--)
@@ -295,7 +295,7 @@ FIXTURE_TEARDOWN(need)
 }
 
 /* One after the other to all others, so that requests are few. */
-static void all_to_all(struct __test_metadata *_metadata, struct world *world)
+static void all_to_all(struct harness_test *_metadata, struct world *world)
 {
 	for (unsigned int i = 0; i < world->count * world->count; i++) {
 		struct tofu_p2p_request *send, *recv;
@@ -376,7 +376,7 @@ TEST_F(need, grows_as_the_mode_says)
 static char crowd[CROWD][EACH][8 + BYTES_MAX];
 
 /* VCQs as those of the endpoints of a world, and what these take */
-static ptrdiff_t vcqs_bytes(struct __test_metadata *_metadata)
+static ptrdiff_t vcqs_bytes(struct harness_test *_metadata)
 {
 	utofu_vcq_hdl_t vcq[CROWD][5];
 	ptrdiff_t bytes = alloc_bytes();
@@ -421,7 +421,7 @@ static size_t accounts_bytes(const struct world *world, size_t *beside)
 	return bytes;
 }
 
-static void allocated_is_taken(struct __test_metadata *_metadata,
+static void allocated_is_taken(struct harness_test *_metadata,
 			       const struct world *world, ptrdiff_t before)
 {
 	size_t beside, taken = accounts_bytes(world, &beside);
@@ -494,7 +494,7 @@ static struct p2p_ring *ring_of(const struct world *world, unsigned int rank)
 }
 
 /* One message of each of some streams to 0, and of some of them another. */
-static void talk(struct __test_metadata *_metadata, struct world *world,
+static void talk(struct harness_test *_metadata, struct world *world,
 		 struct stream stream[], unsigned int first, unsigned int last)
 {
 	struct tofu_p2p_request *send[TALKERS + 1][2];

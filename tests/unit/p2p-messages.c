@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "kselftest_harness.h"
+#include "harness.h"
 #include "p2p-util.h"
 #include "p2p/internal.h"
 
@@ -68,7 +68,7 @@ static const size_t sizes[] = {
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 /* A message from 0 to 1, received first or sent first. */
-static void pass(struct __test_metadata *_metadata, struct world *world,
+static void pass(struct harness_test *_metadata, struct world *world,
 		 size_t bytes, bool receive_first)
 {
 	struct tofu_p2p_request *send, *recv;
@@ -145,7 +145,7 @@ TEST_F(by, longer_than_the_buffer)
 
 /* To oneself; also what waits where it is, because it is long. */
 /* A receiver that has ended, and flushed, does nothing more: its sender ends. */
-static void flush_and_leave(struct __test_metadata *_metadata,
+static void flush_and_leave(struct harness_test *_metadata,
 			    struct world *world, size_t bytes)
 {
 	struct tofu_p2p_request *send, *recv;

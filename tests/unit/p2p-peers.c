@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "kselftest_harness.h"
+#include "harness.h"
 #include "p2p-util.h"
 #include "p2p/internal.h"
 
@@ -24,7 +24,7 @@ FIXTURE_TEARDOWN(peers)
 	world_free(&self->world);
 }
 
-static void turns(struct __test_metadata *_metadata, struct world *world,
+static void turns(struct harness_test *_metadata, struct world *world,
 		  unsigned int count)
 {
 	while (count--)
@@ -67,7 +67,7 @@ static struct tofu_p2p_params little(enum tofu_p2p_mode mode, size_t more)
 static char flood[BYTES];
 
 /* One of each, in turn, is seen to, and sent again when it has gone. */
-static void flood_on(struct __test_metadata *_metadata, struct world *world,
+static void flood_on(struct harness_test *_metadata, struct world *world,
 		     struct tofu_p2p_request *send[FLOODERS][FLOOD],
 		     unsigned int turn)
 {

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "kselftest_harness.h"
+#include "harness.h"
 #include "p2p-util.h"
 #include "p2p/internal.h"
 

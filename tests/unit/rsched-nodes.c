@@ -6,7 +6,7 @@
 
 #include "coll/gates.h"
 #include "exchange-engines.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 #include "utofu-util.h"
 
 #include <tofu/rsched.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include <tofu/rsched.h>
 #include <utofu.h>
@@ -94,7 +94,7 @@ static struct tofu_rsched_plan *plan_of(const struct set *set, int scheduler,
 
 /* ---- Any plan ---- */
 
-static void each_put_once(struct __test_metadata *_metadata,
+static void each_put_once(struct harness_test *_metadata,
 			  const struct set *set,
 			  const struct tofu_rsched_plan *plan)
 {
@@ -133,7 +133,7 @@ static void each_put_once(struct __test_metadata *_metadata,
 }
 
 /* No link carries more than it can from any begin to any end. */
-static void links_hold(struct __test_metadata *_metadata, const struct set *set,
+static void links_hold(struct harness_test *_metadata, const struct set *set,
 		       const struct tofu_rsched_plan *plan, unsigned int link,
 		       uint64_t from, uint64_t to)
 {
@@ -148,7 +148,7 @@ static void links_hold(struct __test_metadata *_metadata, const struct set *set,
 	ASSERT_LE(bytes * 1000, set->model.link_mbs * (to - from));
 }
 
-static void all_links_hold(struct __test_metadata *_metadata,
+static void all_links_hold(struct harness_test *_metadata,
 			   const struct set *set,
 			   const struct tofu_rsched_plan *plan)
 {
@@ -166,7 +166,7 @@ static void all_links_hold(struct __test_metadata *_metadata,
  * Every process of a periodic grid sends by one plan: whatever comes to a
  * process's engine comes one at a time.
  */
-static void receivers_hold(struct __test_metadata *_metadata,
+static void receivers_hold(struct harness_test *_metadata,
 			   const struct set *set,
 			   const struct tofu_rsched_plan *plan)
 {
@@ -325,7 +325,7 @@ static size_t next_put(const struct set *set, const bool *placed)
 }
 
 /* The lowest place is at 0, or where something ends. */
-static void place_is_lowest(struct __test_metadata *_metadata,
+static void place_is_lowest(struct harness_test *_metadata,
 			    const struct set *set,
 			    const struct tofu_rsched_plan *plan,
 			    const bool *placed, size_t i, unsigned int width)
@@ -422,7 +422,7 @@ static const struct tofu_rsched_model even = {
 	.engine_mbs = 1000,
 };
 
-static void expect_places(struct __test_metadata *_metadata,
+static void expect_places(struct harness_test *_metadata,
 			  const struct set *set, unsigned int width,
 			  const uint64_t (*times)[2])
 {
@@ -504,7 +504,7 @@ static const struct {
 	{ TOFU_RSCHED_BL, 2 },		{ TOFU_RSCHED_BL, 4 },
 };
 
-static void never_worse(struct __test_metadata *_metadata,
+static void never_worse(struct harness_test *_metadata,
 			const struct set *set)
 {
 	struct tofu_rsched_plan *aware =

@@ -4,7 +4,7 @@
  * each sender's order, whatever their sizes and however full the ring is.
  */
 #include "srb-util.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define KIB 1024
 

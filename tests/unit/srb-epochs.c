@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "srb-util.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define KIB 1024
 #define PATIENCE_NS 20000000

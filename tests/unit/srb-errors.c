@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "srb-util.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define KIB 1024
 

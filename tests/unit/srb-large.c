@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "srb-util.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define MIB (UINT64_C(1) << 20)
 

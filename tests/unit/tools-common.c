@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "common/args.h"
 #include "common/json.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "halo/halo.h"
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "run/run.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 
-#include <kselftest_harness.h>
+#include "harness.h"
 
 #include "net/topology.h"
 

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 #include "coll/gates.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 #include "utofu-util.h"
 
 /* The network that the processes of a test build: set before they are made. */

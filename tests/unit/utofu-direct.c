@@ -10,7 +10,7 @@
 #include <tofu/mark.h>
 #include <utofu.h>
 
-#include "kselftest_harness.h"
+#include "harness.h"
 #include "queue/post.h"
 #include "utofu/mark.h"
 

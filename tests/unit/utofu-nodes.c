@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "fabric/shm/layout.h"
 #include "fabric/process.h"
-#include "kselftest_harness.h"
+#include "fabric/shm/layout.h"
+#include "harness.h"
 #include "port/job-file.h"
 #include "utofu-util.h"
 

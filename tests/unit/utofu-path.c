@@ -11,7 +11,7 @@
 #include <tofu/desc.h>
 
 #include "fabric/fabric.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 #include "utofu-util.h"
 
 static const uint8_t null_coords[3] = {

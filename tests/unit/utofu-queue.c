@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kselftest_harness.h"
+#include "harness.h"
 #include "utofu-util.h"
 
 #define ENTRIES 2048
@@ -235,7 +235,7 @@ static size_t prepare_all(utofu_vcq_hdl_t v, utofu_vcq_id_t id,
 	return n;
 }
 
-static void expect_notices(struct __test_metadata *_metadata,
+static void expect_notices(struct harness_test *_metadata,
 			   utofu_vcq_hdl_t vcq, unsigned int count)
 {
 	struct utofu_mrq_notice notice;

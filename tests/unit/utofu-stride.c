@@ -8,7 +8,7 @@
 
 #include <tofu/desc.h>
 
-#include "kselftest_harness.h"
+#include "harness.h"
 #include "utofu-util.h"
 
 #define ENTRIES 2048
@@ -186,7 +186,7 @@ TEST_F(stride, paced_ones_move_the_same)
 
 /* ---- What is told ---- */
 
-static void expect_block(struct __test_metadata *_metadata, const SELF *self,
+static void expect_block(struct harness_test *_metadata, const SELF *self,
 			 int type, const struct utofu_mrq_notice *notice,
 			 size_t offset)
 {

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "virtual-runner.h"
 
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define RUNS 4
 

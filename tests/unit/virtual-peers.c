@@ -8,7 +8,7 @@
 
 #include "node/virtual.h"
 
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define DEATH_NS 100000
 
