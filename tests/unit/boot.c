@@ -9,7 +9,7 @@
 #include <tofu/boot.h>
 #include <tofu/error.h>
 
-#include "kselftest_harness.h"
+#include "harness.h"
 #include "utofu-util.h"
 
 /* What is to fail by time does so after this many seconds. */

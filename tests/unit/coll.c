@@ -5,7 +5,7 @@
 
 #include <tofu/coll.h>
 
-#include "kselftest_harness.h"
+#include "harness.h"
 #include "utofu-util.h"
 
 static struct tofu_boot *joined(unsigned int rank, unsigned int ranks)
