@@ -40,6 +40,29 @@ static int try_get(utofu_stadd_t to, utofu_stadd_t from, size_t bytes)
 
 /* ---- STADDs ---- */
 
+/* Each has 256 bytes of the area; a word goes to the end of each. */
+static void check_reserved_regions(void)
+{
+	for (unsigned int stag = 0; stag < STAGS; stag++) {
+		utofu_stadd_t to = 0;
+
+		CODE(utofu_query_stadd(port.id[world.next], stag, &to),
+		     UTOFU_SUCCESS);
+		CODE(utofu_put_piggyback8(port.vcq, port.id[world.next],
+					  stag + 1, to + 248, 8, 0, LCL, NULL),
+		     UTOFU_SUCCESS);
+		take_notices(&port, 1, 0);
+	}
+	meet();
+	for (unsigned int stag = 0; stag < STAGS; stag++) {
+		uint64_t word;
+
+		memcpy(&word, port.area + stag * 256 + 248, sizeof(word));
+		CHECK(word == stag + 1);
+	}
+	claim("each of 256 STAGs reaches memory of its own");
+}
+
 static void check_reserved_stags(void)
 {
 	utofu_stadd_t asked, given;
@@ -65,6 +88,7 @@ static void check_reserved_stags(void)
 		}
 	}
 	claim("query_stadd is what reg_mem_with_stag gives there, 256 STAGs");
+	check_reserved_regions();
 	for (unsigned int stag = 0; stag < STAGS; stag++) {
 		utofu_query_stadd(port.id[world.rank], stag, &asked);
 		CODE(utofu_dereg_mem(port.vcq, asked, 0), UTOFU_SUCCESS);

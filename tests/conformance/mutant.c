@@ -150,7 +150,7 @@ static int put_tail_first(put_function *put, utofu_vcq_hdl_t hdl,
 	return put(hdl, id, lcl, rmt, length, edata, flags, cbdata);
 }
 
-/* A put that waits until the next one has been posted. */
+/* A put that waits: for the next one, or until a notice is awaited. */
 static struct {
 	int held;
 	utofu_vcq_hdl_t hdl;
@@ -161,6 +161,31 @@ static struct {
 	unsigned long flags;
 	void *cbdata;
 } late;
+
+static void hold(utofu_vcq_hdl_t hdl, utofu_vcq_id_t id, utofu_stadd_t lcl,
+		 utofu_stadd_t rmt, size_t length, uint64_t edata,
+		 unsigned long flags, void *cbdata)
+{
+	late.held = 1;
+	late.hdl = hdl;
+	late.id = id;
+	late.lcl = lcl;
+	late.rmt = rmt;
+	late.length = length;
+	late.edata = edata;
+	late.flags = flags;
+	late.cbdata = cbdata;
+}
+
+static void put_held(void)
+{
+	if (!late.held)
+		return;
+	late.held = 0;
+	REAL(utofu_put)
+	(late.hdl, late.id, late.lcl, late.rmt, late.length, late.edata,
+	 late.flags, late.cbdata);
+}
 
 int utofu_put(utofu_vcq_hdl_t hdl, utofu_vcq_id_t id, utofu_stadd_t lcl,
 	      utofu_stadd_t rmt, size_t length, uint64_t edata,
@@ -182,25 +207,18 @@ int utofu_put(utofu_vcq_hdl_t hdl, utofu_vcq_id_t id, utofu_stadd_t lcl,
 		flags &= ~RMT;
 	}
 	if (is("reorder") && !late.held && (flags & RMT) && edata == 10) {
-		late.held = 1;
-		late.hdl = hdl;
-		late.id = id;
-		late.lcl = lcl;
-		late.rmt = rmt;
-		late.length = length;
-		late.edata = edata;
-		late.flags = flags;
-		late.cbdata = cbdata;
+		hold(hdl, id, lcl, rmt, length, edata, flags, cbdata);
 		return UTOFU_SUCCESS;
+	}
+	/* The report comes, and the source is read when a notice is awaited. */
+	if (is("early-report") && (flags & TCQ) && (flags & RMT)) {
+		hold(hdl, id, lcl, rmt, length, edata, flags & ~TCQ, NULL);
+		return REAL(utofu_nop)(hdl, TCQ, cbdata);
 	}
 	if (is("edata"))
 		edata &= 127;
 	code = put(hdl, id, lcl, rmt, length, edata, flags, cbdata);
-	if (late.held) {
-		late.held = 0;
-		put(late.hdl, late.id, late.lcl, late.rmt, late.length,
-		    late.edata, late.flags, late.cbdata);
-	}
+	put_held();
 	if (is("never-busy") && code == UTOFU_ERR_BUSY)
 		return UTOFU_SUCCESS;
 	return code;
@@ -224,6 +242,20 @@ int utofu_put_piggyback(utofu_vcq_hdl_t hdl, utofu_vcq_id_t id, void *data,
 					 is("short") && length == 32 ? 31 :
 								       length,
 					 edata, spoil(hdl, flags), cbdata);
+}
+
+/* One is refused, and done nevertheless. */
+int utofu_armw8(utofu_vcq_hdl_t hdl, utofu_vcq_id_t id, enum utofu_armw_op op,
+		uint64_t value, utofu_stadd_t rmt, uint64_t edata,
+		unsigned long flags, void *cbdata)
+{
+	static unsigned int count;
+	int code = REAL(utofu_armw8)(hdl, id, op, value, rmt, edata,
+				     spoil(hdl, flags), cbdata);
+
+	if (is("busy-done") && code == UTOFU_SUCCESS && ++count % 100 == 0)
+		return UTOFU_ERR_BUSY;
+	return code;
 }
 
 static int is_session(utofu_vcq_hdl_t hdl)
@@ -338,6 +370,8 @@ int utofu_poll_mrq(utofu_vcq_hdl_t hdl, unsigned long flags,
 {
 	int code;
 
+	if (is("early-report") && hdl != control)
+		put_held();
 	if (is("overtake") && hdl != control && flags == 0 && notice)
 		return poll_late(hdl, notice);
 	code = REAL(utofu_poll_mrq)(hdl, flags, notice);

@@ -65,24 +65,55 @@ static void check_data_first(void)
 	claim("all bytes of a get are there when its report or notice is");
 }
 
+static void check_source(void)
+{
+	for (unsigned int i = 0; i < ROUNDS / 3; i++) {
+		size_t bytes = sizes[i % SIZES];
+
+		fill(ping.area + BYTES, bytes, i * RANKS_MAX + world.rank);
+		meet();
+		put(&ping, &ping, world.next, bytes, 0, TCQ | RMT);
+		take_reports(&ping, 1);
+		memset(ping.area + BYTES, 0, bytes);
+		take_notices(&ping, 0, 1);
+		CHECK(is_filled(ping.area, bytes, i * RANKS_MAX + world.prev));
+		meet();
+	}
+	claim("the source of a put may change after its report");
+}
+
 /* ---- An answer does not overtake ---- */
+
+/* The previous node's put has come: its notice says so, or its last byte. */
+static bool is_asked(bool by_notice, size_t bytes, uint8_t value)
+{
+	struct utofu_mrq_notice notice;
+
+	if (!by_notice)
+		return atomic_load((_Atomic uint8_t *)pong.area + bytes - 1) ==
+		       value;
+	if (utofu_poll_mrq(pong.vcq, 0, &notice) != UTOFU_SUCCESS)
+		return false;
+	CHECK(notice.notice_type == UTOFU_MRQ_TYPE_RMT_PUT);
+	return true;
+}
 
 /*
  * Everybody asks the next node, and answers the previous one with another
  * VCQ, by the same TNI or another one.
  */
-static void answer_once(size_t bytes)
+static void answer_once(size_t bytes, bool by_notice, uint8_t value)
 {
 	struct patience patience = { 0 };
 	struct utofu_mrq_notice notice;
 	bool asked = false;
 	int seen = 0;
 
-	put(&ping, &pong, world.next, bytes, 1, LCL | RMT);
+	memset(ping.area + BYTES, value, bytes);
+	put(&ping, &pong, world.next, bytes, 1,
+	    LCL | (by_notice ? RMT : STRONG));
 	while ((seen < 2 || !asked) && patient(&patience)) {
-		if (!asked &&
-		    utofu_poll_mrq(pong.vcq, 0, &notice) == UTOFU_SUCCESS) {
-			CHECK(notice.notice_type == UTOFU_MRQ_TYPE_RMT_PUT);
+		if (!asked && is_asked(by_notice, bytes, value)) {
 			put(&pong, &ping, world.prev, 8, 2, RMT);
 			asked = true;
 		}
@@ -96,11 +127,16 @@ static void answer_once(size_t bytes)
 	CHECK(seen == 2 && asked);
 }
 
-static void check_answers(const char *where)
+/* Values of puts of all sizes in a row differ, so that each is recognised. */
+static void check_answers(bool by_notice, const char *where)
 {
+	memset(pong.area, 0, BYTES);
+	meet();
 	for (unsigned int i = 0; i < ROUNDS; i++)
-		answer_once(sizes[i % (SIZES - 1)]);
-	claim("LCL_PUT before the RMT_PUT of the answer, %s", where);
+		answer_once(sizes[i % (SIZES - 1)], by_notice,
+			    (uint8_t)(i % 255 + 1));
+	claim("LCL_PUT before the RMT_PUT of the answer to %s, %s",
+	      by_notice ? "the notice" : "the last byte", where);
 }
 
 /* ---- Order of puts and their notices ---- */
@@ -220,7 +256,9 @@ int main(void)
 	port_open(&ping, 0, 0, 2 * BYTES);
 	port_open(&pong, 0, 0, 2 * BYTES);
 	check_data_first();
-	check_answers("by the same TNI");
+	check_source();
+	check_answers(true, "by the same TNI");
+	check_answers(false, "by the same TNI");
 	check_stream(0);
 	claim("notices of a thousand small puts come in order");
 	check_stream(20000);
@@ -229,7 +267,8 @@ int main(void)
 	check_strong_order();
 	port_close(&pong);
 	port_open(&pong, 1, 0, 2 * BYTES);
-	check_answers("by another TNI");
+	check_answers(true, "by another TNI");
+	check_answers(false, "by another TNI");
 	port_close(&pong);
 	port_close(&ping);
 	return conform_end();

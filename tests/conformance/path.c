@@ -5,6 +5,7 @@
 #include "conform.h"
 
 #define PATHS 12
+#define HALF 32768
 
 static struct port port;
 static uint8_t size[3];
@@ -156,6 +157,84 @@ static void check_other_commands(void)
 	claim("gets and atomics by every path; notices without a path");
 }
 
+/* ---- Order on a path ---- */
+
+#define BURST 60
+#define LONG 20000
+
+/* A word that nothing tells of, then a transfer of some kind with a notice. */
+static void post_mixed(unsigned int i, uint64_t value, unsigned long flags)
+{
+	utofu_vcq_id_t id = port.id[world.next];
+	utofu_stadd_t from = port.stadd[world.rank] + HALF;
+	utofu_stadd_t to = port.stadd[world.next] + 64;
+	int code;
+
+	CODE(utofu_put_piggyback8(port.vcq, id, value, port.stadd[world.next],
+				  8, 0, flags, NULL),
+	     UTOFU_SUCCESS);
+	flags |= RMT;
+	switch (i % 5) {
+	case 0:
+		code = utofu_put(port.vcq, id, from, to, LONG, i, flags, NULL);
+		break;
+	case 1:
+		code = utofu_armw4(port.vcq, id, UTOFU_ARMW_OP_XOR, i, to, i,
+				   flags, NULL);
+		break;
+	case 2:
+		code = utofu_put_piggyback8(port.vcq, id, i, to, 4, i, flags,
+					    NULL);
+		break;
+	case 3:
+		code = utofu_get(port.vcq, id, from, to, LONG, i, flags, NULL);
+		break;
+	default:
+		code = utofu_put(port.vcq, id, from, to, 1, i, flags, NULL);
+	}
+	CODE(code, UTOFU_SUCCESS);
+}
+
+static void take_mixed(unsigned int i, uint64_t least)
+{
+	static const uint8_t types[] = {
+		UTOFU_MRQ_TYPE_RMT_PUT, UTOFU_MRQ_TYPE_RMT_ARMW,
+		UTOFU_MRQ_TYPE_RMT_PUT, UTOFU_MRQ_TYPE_RMT_GET,
+		UTOFU_MRQ_TYPE_RMT_PUT,
+	};
+	struct utofu_mrq_notice notice;
+	uint64_t word;
+
+	CODE(next_notice(&port, &notice), UTOFU_SUCCESS);
+	CHECK(notice.notice_type == types[i % 5]);
+	CHECK(notice.edata == i);
+	memcpy(&word, port.area, sizeof(word));
+	CHECK(word >= least);
+}
+
+static void check_order(void)
+{
+	uint64_t value = 0;
+
+	memset(port.area, 0, sizeof(value));
+	meet();
+	for (unsigned int p = 0; p < path_count(); p++, value += BURST) {
+		uint8_t coords[3];
+		utofu_path_id_t path = 0;
+
+		path_coords(p, coords);
+		CODE(utofu_get_path_id(port.id[world.next], coords, &path),
+		     UTOFU_SUCCESS);
+		for (unsigned int i = 0; i < BURST; i++)
+			post_mixed(i, value + i + 1,
+				   UTOFU_ONESIDED_FLAG_PATH(path));
+		for (unsigned int i = 0; i < BURST; i++)
+			take_mixed(i, value + i + 1);
+		meet();
+	}
+	claim("transfers of all kinds by each path arrive in order");
+}
+
 /* STADDs and the ends of a VCQ ID do not depend on its path. */
 static void check_stadds(void)
 {
@@ -244,11 +323,12 @@ int main(void)
 {
 	conform_begin();
 	find_sizes();
-	port_open(&port, 0, 0, 4096);
+	port_open(&port, 0, 0, 2 * HALF);
 	check_ids();
 	check_by_flags();
 	check_by_id();
 	check_other_commands();
+	check_order();
 	check_stadds();
 	check_default();
 	check_arguments();

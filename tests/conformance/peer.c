@@ -44,10 +44,26 @@ static void check_well(const char *name)
 	claim("%s", name);
 }
 
+/* A get and an atomic that fail */
+static void check_others(utofu_vcq_id_t id, utofu_stadd_t to, int failure)
+{
+	struct utofu_mrq_notice notice;
+
+	CODE(utofu_get(port.vcq, id, port.stadd[world.rank], to, 8, 0,
+		       LCL | RMT, NULL),
+	     UTOFU_SUCCESS);
+	CODE(next_notice(&port, &notice), failure);
+	CHECK(notice.notice_type == UTOFU_MRQ_TYPE_LCL_GET);
+	CODE(utofu_armw4(port.vcq, id, UTOFU_ARMW_OP_ADD, 1, to, 0, LCL | RMT,
+			 NULL),
+	     UTOFU_SUCCESS);
+	CODE(next_notice(&port, &notice), failure);
+	CHECK(notice.notice_type == UTOFU_MRQ_TYPE_LCL_ARMW);
+}
+
 static void check_unregistered(void)
 {
 	utofu_stadd_t to;
-	struct utofu_mrq_notice notice;
 
 	CODE(utofu_query_stadd(port.id[world.next], 200, &to), UTOFU_SUCCESS);
 	CODE(put_to(port.id[world.next], to, 8, LCL),
@@ -58,16 +74,7 @@ static void check_unregistered(void)
 	CODE(put_to(port.id[world.next], to, 8, 0), UTOFU_ERR_MRQ_RMT_STADD);
 	CODE(put_to(port.id[world.next], to, 8, LCL | RMT),
 	     UTOFU_ERR_MRQ_RMT_STADD);
-	CODE(utofu_get(port.vcq, port.id[world.next], port.stadd[world.rank],
-		       to, 8, 0, LCL | RMT, NULL),
-	     UTOFU_SUCCESS);
-	CODE(next_notice(&port, &notice), UTOFU_ERR_MRQ_RMT_STADD);
-	CHECK(notice.notice_type == UTOFU_MRQ_TYPE_LCL_GET);
-	CODE(utofu_armw4(port.vcq, port.id[world.next], UTOFU_ARMW_OP_ADD, 1,
-			 to, 0, LCL | RMT, NULL),
-	     UTOFU_SUCCESS);
-	CODE(next_notice(&port, &notice), UTOFU_ERR_MRQ_RMT_STADD);
-	CHECK(notice.notice_type == UTOFU_MRQ_TYPE_LCL_ARMW);
+	check_others(port.id[world.next], to, UTOFU_ERR_MRQ_RMT_STADD);
 	check_well("unregistered remote memory: MRQ_RMT_STADD");
 }
 
@@ -109,6 +116,7 @@ static void check_no_vcq(void)
 	     UTOFU_SUCCESS);
 	CODE(put_to(id, port.stadd[world.next], 8, LCL), UTOFU_ERR_MRQ_PEER);
 	CODE(put_to(id, port.stadd[world.next], BYTES, 0), UTOFU_ERR_MRQ_PEER);
+	check_others(id, port.stadd[world.next], UTOFU_ERR_MRQ_PEER);
 	check_well("a queue that nobody has: MRQ_PEER");
 	memset(outside, 200, sizeof(outside));
 	CODE(utofu_construct_vcq_id(outside, 0, 0, 0, &id),

@@ -192,11 +192,12 @@ static void check_nop(void)
 	CODE(utofu_post_toq(port.vcq, descs, size, &size), UTOFU_SUCCESS);
 	CODE(next_report(&port, &cbdata), UTOFU_SUCCESS);
 	CHECK(cbdata == &size);
+	CODE(utofu_nop(port.vcq, 0, &port), UTOFU_SUCCESS);
 	CODE(utofu_nop(port.vcq, TCQ, descs), UTOFU_SUCCESS);
 	CODE(next_report(&port, &cbdata), UTOFU_SUCCESS);
 	CHECK(cbdata == descs);
 	check_quiet(&port);
-	claim("NOP, prepared or not, makes its report");
+	claim("NOP, prepared or not, makes its report if asked");
 }
 
 /* All or none: a queue that has not room for all takes none of them. */

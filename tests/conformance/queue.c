@@ -84,6 +84,21 @@ static void check_busy(enum kind kind)
 	claim("%s: BUSY when full, drained, and retried", kind_names[kind]);
 }
 
+/* The word that the previous process has counted up */
+static void check_refused(void)
+{
+	uint64_t posted[RANKS_MAX], counted;
+
+	memset(port.area, 0, sizeof(counted));
+	meet();
+	exchange(fill_queue(ARMW, NULL), posted);
+	take_reports(&port, posted[world.rank]);
+	meet();
+	memcpy(&counted, port.area, sizeof(counted));
+	CHECK(counted == posted[world.prev]);
+	claim("an atomic that was refused as BUSY is not done later");
+}
+
 /* A program that retries each post until it is taken, and polls between. */
 static void check_drain_and_retry(void)
 {
@@ -241,6 +256,7 @@ int main(int argc, char **argv)
 	port_open(&port, 0, 0, BYTES);
 	for (int kind = 0; kind < KINDS; kind++)
 		check_busy((enum kind)kind);
+	check_refused();
 	check_drain_and_retry();
 	check_silent();
 	check_neighbour();
