@@ -3,7 +3,7 @@
  * An exchange as its makers give it: for each engine an ordered list of puts,
  * and how far an engine may go before it waits.
  *
- * May include: nothing
+ * May include: utofu/
  */
 #ifndef EXCHANGE_EXCHANGE_H
 #define EXCHANGE_EXCHANGE_H

@@ -12,11 +12,9 @@
  */
 #include "exchange/internal.h"
 
-#include <sched.h>
 #include <string.h>
 
-/* Polls without success before others get the processor. */
-#define PATIENCE 1000
+#include "utofu/time.h"
 
 /*
  * Tests without success before neighbours are asked whether they are there: more
@@ -24,9 +22,6 @@
  * virtual time it is always the same test.
  */
 #define PROBE_TESTS (1U << 16)
-
-/* A test that lets others run takes as long as some that do not. */
-#define YIELD_TESTS 8
 
 /* ---- Engines ---- */
 
@@ -281,13 +276,9 @@ int tofu_exchange_wait(struct tofu_exchange *exchange)
 	unsigned int polls = 0;
 	int code;
 
-	while ((code = tofu_exchange_test(exchange)) ==
-	       UTOFU_ERR_NOT_COMPLETED) {
-		if (++polls <= PATIENCE)
-			continue;
-		exchange->tests += YIELD_TESTS - 1;
-		sched_yield();
-	}
+	/* A test that lets others run takes as long as some that do not. */
+	while ((code = tofu_exchange_test(exchange)) == UTOFU_ERR_NOT_COMPLETED)
+		exchange->tests += tofu_give_way(&polls) - 1;
 	return code;
 }
 

@@ -11,7 +11,7 @@
  * answered, is linked into lists, and each tofu_p2p_progress() goes as far as
  * there is room.
  *
- * May include: srb/
+ * May include: srb/, utofu/
  */
 #ifndef P2P_CORE_H
 #define P2P_CORE_H

@@ -2,11 +2,9 @@
 /* Endpoints: making and freeing them, and the interface. */
 #include "p2p/internal.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
-/* Polls without success before others get the processor. */
-#define PATIENCE 1000
+#include "utofu/time.h"
 
 /*
  * Tests without success before it is looked whether the other one is there. They
@@ -345,8 +343,7 @@ int tofu_p2p_wait(struct tofu_p2p *p2p, struct tofu_p2p_request **request,
 
 	while ((code = tofu_p2p_test(p2p, request, status)) ==
 	       UTOFU_ERR_NOT_COMPLETED)
-		if (++polls > PATIENCE)
-			sched_yield();
+		p2p->tests += tofu_give_way(&polls) - 1;
 	return code;
 }
 

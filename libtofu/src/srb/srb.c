@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
+#include "utofu/time.h"
 #include "utofu/vcq_id.h"
 
 /*
@@ -227,15 +227,6 @@ void tofu_srb_free(struct tofu_srb *srb)
 
 /* ---- Epochs ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) +
-	       (uint64_t)now.tv_nsec;
-}
-
 /* The next record would begin where offsets end. */
 static bool epoch_spent(const struct tofu_srb *srb)
 {
@@ -252,7 +243,7 @@ static bool owner_waits(struct tofu_srb *srb)
 		srb->since = 0;
 		return true;
 	}
-	now = now_ns();
+	now = tofu_time_now();
 	/* Padding may have come, and the next record is missing. */
 	if (!srb->since || srb->missed != srb->ring.place) {
 		srb->missed = srb->ring.place;
