@@ -16,7 +16,7 @@
  * which stands still meanwhile, at the times that it is told; see the end of
  * this file.
  *
- * May include: icc/, fabric/, fabric/shm/, net/, uapi/
+ * May include: icc/, fabric/, net/, uapi/
  */
 #ifndef NODE_NODE_H
 #define NODE_NODE_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A boot from the inside. It is made of uTofu and <tofu/job.h>; of the library
- * it includes utofu/ and net/ alone.
+ * A boot from the inside. It is made of uTofu and <tofu/job.h>.
  *
  * Each process registers one area under the same STAG, on a VCQ whose ID the
  * others can tell from its rank: there is nothing to agree on before. What
@@ -20,6 +19,8 @@
  * drawn by each process, and it stands in the upper half of the epochs that it
  * sends, so that what an earlier process of the same rank left behind is never
  * taken for a signal.
+ *
+ * May include: utofu/, net/
  */
 #ifndef BOOT_INTERNAL_H
 #define BOOT_INTERNAL_H
@@ -97,17 +98,15 @@ struct tofu_boot {
  * @polls:  empty polls so far
  * @began:  nanoseconds, at the first look at the clock; 0 before
  * @limit:  nanoseconds
- * @direct: in virtual time the processor is nobody else's
+ * @turns:  how often the processor was left to others
  */
 struct boot_wait {
 	uint64_t polls;
 	uint64_t began;
 	uint64_t limit;
-	bool direct;
+	unsigned int turns;
 };
 
-/* boot_now - nanoseconds of a clock that only goes forward */
-uint64_t boot_now(void);
 
 struct boot_wait boot_wait_begin(const struct tofu_boot *boot);
 

@@ -2,13 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <tofu/error.h>
 
 #include "boot/internal.h"
 #include "utofu/error.h"
+#include "utofu/time.h"
 
 #define PAGE_ALIGN 4096
 
@@ -181,7 +181,7 @@ static uint32_t hello_draw(void)
 	while (!hello) {
 		if (getrandom(&hello, sizeof(hello), GRND_NONBLOCK) !=
 		    sizeof(hello))
-			hello = (uint32_t)boot_now() ^ (uint32_t)getpid() << 16;
+			hello = (uint32_t)tofu_time_now() ^ (uint32_t)getpid() << 16;
 	}
 	return hello;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "boot/internal.h"
+#include "utofu/time.h"
 
 #define PROBE_NS UINT64_C(1000000000)
 
@@ -21,11 +22,11 @@ static uint32_t signaller(const struct tofu_boot *boot, unsigned int round)
 
 static void hello_send(struct tofu_boot *boot, unsigned int round)
 {
-	if (boot_now() - boot->last[round] < BOOT_RETRY_NS)
+	if (tofu_time_now() - boot->last[round] < BOOT_RETRY_NS)
 		return;
 	/* Whether it has arrived is told by the acknowledgement. */
 	boot_put(boot, signalled(boot, round), BOOT_HELLO + round, boot->hello);
-	boot->last[round] = boot_now();
+	boot->last[round] = tofu_time_now();
 }
 
 /* Returns true when this round's signaller knows that it was heard. */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The folder is made of uTofu and <tofu/boot.h>; of the library it includes
- * utofu/error.h alone.
- *
  * Networks of barrier gates: how the gates of some ranks are linked so that a
  * barrier or reduction of all of them ends at each. Plain arithmetic: every
  * rank works out its own links, and what it says of others' gates is what they
@@ -13,7 +10,7 @@
  * Dissemination is not among them: of 2^n ranks it takes the steps of the
  * butterfly, and of others it would count some parts twice.
  *
- * May include: nothing
+ * May include: utofu/
  */
 #ifndef COLL_GATES_H
 #define COLL_GATES_H

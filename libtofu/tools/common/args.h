@@ -2,7 +2,7 @@
 /*
  * What the tools' options have in common beyond getopt_long().
  *
- * May include: utofu/, fabric/, net/, uapi/
+ * May include: fabric/, net/, uapi/
  */
 #ifndef TOFU_TOOLS_ARGS_H
 #define TOFU_TOOLS_ARGS_H

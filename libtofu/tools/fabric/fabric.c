@@ -2,7 +2,7 @@
 /*
  * tofu-fabric: make the shared file of a machine, and look into one.
  *
- * May include: common/, fabric/shm/
+ * May include: common/, fabric/
  */
 #define _GNU_SOURCE
 #include <errno.h>

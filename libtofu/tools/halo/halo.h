@@ -2,7 +2,7 @@
 /*
  * The parts of tofu-halo.
  *
- * May include: common/, coll/, exchange/, neighbor/
+ * May include: common/
  */
 #ifndef TOFU_HALO_H
 #define TOFU_HALO_H

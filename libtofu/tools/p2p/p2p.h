@@ -2,7 +2,7 @@
 /*
  * The parts of tofu-p2p.
  *
- * May include: common/, p2p/, srb/, net/
+ * May include: common/, srb/, net/
  */
 #ifndef TOFU_P2P_TOOL_H
 #define TOFU_P2P_TOOL_H
