@@ -82,6 +82,7 @@ static int open_locked(struct tofu_instance *instance)
 	if (err) {
 		tofu_debug("the controller cannot be used: %s",
 			   strerror(-err));
+		port->ops->close(port);
 		return err;
 	}
 	instance->toq_code = ring_code(&port->info, "TOFU_TOQ_CODE",
@@ -104,6 +105,21 @@ int tofu_instance_open(void)
 		err = open_locked(instance);
 	tofu_instance_unlock();
 	return err ? tofu_error(UTOFU_ERR_NOT_AVAILABLE) : UTOFU_SUCCESS;
+}
+
+void tofu_instance_close(void)
+{
+	struct tofu_instance *instance = tofu_instance();
+	struct tofu_port_dev *port = instance->port;
+
+	if (!port || instance->forked)
+		return;
+	for (unsigned int i = 0; i < TOFU_HANDLES; i++)
+		if (instance->handle[i].hdl)
+			utofu_free_vcq(instance->handle[i].hdl);
+	tofu_vbg_free_all();
+	instance->port = NULL;
+	port->ops->close(port);
 }
 
 void tofu_instance_lock(void)

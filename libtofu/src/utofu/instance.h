@@ -158,6 +158,14 @@ static inline struct tofu_instance *tofu_instance(void)
  */
 int tofu_instance_open(void);
 
+/**
+ * tofu_instance_close - free what is left of VCQs and gates, and leave the port
+ *
+ * No other thread is in the library, nor uses what it was given. The next call
+ * that needs a port opens one.
+ */
+void tofu_instance_close(void);
+
 /* tofu_instance_lock, _unlock - around the control path */
 void tofu_instance_lock(void);
 void tofu_instance_unlock(void);
@@ -219,6 +227,9 @@ static inline void tofu_vbg_unlock(struct tofu_vbg_group *group)
 
 /* tofu_vbg_forked - in a child, which has no gates */
 void tofu_vbg_forked(void);
+
+/* tofu_vbg_free_all - of an instance that is being closed */
+void tofu_vbg_free_all(void);
 
 /*
  * tofu_mem_release_locked - deregister all of a VCQ whose handle is closed; gives

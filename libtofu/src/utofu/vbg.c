@@ -150,6 +150,19 @@ int utofu_free_vbg(utofu_vbg_id_t vbg_ids[], size_t num_vbgs)
 	return code;
 }
 
+void tofu_vbg_free_all(void)
+{
+	for (unsigned int i = 0; i < TOFU_TNIS_MAX * TOFU_GATES; i++) {
+		const struct tofu_vbg *vbg =
+			&tofu_instance()->vbg[i / TOFU_GATES][i % TOFU_GATES];
+
+		if (vbg->owned) {
+			group_unpublish(vbg->group);
+			group_destroy(vbg->group);
+		}
+	}
+}
+
 /* ---- Links; instance locked ---- */
 
 static bool is_lcl_link(utofu_vbg_id_t id, utofu_vbg_id_t link)
