@@ -12,6 +12,7 @@
 
 #include "harness.h"
 #include "utofu-util.h"
+#include "utofu/instance.h"
 
 #define BYTES 4096
 #define NAP_US 20000
@@ -113,12 +114,26 @@ static void get_begin(struct ending *ending, void *at)
 			 nodes->stadd[PEER], 8, 0, 0, NULL));
 }
 
+/* Whether the thread has got as far as where it waits */
+static bool under_way(const struct ending *ending)
+{
+	const struct tofu_vcq *vcq;
+	bool gone;
+
+	tofu_instance_lock();
+	vcq = tofu_vcq_find(ending->vcq);
+	gone = !vcq || !vcq->region;
+	tofu_instance_unlock();
+	return gone;
+}
+
 static pthread_t begin(void *(*run)(void *), struct ending *ending)
 {
 	pthread_t thread;
 
 	CHECK(!pthread_create(&thread, NULL, run, ending));
-	usleep(NAP_US);
+	while (!under_way(ending))
+		usleep(NAP_US);
 	CHECK(!ended(ending));
 	return thread;
 }
