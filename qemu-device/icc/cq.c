@@ -112,7 +112,9 @@ void icc_cq_disable(struct icc *icc, struct icc_cq *cq)
 	cq->blocks.next = cq->blocks.count;
 	if (cq->sending)
 		icc_command_fail(icc, cq->sending, TOFU_ST_PEER);
-	if (icc->machine)
+	if (cq->sending) /* a stream has still to be ended */
+		icc->tni[cq->tni].ending |= 1U << cq->cq;
+	if (icc->time)
 		icc_engine_stop(icc, cq);
 }
 
@@ -139,10 +141,50 @@ void icc_cq_add_steps(struct icc *icc, struct icc_cq *cq, unsigned int steps)
 {
 	if (!cq->session || !steps)
 		return;
-	if (icc->machine)
+	if (icc->time)
 		icc_engine_add_steps(icc, cq, steps);
 	else
 		cq->steps += steps;
+}
+
+/* ---- Doorbells ---- */
+
+static void doorbell_trace(struct icc *icc, const struct icc_cq *cq,
+			   uint64_t slots)
+{
+	const struct icc_trace trace = {
+		.kind = ICC_TRACE_DOORBELL,
+		.time = icc_now(icc),
+		.end = icc_now(icc),
+		.origin = icc->node,
+		.peer = icc->node,
+		.bytes = (uint32_t)slots,
+		.tni = cq->tni,
+		.cq = cq->cq,
+	};
+
+	icc_time_trace(icc, &trace);
+}
+
+void icc_doorbell(struct icc *icc, unsigned int tni, unsigned int c,
+		  uint64_t value)
+{
+	struct icc_cq *cq = icc_cq_at(icc, tni, c);
+	const uint64_t tail = value & ~TOFU_FETCH_DIRECT;
+
+	if (!icc->doorbells || !cq || !icc_cq_enabled(cq) || tail == cq->tail)
+		return;
+	if (icc->time)
+		doorbell_trace(icc, cq, tail - cq->tail);
+	cq->tail = tail;
+	if (value & TOFU_FETCH_DIRECT) {
+		memcpy(cq->direct, cq->page->direct, sizeof(cq->direct));
+		cq->direct_tail = tail;
+	}
+	if (icc->time)
+		icc_engine_doorbell(icc, cq);
+	else
+		cq->known = tail;
 }
 
 /* ---- TOQ ---- */
@@ -160,7 +202,7 @@ static int read_slot(struct icc *icc, const struct icc_cq *cq, uint64_t index,
 /* How many slots there are to fetch, as far as the engine knows. */
 static uint64_t filled_slots(const struct icc *icc, const struct icc_cq *cq)
 {
-	if (icc->machine)
+	if (icc->doorbells)
 		return cq->known - cq->toq.pos;
 	/* Acquire: the slots were written before software moved the tail. */
 	return (icc_load_acquire(&cq->page->fetch_start) &
@@ -250,7 +292,7 @@ static void tcq_write(struct icc *icc, struct icc_cq *cq,
 		icc->ops->misuse(icc->host, "TNI %u CQ %u: no TCQ at %#llx",
 				 cq->tni, cq->cq,
 				 (unsigned long long)cq->tcq.base);
-	if (icc->machine)
+	if (icc->time)
 		tcq_trace(icc, cq, c, status);
 	icc_cq_event(icc, cq, TOFU_CQ_IRQ_TCQ);
 }
@@ -280,7 +322,7 @@ void icc_cq_retire(struct icc *icc, struct icc_cq *cq)
 		cq->seq_tail++;
 		if (!icc_cq_enabled(cq))
 			continue;
-		if (icc->machine)
+		if (icc->time)
 			icc_engine_room(icc, cq);
 		if (cq->tcq_status == TOFU_ST_OK &&
 		    icc_status_is_tcq(x->status))

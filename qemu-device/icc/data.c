@@ -143,6 +143,8 @@ static int scatter_refs(struct icc *icc, const struct tofu_packet *pkt,
 int icc_scatter(struct icc *icc, const struct tofu_packet *pkt,
 		const void *payload, struct icc_range *range, bool ordered)
 {
+	if ((pkt->flags & TOFU_PKT_F_REFS) && icc_streams(icc))
+		return -EMSGSIZE;
 	if (pkt->flags & TOFU_PKT_F_REFS)
 		return scatter_refs(icc, pkt, payload, range, ordered);
 	return scatter_data(icc, pkt, payload, range, ordered);

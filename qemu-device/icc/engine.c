@@ -131,6 +131,21 @@ static void fetch(struct icc *icc, struct icc_cq *cq,
 	icc_engine_kick(icc, cq->tni, icc_now(icc));
 }
 
+void icc_engine_doorbell(struct icc *icc, const struct icc_cq *cq)
+{
+	const struct icc_entry entry = {
+		.time = icc_now(icc) + icc->machine->doorbell_ns,
+		.due = ICC_DUE_FETCH,
+		.tni = cq->tni,
+		.cq = cq->cq,
+		.life = cq->life,
+		.tail = cq->tail,
+		.since = icc_now(icc),
+	};
+
+	icc_time_plan(icc, entry);
+}
+
 void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry)
 {
 	struct icc_cq *cq = &icc->tni[entry->tni].cq[entry->cq];

@@ -186,7 +186,7 @@ static void plan(struct icc *icc, const struct icc_gate *gate, uint32_t ns)
 /* What the gate has to do next it does not do before that. */
 static void defer(struct icc *icc, struct icc_gate *gate, uint32_t ns)
 {
-	if (!icc->machine)
+	if (!icc->time)
 		return;
 	gate->due = icc_now(icc) + ns;
 	plan(icc, gate, ns);
@@ -329,7 +329,7 @@ void icc_gate_signal(struct icc *icc, const struct tofu_packet *pkt,
 	signal = signal_of(pkt, payload);
 	make_way(icc, gate);
 	put_in(icc, gate, ICC_RMT, &signal);
-	if (icc->machine)
+	if (icc->time)
 		run(icc, gate->tni);
 }
 
@@ -355,7 +355,7 @@ static void lose(struct icc *icc, struct icc_gate *gate)
 
 	put_in(icc, gate, ICC_RMT, &last);
 	/* Not at once: a node may be at work when it learns of it. */
-	if (icc->machine)
+	if (icc->time)
 		plan(icc, gate, icc->machine->gate_ns);
 }
 
@@ -407,7 +407,7 @@ static void signal_packet(const struct icc *icc, const struct icc_gate *gate,
 		.armw_op = out->op,
 		.armw_size = out->count,
 		.tid = signal_tid(gate),
-		.time = icc->machine ? icc_now(icc) + icc->machine->send_ns : 0,
+		.time = icc->time ? icc_now(icc) + icc->machine->send_ns : 0,
 	};
 	memcpy(pkt + 1, out->word, TOFU_SIGNAL_BYTES);
 }
@@ -434,10 +434,10 @@ static bool send_remote(struct icc *icc, struct icc_gate *gate)
 		return true;
 	}
 	signal_packet(icc, gate, pkt);
-	if (icc->machine)
+	if (icc->time)
 		trace_sent(icc, gate, pkt);
 	icc->ops->tx_commit(icc->host);
-	if (icc->machine)
+	if (icc->time)
 		icc_engine_committed(icc, gate->tni);
 	icc_port_count_sent(icc, (uint32_t)peer, dst->path, TOFU_SIGNAL_BYTES);
 	return true;

@@ -8,18 +8,30 @@
 
 #include "icc/time.h"
 
+/* See struct icc_params for the reasons. */
+static bool modes_good(const struct icc_params *params)
+{
+	const struct icc_machine *m = params->machine;
+
+	if (params->mtu && (params->mtu < TOFU_SIGNAL_BYTES ||
+			    params->mtu > TOFU_PKT_MTU_MAX))
+		return false;
+	if (!params->mtu && !(params->ops->pull && params->ops->pull_ordered))
+		return false;
+	return !m || (params->doorbells && params->mtu &&
+		      params->mtu <= m->mtu && params->ops->now &&
+		      params->ppn <= 1);
+}
+
 static bool params_good(const struct icc_params *params)
 {
 	struct tofu_shape shape;
 
-	return params->tnis >= 1 && params->tnis <= TOFU_TNIS_MAX &&
+	return params->ops && params->tnis >= 1 && params->tnis <= TOFU_TNIS_MAX &&
 	       !tofu_shape_unpack(tofu_shape_pack(&params->shape), &shape) &&
 	       params->node < tofu_shape_nodes(&params->shape) &&
-	       (params->ppn <= 1 || (params->ops && params->ops->owner &&
-				     !params->machine)) &&
-	       params->pages && params->inline_max <= TOFU_PKT_INLINE_MAX &&
-	       params->ops &&
-	       (!params->machine || params->machine->mtu <= TOFU_PKT_MTU_MAX);
+	       (params->ppn <= 1 || params->ops->owner) && params->pages &&
+	       params->inline_max <= TOFU_PKT_INLINE_MAX && modes_good(params);
 }
 
 static void cq_init(struct icc *icc, unsigned int t, unsigned int c)
@@ -56,16 +68,19 @@ struct icc *icc_create(const struct icc_params *params)
 	icc->tnis = params->tnis;
 	icc->ram_pages = params->ram_pages;
 	icc->machine = params->machine;
-	icc->inline_max = params->machine ? TOFU_PKT_MTU_MAX :
-					    params->inline_max;
+	icc->doorbells = params->doorbells;
+	icc->mtu = params->mtu;
+	icc->inline_max = icc_streams(icc) ? TOFU_PKT_MTU_MAX :
+					     params->inline_max;
 	icc->pages = params->pages;
 	for (unsigned int t = 0; t < icc->tnis; t++) {
 		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
 			cq_init(icc, t, c);
 	}
 	icc_gates_init(icc);
-	if (icc->machine && icc_time_create(icc)) {
-		free(icc);
+	if ((icc_streams(icc) && icc_streams_create(icc)) ||
+	    (icc->machine && icc_time_create(icc))) {
+		icc_destroy(icc);
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -75,6 +90,7 @@ struct icc *icc_create(const struct icc_params *params)
 void icc_destroy(struct icc *icc)
 {
 	icc_time_destroy(icc);
+	icc_streams_destroy(icc);
 	free(icc);
 }
 
@@ -115,11 +131,12 @@ int64_t icc_endpoint(const struct icc *icc, int64_t node, enum tofu_share share,
 	return icc->ops->owner(icc->host, (uint32_t)node, share, tni, number);
 }
 
-/* The enabled CQs of an engine, beginning with another one each time. */
+/* The CQs of an engine, beginning with another one each time. */
 static bool tni_progress(struct icc *icc, struct icc_tni *tni)
 {
 	const unsigned int first = icc->turn % TOFU_CQS_PER_TNI;
-	uint32_t left = tni->enabled | tni->enabled << TOFU_CQS_PER_TNI;
+	const uint32_t active = tni->enabled | tni->ending;
+	uint32_t left = active | active << TOFU_CQS_PER_TNI;
 	bool done = false;
 
 	left = left >> first & TOFU_MASK(TOFU_CQS_PER_TNI);
@@ -141,6 +158,8 @@ bool icc_progress(struct icc *icc)
 		return icc_flush_progress(icc) || done;
 	}
 	icc->turn++;
+	if (icc->answering)
+		done = icc_serve_progress(icc);
 	for (unsigned int t = 0; t < icc->tnis; t++)
 		done |= tni_progress(icc,
 				     &icc->tni[(icc->turn + t) % icc->tnis]);
@@ -157,7 +176,7 @@ void icc_drop(struct icc *icc, const struct tofu_packet *pkt, const char *why)
 
 static size_t payload_max(const struct icc *icc)
 {
-	return icc->machine ? TOFU_PKT_MTU_MAX : TOFU_PKT_INLINE_MAX;
+	return icc_streams(icc) ? TOFU_PKT_MTU_MAX : TOFU_PKT_INLINE_MAX;
 }
 
 static bool known_type(unsigned int type)
@@ -186,7 +205,8 @@ int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 	case TOFU_PKT_PUT:
 	case TOFU_PKT_GET:
 	case TOFU_PKT_ARMW:
-		if (!icc->ops->tx_room(icc->host, pkt->src, TOFU_RESPONSE))
+		if (icc_serve_busy(icc, pkt) ||
+		    !icc->ops->tx_room(icc->host, pkt->src, TOFU_RESPONSE))
 			return -EAGAIN;
 		icc_port_count_arrived(icc, pkt);
 		icc_serve(icc, pkt, payload);

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The interconnect controller (ICC): TNIs with their command queues, address
- * translation, atomics, barrier gates, counters. Plain C11: no thread, no clock, no lock, no
- * allocation after icc_create(). It is told of events (register accesses,
- * doorbells, packets, a peer's death) and calls a small table of host
- * services. Not thread-safe: the owner serialises all calls.
+ * translation, atomics, barrier gates, counters. Plain C11 without threads and
+ * locks. It is told of events (register accesses, doorbells, packets, a peer's
+ * death) and calls a small table of host services. Not thread-safe: the owner
+ * serialises all calls.
  *
- * With a machine (net/machine.h) everything takes the time that it takes
- * there: the controller keeps a calendar of what is to happen, and its home
- * calls icc_progress() at icc_next_time(). What is under way then lives in
- * memory that grows as needed. Without one, all is done at once.
+ * Three properties of a home are chosen when the controller is made: whether
+ * a peer's memory can be read (payload by reference) or not (payload as a
+ * stream of packets), whether stores into a CQ page are seen (doorbells) or
+ * have to be looked for (polling), and whether there is time. See struct
+ * icc_params. All controllers of a machine carry payload in the same way.
+ *
+ * Without time everything is done at once, and nothing is allocated after
+ * icc_create(). With a machine (net/machine.h) everything takes the time that
+ * it takes there: the controller keeps a calendar of what is to happen, its
+ * home has a clock and calls icc_progress() at icc_next_time(), and what is
+ * under way lives in memory that grows as needed.
  *
  * QEMU, the emu port of libtofu, unit tests and fuzzers run this same code.
  *
@@ -38,9 +45,10 @@ struct icc;
  *           (release); a processor of the node sees it whole
  * @armw:    atomic against the node's processors on an aligned word of @size
  *           4 or 8 bytes; @old gets the value before, zero-extended
- * @pull:    copy @len bytes at @src of @endpoint's memory to @dst of the own
- *           memory: the one memcpy of a transfer. @endpoint can be the own one,
- *           and source and destination may overlap then.
+ * @pull:    copy @len bytes at @src of @endpoint's memory to @dst of this
+ *           node's memory: the one memcpy of a transfer. @endpoint can be this
+ *           one, and source and destination may overlap then. Both are called
+ *           where payload travels by reference only; may be NULL elsewhere.
  * @write_ordered, @pull_ordered: the same, and the bytes land in ascending
  *           order (strong order)
  * @tx_begin: room for a packet with @payload bytes behind it, in place
@@ -112,12 +120,25 @@ struct icc_host_ops {
  * @pages:  first half of TOFU_BAR_PAGES: TOFU_PAGES_HALF bytes that the CQs'
  *          owners write at any time
  * @ram_pages: what TOFU_CAPS_RAM_PAGES says
- * @inline_max: payload up to this size travels in the packet, at most
- *          TOFU_PKT_INLINE_MAX
- * @machine: whose times everything takes; NULL: no time. All payload travels
- *          in packets then, each of at most the machine's MTU, and
- *          @inline_max means nothing.
+ * @inline_max: by reference: payload up to this size travels in the packet; at
+ *          most TOFU_PKT_INLINE_MAX
+ * @mtu:    0: larger payload travels by reference: the receiver pulls it out of
+ *          the sender's memory. Otherwise all payload travels as a stream of
+ *          packets, each with at most this much of it, and @inline_max means
+ *          nothing. TOFU_SIGNAL_BYTES, which is not divided, to
+ *          TOFU_PKT_MTU_MAX.
+ * @doorbells: a CQ page is registers: the home calls icc_doorbell() for each
+ *          store into fetch_start, and there are direct descriptors. Otherwise
+ *          icc_progress() polls the pages.
+ * @machine: whose times everything takes; NULL: no time
  * @ops, @host: the home
+ *
+ * What does not work, and is refused: references where @ops has no @pull. A
+ * machine without streams: a packet occupies its links for as long as its
+ * payload takes, and references would take none. A machine with a larger
+ * packet than its own. A machine without doorbells: that software has stored is
+ * an event which has a time, and a page that is polled does not tell it. A
+ * machine whose nodes have several processes: one clock counts for a node.
  */
 struct icc_params {
 	unsigned int tnis;
@@ -127,6 +148,8 @@ struct icc_params {
 	void *pages;
 	bool ram_pages;
 	size_t inline_max;
+	uint32_t mtu;
+	bool doorbells;
 	const struct icc_machine *machine;
 	const struct icc_host_ops *ops;
 	void *host;
@@ -135,7 +158,8 @@ struct icc_params {
 /**
  * icc_create - make a controller, as after power-on
  *
- * Return: the controller, or NULL with errno EINVAL or ENOMEM.
+ * Return: the controller, or NULL with errno ENOMEM, or EINVAL where @params
+ * are out of range or combine what does not work together.
  */
 struct icc *icc_create(const struct icc_params *params);
 void icc_destroy(struct icc *icc);
@@ -163,26 +187,27 @@ void icc_channel_start(struct icc *icc, unsigned int tni,
 		       unsigned int channel);
 
 /**
- * icc_progress - look at the CQ pages and go on with what waits
+ * icc_progress - start commands and go on with what waits
  *
- * Takes up to a bounded number of commands of each enabled CQ in turn, tries
- * again what found no room, ends flushes. With a machine: does what the
- * calendar has up to now.
+ * Takes up to a bounded number of commands of each enabled CQ in turn, as many
+ * as its page says or doorbells have told; tries again what found no room; ends
+ * flushes. With a machine: does what the calendar has up to now.
  *
  * Return: true when anything was done: call again soon.
  */
 bool icc_progress(struct icc *icc);
 
-/* ---- With a machine only ---- */
-
 /**
  * icc_doorbell - software has stored into fetch_start of a CQ page
  * @value: the word
  *
- * The word in the page is not looked at.
+ * With doorbells only. The word in the page is not looked at; what it says is
+ * done by icc_progress().
  */
 void icc_doorbell(struct icc *icc, unsigned int tni, unsigned int cq,
 		  uint64_t value);
+
+/* ---- With a machine only ---- */
 
 /* icc_next_time - when the calendar's next entry is due; UINT64_MAX: never */
 uint64_t icc_next_time(const struct icc *icc);
@@ -213,8 +238,8 @@ void icc_port_set_counter(struct icc *icc, enum tofu_port port,
  * the packet entered the first one; @payload is copied.
  *
  * Return: 0 when taken; -EAGAIN when a request cannot be answered now: the
- * transport keeps it and offers it again, and nothing has been changed. With
- * a machine always 0.
+ * transport keeps it and offers it again, before all later ones of the same
+ * sender, and nothing has been changed. With a machine always 0.
  */
 int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 		const void *payload);

@@ -11,6 +11,7 @@
  *   translate.c  STAG and offset to bus addresses
  *   data.c       payload out of and into the node's memory
  *   route.c      ports of the router and their counters
+ *   stream.c     streams of payload, where they arrive
  *   flush.c      flush, fence, end of a reset
  *   gate.c       the barrier interface: gates and channels
  *   reduce.c     what gates do with elements
@@ -132,7 +133,8 @@ struct icc_outbox {
  * @value:   of ARMW: the value before
  * @stream:  a put in packets of which only the last one is answered, as
  *           fragment 0, and the others if they fail
- * @received: with a machine: bytes of a get that have come
+ * @all_sent: its last packet has been sent, or cannot be
+ * @received: bytes of a get that have come in a stream
  * @last_block: no further block of it follows; always, but for strided ones
  * @lcl_beyond, @rmt_beyond: the address of the block does not fit its field
  * @doorbell: with a machine: when software stored into fetch_start
@@ -155,6 +157,7 @@ struct icc_command {
 	uint64_t pending[ICC_FRAGMENTS_MAX / 64];
 	uint64_t value;
 	bool stream;
+	bool all_sent;
 	uint32_t received;
 	bool last_block;
 	bool lcl_beyond;
@@ -255,7 +258,7 @@ struct icc_ring {
  *             strided command
  * @session:   session mode
  * @steps:     of a session: commands, or blocks of them, that may still begin
- * @tail:      with a machine: slots that software has rung for
+ * @tail:      with doorbells: slots that software has rung for
  * @known:     of these, slots that the engine knows of
  * @direct_tail: what @tail is when @direct holds its last command; else 0
  * @direct:    slots of that command
@@ -304,14 +307,18 @@ struct icc_cq {
 /**
  * struct icc_tni - an engine
  * @enabled: CQs that are, a bit each
- * @arrival: the packet being taken
+ * @ending:  CQs that are disabled and have a stream to end
+ * @arrival: the request being taken
+ * @asked:   its header, when its answer has to be gone on with
  * @out:     outbox of its response
  * @ready:   gates that may have something to do, a bit each
  * @blocked: gates whose signal found no room
  */
 struct icc_tni {
 	uint32_t enabled;
+	uint32_t ending;
 	struct icc_xfer arrival;
+	struct tofu_packet asked;
 	struct icc_outbox out;
 	struct icc_cq cq[TOFU_CQS_PER_TNI];
 	uint64_t ready;
@@ -355,8 +362,12 @@ struct icc {
 	unsigned int tnis;
 	bool ram_pages;
 	size_t inline_max;
+	uint32_t mtu; /* of streams; 0: payload by reference */
+	bool doorbells;
 	const struct icc_machine *machine;
 	struct icc_time *time; /* with a machine only */
+	uint8_t *failed; /* of streams: enum tofu_status, see stream.c */
+	uint32_t answering; /* TNIs whose answer goes on, a bit each */
 	uint8_t *pages;
 	uint32_t need_kick;
 	unsigned int turn; /* where icc_progress() begins */
@@ -371,6 +382,12 @@ struct icc {
 	struct icc_route route[ICC_ROUTES];
 	struct icc_tni tni[TOFU_TNIS_MAX];
 };
+
+/* icc_streams - payload is not referred to, but travels in many packets */
+static inline bool icc_streams(const struct icc *icc)
+{
+	return icc->mtu;
+}
 
 /* ---- icc.c ---- */
 
@@ -497,7 +514,7 @@ struct icc_part icc_get_part(const struct icc_command *c,
 			     unsigned int fragment);
 
 /**
- * icc_part_max - of so many bytes those that one packet can be about
+ * icc_part_max - how many of @bytes one packet can be about
  * @mtu: TOFU_TOQ_MTU of the command
  */
 static inline uint64_t icc_part_max(const struct icc *icc, unsigned int mtu,
@@ -505,16 +522,19 @@ static inline uint64_t icc_part_max(const struct icc *icc, unsigned int mtu,
 {
 	uint64_t most = bytes;
 
-	if (!icc->machine)
+	if (!icc_streams(icc))
 		return bytes;
-	if (most > icc->machine->mtu)
-		most = icc->machine->mtu;
+	if (most > icc->mtu)
+		most = icc->mtu;
 	if (mtu && most > mtu * TOFU_LINE)
 		most = mtu * TOFU_LINE;
 	return most;
 }
 
-/* icc_cq_start - start commands, at most ICC_BURST; true when any was */
+/*
+ * icc_cq_start - go on with the command that is being sent, start others, at
+ * most ICC_BURST; true when anything was done
+ */
 bool icc_cq_start(struct icc *icc, struct icc_cq *cq);
 
 /* ---- serve.c, response.c: stages by number, for the dispatcher ---- */
@@ -533,9 +553,15 @@ void icc_request_begin(struct icc *icc, struct icc_xfer *x,
 bool icc_response_begin(struct icc *icc, struct icc_xfer *x,
 			const struct tofu_packet *pkt, const void *payload);
 
-/* icc_serve - take a request; there is room for the response */
+/* icc_serve - take a request; there is room for the (first) response */
 void icc_serve(struct icc *icc, const struct tofu_packet *pkt,
 	       const void *payload);
+
+/* icc_serve_busy - the engine has another answer to go on with before that */
+bool icc_serve_busy(const struct icc *icc, const struct tofu_packet *pkt);
+
+/* icc_serve_progress - go on with answers; true when anything was done */
+bool icc_serve_progress(struct icc *icc);
 
 /* icc_response - take a response */
 void icc_response(struct icc *icc, const struct tofu_packet *pkt,
@@ -630,6 +656,31 @@ void icc_ports_reset(struct icc *icc);
 
 /* icc_route_coords - TOFU_ROUTE_X … C of the sender */
 uint64_t icc_route_coords(struct icc *icc, const struct tofu_packet *pkt);
+
+/* ---- stream.c ---- */
+
+int icc_streams_create(struct icc *icc);
+void icc_streams_destroy(struct icc *icc);
+
+/*
+ * icc_stream_number - from which of all CQs of the machine to which of the own
+ * TNIs a request goes: what takes the same way keeps its order
+ */
+size_t icc_stream_number(const struct tofu_packet *pkt);
+
+/* icc_stream_count - of these numbers */
+size_t icc_stream_count(const struct icc *icc);
+
+/**
+ * icc_stream_status - of a packet of a put
+ * @status: as far as it is about this packet
+ *
+ * Only the last packet of a put is answered when all is well: it does nothing,
+ * and says so, where one before it has failed.
+ */
+enum tofu_status icc_stream_status(struct icc *icc,
+				   const struct tofu_packet *pkt,
+				   enum tofu_status status);
 
 /* ---- flush.c ---- */
 

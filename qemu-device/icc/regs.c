@@ -26,7 +26,7 @@ static uint64_t caps(const struct icc *icc)
 	       TOFU_SET(TOFU_CAPS_RING_CODE, TOFU_RING_CODE_MAX) |
 	       TOFU_SET(TOFU_CAPS_STAG, TOFU_STAG_BITS_MAX) |
 	       TOFU_SET(TOFU_CAPS_RAM_PAGES, icc->ram_pages) |
-	       TOFU_SET(TOFU_CAPS_DIRECT, icc->machine != NULL) |
+	       TOFU_SET(TOFU_CAPS_DIRECT, icc->doorbells) |
 	       TOFU_SET(TOFU_CAPS_GATES, TOFU_GATES);
 }
 
@@ -34,7 +34,7 @@ static uint64_t machine_name(const struct icc *icc)
 {
 	uint64_t word = 0;
 
-	if (icc->machine)
+	if (icc->time)
 		memcpy(&word, icc->machine->name,
 		       strnlen(icc->machine->name, sizeof(word)));
 	return word;

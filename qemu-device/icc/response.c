@@ -21,8 +21,8 @@ static uint8_t expected_type(const struct icc_command *c)
 }
 
 /*
- * The fragment's number says where it is. With a machine data come in order,
- * and the last packet is the one that makes them complete.
+ * The fragment's number says where it is. In a stream data come in order, and
+ * the last packet is the one that makes them complete.
  */
 static bool place_good(const struct icc *icc, const struct icc_command *c,
 		       const struct tofu_packet *pkt)
@@ -30,13 +30,19 @@ static bool place_good(const struct icc *icc, const struct icc_command *c,
 	const bool last = pkt->flags & TOFU_PKT_F_LAST;
 	struct icc_part part;
 
-	if (icc->machine)
+	if (icc_streams(icc))
 		return pkt->status != TOFU_ST_OK ||
 		       (pkt->offset == c->received &&
 			pkt->length <= c->length - c->received &&
 			last == (pkt->length == c->length - c->received));
 	part = icc_get_part(c, TOFU_GET(pkt->tid, ICC_TID_FRAGMENT));
 	return pkt->offset == part.offset && pkt->length == part.length;
+}
+
+/* The last answer of a stream comes when all of it has been sent. */
+static bool stream_good(const struct icc_xfer *x, const struct tofu_packet *pkt)
+{
+	return !(pkt->flags & TOFU_PKT_F_LAST) || x->command.all_sent;
 }
 
 /* The command that a response answers, or NULL. */
@@ -58,7 +64,7 @@ static struct icc_xfer *find(struct icc *icc, const struct tofu_packet *pkt)
 	    !(c->pending[fragment / 64] & (1ULL << fragment % 64)))
 		return NULL;
 	/* Streams have more packets than bits, and are answered as one. */
-	if (icc->machine && fragment)
+	if (icc_streams(icc) && (fragment || !stream_good(x, pkt)))
 		return NULL;
 	if (pkt->src != c->peer || pkt->type != expected_type(c) ||
 	    pkt->src_tni != TOFU_GET(c->desc.route, TOFU_ROUTE_TNI) ||
@@ -151,7 +157,7 @@ static enum icc_stage response_notify(struct icc *icc, struct icc_xfer *x)
 	struct icc_xfer *command = x->arrival.command;
 
 	/* More of a get's data will come, or a stream's last answer. */
-	if (icc->machine && !(x->arrival.pkt->flags & TOFU_PKT_F_LAST)) {
+	if (icc_streams(icc) && !(x->arrival.pkt->flags & TOFU_PKT_F_LAST)) {
 		if (command->status == TOFU_ST_OK)
 			command->status = x->status;
 		return ICC_ENDED;
@@ -187,9 +193,8 @@ bool icc_response_begin(struct icc *icc, struct icc_xfer *x,
 void icc_response(struct icc *icc, const struct tofu_packet *pkt,
 		  const void *payload)
 {
-	struct icc_xfer *x =
-		&icc->tni[pkt->dst_tni < icc->tnis ? pkt->dst_tni : 0].arrival;
+	struct icc_xfer x;
 
-	if (icc_response_begin(icc, x, pkt, payload))
-		icc_xfer_run(icc, x);
+	if (icc_response_begin(icc, &x, pkt, payload))
+		icc_xfer_run(icc, &x);
 }

@@ -16,7 +16,7 @@ void icc_ports_reset(struct icc *icc)
 {
 	for (int port = 0; port < TOFU_PORTS; port++) {
 		for (int c = 0; c < TOFU_PORT_COUNTERS; c++) {
-			if (icc->machine)
+			if (icc->time)
 				icc->port_base[port][c] += icc->port[port][c];
 			icc->port[port][c] = 0;
 		}
@@ -74,7 +74,7 @@ void icc_port_count_sent(struct icc *icc, uint32_t endpoint,
 {
 	const struct icc_route *r = route(icc, endpoint, path);
 
-	if (icc->machine || r->out == TOFU_PORTS)
+	if (icc->time || r->out == TOFU_PORTS)
 		return; /* with a machine its network counts */
 	icc->port[r->out][TOFU_PORT_TX_PACKETS]++;
 	icc->port[r->out][TOFU_PORT_TX_BYTES] += bytes;
@@ -85,7 +85,7 @@ void icc_port_count_arrived(struct icc *icc, const struct tofu_packet *pkt)
 	const struct icc_route *r = route(icc, pkt->src, pkt->path);
 	uint64_t bytes = 0;
 
-	if (icc->machine || r->in == TOFU_PORTS)
+	if (icc->time || r->in == TOFU_PORTS)
 		return;
 	if (pkt->type == TOFU_PKT_PUT ||
 	    (pkt->type == TOFU_PKT_DATA && pkt->status == TOFU_ST_OK))

@@ -27,7 +27,7 @@ static bool tells(const struct tofu_packet *pkt)
 static size_t get_inline_max(const struct icc *icc,
 			     const struct tofu_packet *pkt)
 {
-	if (icc->machine)
+	if (icc_streams(icc))
 		return icc->inline_max;
 	return tells(pkt) ? TOFU_PKT_INLINE_MAX : icc->inline_max;
 }
@@ -51,7 +51,7 @@ static bool length_good(const struct icc *icc, const struct tofu_packet *pkt)
 	case TOFU_PKT_PUT:
 		return true;
 	case TOFU_PKT_GET:
-		return !pkt->payload && (icc->machine || get_fits(pkt));
+		return !pkt->payload && (icc_streams(icc) || get_fits(pkt));
 	default: /* ARMW */
 		return !pkt->payload && !pkt->offset &&
 		       pkt->length == pkt->armw_size &&
@@ -77,31 +77,14 @@ static enum tofu_status admit(struct icc *icc, struct icc_xfer *x)
 					  &x->arrival.range)];
 }
 
-/*
- * Of a put in a stream only the last packet is answered: it does nothing, and
- * says so, where one before it has failed. All come in order.
- */
-static enum tofu_status stream_status(struct icc *icc, struct icc_xfer *x)
-{
-	const struct tofu_packet *pkt = x->arrival.pkt;
-	uint64_t *failed = icc_time_failed(icc, pkt);
-	const uint64_t status = *failed & UINT8_MAX;
-	const bool ours = *failed >> 8 == (pkt->tid & (UINT64_MAX >> 8));
-
-	if (x->status != TOFU_ST_OK)
-		*failed = pkt->tid << 8 | x->status;
-	else if (ours && status)
-		return status;
-	return x->status;
-}
-
 static enum icc_stage request_receive(struct icc *icc, struct icc_xfer *x)
 {
 	const bool put = x->arrival.pkt->type == TOFU_PKT_PUT;
 
 	x->status = (uint8_t)admit(icc, x);
-	if (icc->machine && put)
-		x->status = (uint8_t)stream_status(icc, x);
+	if (icc_streams(icc) && put)
+		x->status = (uint8_t)icc_stream_status(icc, x->arrival.pkt,
+						       x->status);
 	if (x->status != TOFU_ST_OK)
 		return ICC_INJECT;
 	return x->arrival.pkt->type == TOFU_PKT_GET ? ICC_READ : ICC_WRITE;
@@ -109,7 +92,7 @@ static enum icc_stage request_receive(struct icc *icc, struct icc_xfer *x)
 
 /* ---- Read and write ---- */
 
-/* With a machine the answer is read packet by packet, and a CQ may go. */
+/* A stream is read packet by packet, and the CQ may go meanwhile. */
 static enum tofu_status next_part(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_arrival *a = &x->arrival;
@@ -132,7 +115,7 @@ static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 	icc->tni[x->cq->tni].out.bytes = 0;
 	a->part = (uint32_t)icc_part_max(icc, a->pkt->mtu,
 					 a->pkt->length - a->sent);
-	if (icc->machine)
+	if (icc_streams(icc))
 		x->status = (uint8_t)next_part(icc, x);
 	if (x->status != TOFU_ST_OK)
 		return ICC_INJECT;
@@ -239,7 +222,7 @@ static void notice(struct icc *icc, struct icc_xfer *x, enum tofu_mrq_type type,
 	};
 
 	icc_mrq_write(icc, x->cq, &entry);
-	if (icc->machine) {
+	if (icc->time) {
 		notice_stamp(icc, x);
 		notice_trace(icc, x, type);
 	}
@@ -286,7 +269,7 @@ static uint8_t response_type(const struct tofu_packet *pkt)
 
 static uint64_t response_time(const struct icc *icc, bool with_data)
 {
-	if (!icc->machine)
+	if (!icc->time)
 		return 0;
 	return icc_now(icc) + icc->machine->send_ns +
 	       (with_data ? icc->machine->read_ns : icc->machine->reply_ns);
@@ -310,7 +293,7 @@ static void response_packet(const struct icc *icc, const struct icc_xfer *x,
 	const struct tofu_packet *req = x->arrival.pkt;
 	unsigned int flags = out && out->refs ? TOFU_PKT_F_REFS : 0;
 
-	if (icc->machine && response_last(x))
+	if (icc_streams(icc) && response_last(x))
 		flags |= TOFU_PKT_F_LAST;
 	*pkt = (struct tofu_packet){
 		.src = icc->node,
@@ -338,7 +321,7 @@ static void response_packet(const struct icc *icc, const struct icc_xfer *x,
 static void response_trace(struct icc *icc, const struct tofu_packet *req,
 			   const struct tofu_packet *pkt)
 {
-	if (!icc->machine)
+	if (!icc->time)
 		return;
 	const struct icc_trace trace = {
 		.kind = ICC_TRACE_SEND,
@@ -367,17 +350,17 @@ static enum icc_stage request_inject(struct icc *icc, struct icc_xfer *x)
 	int err;
 
 	/* A packet of a stream that is well and not the last one. */
-	if (icc->machine && x->status == TOFU_ST_OK &&
+	if (icc_streams(icc) && x->status == TOFU_ST_OK &&
 	    req->type == TOFU_PKT_PUT && !(req->flags & TOFU_PKT_F_LAST))
 		return ICC_ENDED;
 	pkt = icc->ops->tx_begin(icc->host, req->src, TOFU_RESPONSE,
 				 out ? out->bytes : 0, &err);
-	if (!pkt)
-		return ICC_ENDED; /* gone: nobody waits for the answer */
+	if (!pkt) /* gone: nobody waits for the answer */
+		return err == -EAGAIN ? ICC_INJECT : ICC_ENDED;
 	response_packet(icc, x, out, pkt);
 	response_trace(icc, req, pkt);
 	icc->ops->tx_commit(icc->host);
-	if (icc->machine)
+	if (icc->time)
 		icc_engine_committed(icc, req->dst_tni);
 	return ICC_ROUTE;
 }
@@ -416,13 +399,48 @@ void icc_request_begin(struct icc *icc, struct icc_xfer *x,
 	x->arrival = (struct icc_arrival){ .pkt = pkt, .payload = payload };
 }
 
+/* ---- Answers that go on ---- */
+
+static unsigned int server_of(const struct icc *icc,
+			      const struct tofu_packet *pkt)
+{
+	return pkt->dst_tni < icc->tnis ? pkt->dst_tni : 0;
+}
+
+bool icc_serve_busy(const struct icc *icc, const struct tofu_packet *pkt)
+{
+	return icc->answering & 1U << server_of(icc, pkt);
+}
+
 void icc_serve(struct icc *icc, const struct tofu_packet *pkt,
 	       const void *payload)
 {
-	struct icc_tni *tni =
-		&icc->tni[pkt->dst_tni < icc->tnis ? pkt->dst_tni : 0];
-	struct icc_xfer *x = &tni->arrival;
+	const unsigned int t = server_of(icc, pkt);
+	struct icc_tni *tni = &icc->tni[t];
 
-	icc_request_begin(icc, x, pkt, payload);
-	icc_xfer_run(icc, x);
+	icc_request_begin(icc, &tni->arrival, pkt, payload);
+	icc_xfer_run(icc, &tni->arrival);
+	if (tni->arrival.stage == ICC_ENDED)
+		return;
+	tni->asked = *pkt;
+	tni->arrival.arrival.pkt = &tni->asked;
+	icc->answering |= 1U << t;
+}
+
+bool icc_serve_progress(struct icc *icc)
+{
+	bool done = false;
+
+	for (unsigned int t = 0; t < icc->tnis; t++) {
+		struct icc_xfer *x = &icc->tni[t].arrival;
+		const uint32_t sent = x->arrival.sent;
+
+		if (!(icc->answering & 1U << t))
+			continue;
+		icc_xfer_run(icc, x);
+		done |= x->stage == ICC_ENDED || x->arrival.sent != sent;
+		if (x->stage == ICC_ENDED)
+			icc->answering &= ~(1U << t);
+	}
+	return done;
 }

@@ -100,17 +100,6 @@ static bool is_request(const struct tofu_packet *pkt)
 	return pkt->type < TOFU_PKT_DONE;
 }
 
-/* From which of all CQs of the machine to which TNI a request goes. */
-static size_t stream_of(const struct tofu_packet *pkt)
-{
-	const size_t tni = (size_t)pkt->src * TOFU_TNIS_MAX +
-			   pkt->src_tni % TOFU_TNIS_MAX;
-	const size_t cq =
-		tni * TOFU_CQS_PER_TNI + pkt->src_cq % TOFU_CQS_PER_TNI;
-
-	return cq * TOFU_TNIS_MAX + pkt->dst_tni % TOFU_TNIS_MAX;
-}
-
 void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 		   const void *payload)
 {
@@ -139,7 +128,7 @@ void icc_time_arrival(struct icc *icc, struct icc_held *held, uint64_t time)
 	};
 
 	if (is_request(pkt) && pkt->type != TOFU_PKT_SIGNAL) {
-		uint64_t *last = &icc->time->carried[stream_of(pkt)];
+		uint64_t *last = &icc->time->carried[icc_stream_number(pkt)];
 
 		if (*last < time)
 			*last = time;
@@ -192,47 +181,6 @@ static void arrival(struct icc *icc, struct icc_held *held)
 		icc_time_release(icc, held);
 }
 
-/* ---- Doorbells ---- */
-
-void icc_doorbell(struct icc *icc, unsigned int tni, unsigned int c,
-		  uint64_t value)
-{
-	struct icc_cq *cq = icc_cq_at(icc, tni, c);
-	const uint64_t tail = value & ~TOFU_FETCH_DIRECT;
-	const uint64_t now = icc_now(icc);
-
-	if (!cq || !icc_cq_enabled(cq) || tail == cq->tail)
-		return;
-	const struct icc_trace trace = {
-		.kind = ICC_TRACE_DOORBELL,
-		.time = now,
-		.end = now,
-		.origin = icc->node,
-		.peer = icc->node,
-		.bytes = (uint32_t)(tail - cq->tail),
-		.tni = cq->tni,
-		.cq = cq->cq,
-	};
-
-	icc_time_trace(icc, &trace);
-	cq->tail = tail;
-	if (value & TOFU_FETCH_DIRECT) {
-		memcpy(cq->direct, cq->page->direct, sizeof(cq->direct));
-		cq->direct_tail = tail;
-	}
-	const struct icc_entry entry = {
-		.time = now + icc->machine->doorbell_ns,
-		.due = ICC_DUE_FETCH,
-		.tni = cq->tni,
-		.cq = cq->cq,
-		.life = cq->life,
-		.tail = tail,
-		.since = now,
-	};
-
-	icc_time_plan(icc, entry);
-}
-
 /* ---- Running ---- */
 
 static void run(struct icc *icc, const struct icc_entry *entry)
@@ -282,26 +230,16 @@ void icc_time_trace(struct icc *icc, const struct icc_trace *trace)
 		icc->ops->trace(icc->host, trace);
 }
 
-uint64_t *icc_time_failed(struct icc *icc, const struct tofu_packet *pkt)
-{
-	return &icc->time->failed[stream_of(pkt)];
-}
-
 /* ---- Life ---- */
 
 int icc_time_create(struct icc *icc)
 {
-	const size_t streams = (size_t)icc->nodes * TOFU_TNIS_MAX *
-			       TOFU_CQS_PER_TNI * TOFU_TNIS_MAX;
 	struct icc_time *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
-	t->failed = calloc(streams, sizeof(*t->failed));
-	t->carried = calloc(streams, sizeof(*t->carried));
-	if (!t->failed || !t->carried) {
-		free(t->carried);
-		free(t->failed);
+	t->carried = calloc(icc_stream_count(icc), sizeof(*t->carried));
+	if (!t->carried) {
 		free(t);
 		return -ENOMEM;
 	}
@@ -352,6 +290,5 @@ void icc_time_destroy(struct icc *icc)
 	}
 	free_list(t->unused_held);
 	free(t->carried);
-	free(t->failed);
 	free(t);
 }

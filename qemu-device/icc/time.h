@@ -108,9 +108,7 @@ struct icc_engine {
  * @order:     of the next entry
  * @unused_entry, @unused_held: to be used again
  * @read_free, @write_free: host interface, each way; ps
- * @failed:    by initiator's CQ and own TNI: the put of which a packet failed,
- *             as tid << 8 | status
- * @carried:   likewise: when its last request is carried out, ns
+ * @carried:   by icc_stream_number(): when its last request is carried out, ns
  * @engine:    by TNI
  */
 struct icc_time {
@@ -120,7 +118,6 @@ struct icc_time {
 	struct icc_held *unused_held;
 	uint64_t read_free;
 	uint64_t write_free;
-	uint64_t *failed;
 	uint64_t *carried;
 	struct icc_engine engine[TOFU_TNIS_MAX];
 };
@@ -156,9 +153,6 @@ void icc_time_trace(struct icc *icc, const struct icc_trace *trace);
  */
 void icc_time_arrival(struct icc *icc, struct icc_held *held, uint64_t time);
 
-/* icc_time_failed - where the failed put of this packet's CQ is noted */
-uint64_t *icc_time_failed(struct icc *icc, const struct tofu_packet *pkt);
-
 static inline struct icc_held *icc_held_of(struct icc_xfer *x)
 {
 	return (struct icc_held *)((char *)x - offsetof(struct icc_held, x));
@@ -167,6 +161,9 @@ static inline struct icc_held *icc_held_of(struct icc_xfer *x)
 /* ---- engine.c ---- */
 
 void icc_engine_init(struct icc *icc);
+
+/* icc_engine_doorbell - the engine will learn of what @cq was rung for */
+void icc_engine_doorbell(struct icc *icc, const struct icc_cq *cq);
 
 /* icc_engine_fetch - a doorbell has reached the engine */
 void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry);

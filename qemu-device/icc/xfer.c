@@ -94,7 +94,7 @@ static void command_notice(struct icc *icc, struct icc_xfer *x)
 		     TOFU_SET(TOFU_MRQ_CQ,
 			      TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ));
 	icc_mrq_write(icc, x->cq, &entry);
-	if (icc->machine)
+	if (icc->time)
 		command_notice_trace(icc, x, type);
 }
 
@@ -123,7 +123,7 @@ static enum icc_stage unsent(const struct icc_command *c)
 {
 	if (!c->outstanding)
 		return ICC_ENDED;
-	return c->stream && c->sent < c->length ? ICC_READ : ICC_PARKED;
+	return c->stream && !c->all_sent ? ICC_READ : ICC_PARKED;
 }
 
 static enum icc_stage failed(struct icc_xfer *x, enum tofu_status status)
@@ -133,9 +133,11 @@ static enum icc_stage failed(struct icc_xfer *x, enum tofu_status status)
 	return unsent(&x->command);
 }
 
-/* A command has left the stages: it is parked, or has ended. */
+/* Of a command that has left the stages: it is parked, or has ended. */
 static void command_left(struct icc *icc, struct icc_xfer *x)
 {
+	if (x->stage < ICC_STAGES)
+		return;
 	if (x->cq->sending == x)
 		x->cq->sending = NULL;
 	if (x->stage == ICC_ENDED)
@@ -322,11 +324,12 @@ static enum icc_stage command_fetch(struct icc *icc, struct icc_xfer *x)
 	c->outstanding = 0;
 	c->value = 0;
 	c->received = 0;
-	c->stream = icc->machine && (kind_of(c) == TOFU_CMD_PUT ||
-				     kind_of(c) == TOFU_CMD_PUT_PIGGYBACK);
+	c->all_sent = false;
+	c->stream = icc_streams(icc) && (kind_of(c) == TOFU_CMD_PUT ||
+					 kind_of(c) == TOFU_CMD_PUT_PIGGYBACK);
 	c->seq = cq->seq_head++;
 	x->status = TOFU_ST_OK;
-	if (!icc->machine)
+	if (!icc->time)
 		cq->sending = x;
 	if (block)
 		return ICC_READ;
@@ -407,7 +410,7 @@ static enum icc_stage read_get(struct icc *icc, struct icc_xfer *x)
 	struct icc_command *c = &x->command;
 	const struct icc_part whole = { .offset = 0, .length = c->length };
 	const struct icc_part part =
-		icc->machine ? whole : icc_get_part(c, c->fragments);
+		icc_streams(icc) ? whole : icc_get_part(c, c->fragments);
 	const struct icc_span span = { .total = c->length,
 				       .offset = part.offset,
 				       .length = part.length,
@@ -489,7 +492,7 @@ static uint64_t wire_time(const struct icc *icc, const struct icc_xfer *x)
 	const uint64_t last = x->cq->stamp[TOFU_CQ_TX_WIRE];
 	uint64_t time;
 
-	if (!icc->machine)
+	if (!icc->time)
 		return 0;
 	time = icc_now(icc) + icc->machine->send_ns +
 	       (memory ? icc->machine->read_ns : 0);
@@ -529,7 +532,7 @@ static void command_packet(const struct icc *icc, const struct icc_xfer *x,
 		.offset = c->sent,
 		.tid = icc_tid(cq, c) |
 		       TOFU_SET(ICC_TID_FRAGMENT,
-				icc->machine ? 0 : c->fragments),
+				icc_streams(icc) ? 0 : c->fragments),
 		.rmt = c->desc.rmt,
 		.lcl = own_stadd(c),
 		.sps = step_of(x),
@@ -553,7 +556,7 @@ static void command_stamp(struct icc *icc, const struct icc_xfer *x,
 {
 	struct icc_cq *cq = x->cq;
 
-	if (!icc->machine)
+	if (!icc->time)
 		return;
 	cq->stamp[TOFU_CQ_TX_DOORBELL] = x->command.doorbell;
 	cq->stamp[TOFU_CQ_TX_ENGINE] = x->command.fetched;
@@ -574,23 +577,24 @@ static void command_stamp(struct icc *icc, const struct icc_xfer *x,
 	icc_time_trace(icc, &trace);
 }
 
-/* The target has gone: whoever finds that out ends what was begun. */
+/* The target has gone: icc_peer_down() ends what was begun. */
 static enum icc_stage unreachable(struct icc_xfer *x)
 {
-	x->command.sent = x->command.length;
+	x->command.all_sent = true;
 	return failed(x, TOFU_ST_PEER);
 }
 
 static void command_fragment(struct icc *icc, struct icc_command *c)
 {
-	const uint32_t fragment = icc->machine ? 0 : c->fragments;
+	const uint32_t fragment = icc_streams(icc) ? 0 : c->fragments;
 
-	if (!icc->machine || !c->fragments) {
+	if (!icc_streams(icc) || !c->fragments) {
 		c->pending[fragment / 64] |= 1ULL << fragment % 64;
 		c->outstanding++;
 	}
 	c->fragments++;
 	c->sent += c->part;
+	c->all_sent = c->sent == c->length;
 }
 
 static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
@@ -619,7 +623,7 @@ static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 	memcpy(pkt + 1, cq->out.data, cq->out.bytes);
 	command_stamp(icc, x, pkt);
 	icc->ops->tx_commit(icc->host);
-	if (icc->machine)
+	if (icc->time)
 		icc_engine_committed(icc, cq->tni);
 	command_fragment(icc, c);
 	return ICC_ROUTE;
@@ -638,7 +642,7 @@ static enum icc_stage command_route(struct icc *icc, struct icc_xfer *x)
 			    put ? c->part : 0);
 	if (kind_of(c) != TOFU_CMD_ARMW)
 		x->cq->counter[TOFU_CQ_TX_BYTES] += c->part;
-	return c->sent == c->length ? ICC_PARKED : ICC_READ;
+	return c->all_sent ? ICC_PARKED : ICC_READ;
 }
 
 /* ---- Dispatcher ---- */
@@ -656,10 +660,10 @@ static icc_stage_fn *const *const stages[ICC_KINDS] = {
 	[ICC_RESPONSE] = icc_response_stage,
 };
 
-/* Where somebody has to wait for the engine: READ, for each packet. */
+/* In virtual time a leg waits for the engine before READ, for each packet. */
 static bool waits(const struct icc *icc, enum icc_stage stage)
 {
-	return icc->machine && stage == ICC_READ;
+	return icc->time && stage == ICC_READ;
 }
 
 void icc_xfer_run(struct icc *icc, struct icc_xfer *x)
@@ -678,8 +682,7 @@ void icc_xfer_run(struct icc *icc, struct icc_xfer *x)
 void icc_command_run(struct icc *icc, struct icc_xfer *x)
 {
 	icc_xfer_run(icc, x);
-	if (x->stage >= ICC_STAGES)
-		command_left(icc, x);
+	command_left(icc, x);
 }
 
 /* Try again what could not be injected. */
@@ -698,7 +701,9 @@ bool icc_cq_start(struct icc *icc, struct icc_cq *cq)
 
 	if (cq->sending)
 		done = resume(icc, cq->sending);
-	while (started < ICC_BURST && !cq->sending &&
+	if (!cq->sending)
+		icc->tni[cq->tni].ending &= ~(1U << cq->cq);
+	while (started < ICC_BURST && !cq->sending && icc_cq_enabled(cq) &&
 	       cq->seq_head - cq->seq_tail < TOFU_WINDOW &&
 	       !(cq->status & TOFU_CQ_STATUS_TOQ_EXCEPTION)) {
 		struct icc_xfer *x = &cq->window[cq->seq_head % TOFU_WINDOW];

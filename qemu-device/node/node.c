@@ -23,6 +23,8 @@ static int create_icc(struct tofu_node *node,
 		.pages = params->pages,
 		.ram_pages = params->ram_pages,
 		.inline_max = params->inline_max,
+		.mtu = params->machine ? params->machine->mtu : 0,
+		.doorbells = params->machine != NULL,
 		.machine = params->machine,
 		.ops = params->machine ? &tofu_virtual_host_ops :
 					 &tofu_host_ops,

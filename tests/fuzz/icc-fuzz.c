@@ -44,7 +44,7 @@ static void machine_create(struct machine *m, size_t inline_max)
 {
 	static const uint32_t node[] = { 0, 1, 0 };
 
-	m->net = net_create("2x2", 2, inline_max);
+	m->net = net_create("2x2", 2, &(struct net_mode){ .inline_max = inline_max });
 	for (unsigned int i = 0; i < 3; i++) {
 		m->cq[i] = cq_create(m->net, node[i], i % 2, i);
 		m->region[i] = region_create(m->cq[i], i, 50000, i * 700, 12,

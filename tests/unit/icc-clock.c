@@ -174,6 +174,17 @@ static void arrives(void *ctx, const struct icc_net_packet *packet,
 		      });
 }
 
+void clock_send(struct net *net, uint32_t to, struct net_packet *packet)
+{
+	if (net->clock->end == ARRIVALS)
+		abort();
+	insert(net->clock, (struct arrival){ .time = net->clock->now,
+					     .to = to,
+					     .src = packet->pkt.src,
+					     .seq = UINT64_MAX,
+					     .packet = packet });
+}
+
 static const struct icc_net_ops links_ops = { .departs = departs,
 					      .arrives = arrives };
 
@@ -330,6 +341,9 @@ struct net *clock_create(const char *shape, const struct icc_machine *machine)
 {
 	struct icc_host_ops *ops = malloc(sizeof(*ops));
 	struct net_clock *clock = calloc(1, sizeof(*clock));
+	const struct net_mode mode = { .mtu = machine->mtu,
+				       .doorbells = true,
+				       .machine = machine };
 	struct tofu_shape parsed;
 	struct net *net;
 
@@ -339,7 +353,9 @@ struct net *clock_create(const char *shape, const struct icc_machine *machine)
 	ops->tx_commit = host_tx_commit;
 	ops->fence_done = host_fence_done;
 	ops->trace = host_trace;
-	net = net_create_with(shape, machine->tnis, 0, machine, ops);
+	ops->pull = NULL;
+	ops->pull_ordered = NULL;
+	net = net_create_with(shape, machine->tnis, &mode, ops);
 	if (tofu_shape_parse(shape, &parsed))
 		abort();
 	clock->machine = machine;
@@ -356,7 +372,7 @@ static void drop(void *ctx, const struct icc_net_packet *packet)
 	free(packet->cookie);
 }
 
-void clock_destroy(struct net *net)
+void clock_end(struct net *net)
 {
 	struct net_clock *clock = net->clock;
 
@@ -365,7 +381,6 @@ void clock_destroy(struct net *net)
 	while (clock->first != clock->end)
 		free(clock->arrival[clock->first++].packet);
 	icc_net_destroy(clock->links);
-	net_destroy(net);
 	free(clock->ops);
 	free(clock->arrival);
 	free(clock);

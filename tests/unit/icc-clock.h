@@ -8,15 +8,17 @@
 
 #include "icc-host.h"
 
-/* toy - round numbers that cannot be mistaken for each other */
-extern const struct icc_machine toy;
-
 /* flight - on it, from the engine until a packet of @bytes has gone @hops */
 uint64_t flight(unsigned int hops, uint64_t bytes);
 
-/* clock_create - a machine of that shape; clock_destroy() ends it */
+/* clock_create - a machine of that shape; net_destroy() ends it */
 struct net *clock_create(const char *shape, const struct icc_machine *machine);
-void clock_destroy(struct net *net);
+
+/* clock_end - for net_destroy(): the clock, and what is on its way */
+void clock_end(struct net *net);
+
+/* clock_send - a packet that no controller made arrives now */
+void clock_send(struct net *net, uint32_t to, struct net_packet *packet);
 
 uint64_t clock_now(const struct net *net);
 

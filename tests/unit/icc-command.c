@@ -11,12 +11,42 @@ FIXTURE(command)
 	struct pair p;
 };
 
+FIXTURE_VARIANT(command)
+{
+	struct net_mode mode;
+};
+
+NET_MODES(command);
+
 FIXTURE_SETUP(command)
 {
-	pair_create(&self->p, 256, PAIR_LENGTH);
+	pair_create(&self->p, &variant->mode, PAIR_LENGTH);
 }
 
 FIXTURE_TEARDOWN(command)
+{
+	pair_destroy(&self->p);
+}
+
+/* Without time packets and commands can be looked at while they wait. */
+FIXTURE(command_now)
+{
+	struct pair p;
+};
+
+FIXTURE_VARIANT(command_now)
+{
+	struct net_mode mode;
+};
+
+NET_MODES_WITHOUT_TIME(command_now);
+
+FIXTURE_SETUP(command_now)
+{
+	pair_create(&self->p, &variant->mode, PAIR_LENGTH);
+}
+
+FIXTURE_TEARDOWN(command_now)
 {
 	pair_destroy(&self->p);
 }
@@ -618,7 +648,7 @@ TEST_F(command, get_into_pages_that_are_none)
 	EXPECT_EQ(TOFU_ST_LCL_MEMORY, pair_run(p, &t));
 }
 
-TEST_F(command, get_into_memory_deregistered_meanwhile)
+TEST_F(command_now, get_into_memory_deregistered_meanwhile)
 {
 	struct pair *p = &self->p;
 	struct transfer t = get(p);
@@ -642,11 +672,13 @@ TEST_F(command, large_put_from_pages_that_are_none)
 	EXPECT_EQ(-1, cq_mrq_status(p->b));
 }
 
-TEST_F(command, memory_that_the_other_side_cannot_read)
+TEST(memory_that_the_other_side_cannot_read)
 {
-	struct pair *p = &self->p;
-	struct transfer g = get(p);
+	struct pair pair, *p = &pair;
+	struct transfer g;
 
+	pair_create(p, &by_reference, PAIR_LENGTH);
+	g = get(p);
 	p->put.length = 1000;
 	transfer_post(&p->put);
 	icc_progress(p->a->node->icc);
@@ -664,6 +696,7 @@ TEST_F(command, memory_that_the_other_side_cannot_read)
 	p->a->node->held = false;
 	net_run(p->net);
 	EXPECT_EQ(TOFU_ST_PEER, cq_mrq_status(p->a));
+	pair_destroy(p);
 }
 
 TEST_F(command, nobody_there)

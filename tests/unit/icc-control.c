@@ -14,9 +14,16 @@ FIXTURE(control)
 	struct icc *icc;
 };
 
+FIXTURE_VARIANT(control)
+{
+	struct net_mode mode;
+};
+
+NET_MODES_WITHOUT_TIME(control);
+
 FIXTURE_SETUP(control)
 {
-	pair_create(&self->p, 256, 1 << 20);
+	pair_create(&self->p, &variant->mode, 1 << 20);
 	self->icc = self->p.a->node->icc;
 }
 
@@ -30,19 +37,67 @@ static uint64_t reg(struct icc *icc, uint64_t offset)
 	return icc_reg_read(icc, offset, 8);
 }
 
-TEST(wrong_parameters_make_no_controller)
+static uint64_t some_time(void *host)
+{
+	(void)host;
+	return 0;
+}
+
+static int64_t some_owner(void *host, uint32_t node, enum tofu_share share,
+			  unsigned int tni, unsigned int number)
+{
+	(void)host;
+	(void)share;
+	(void)tni;
+	(void)number;
+	return node;
+}
+
+/* Host services of which creation asks only whether they are there. */
+static const struct icc_host_ops *some_ops(bool pull)
+{
+	static struct icc_host_ops ops[2];
+
+	ops[pull] = net_ops;
+	if (!pull) {
+		ops[0].pull = NULL;
+		ops[0].pull_ordered = NULL;
+	}
+	ops[pull].now = some_time;
+	return &ops[pull];
+}
+
+static struct icc_params some_params(void)
 {
 	static uint8_t pages[TOFU_PAGES_HALF];
-	static const struct icc_host_ops ops;
-	const struct icc_params good = { .tnis = 4, .pages = pages,
-					 .shape = { { 2, 1, 1, 1, 1, 1 } },
-					 .ops = &ops };
-	struct icc_params bad[7];
-	struct icc *icc = icc_create(&good);
 
-	ASSERT_NE(NULL, icc);
-	icc_destroy(icc);
-	for (unsigned int i = 0; i < 7; i++)
+	return (struct icc_params){ .tnis = 4,
+				    .pages = pages,
+				    .shape = { { 2, 1, 1, 1, 1, 1 } },
+				    .ops = some_ops(true) };
+}
+
+/* Whether they make a controller; errno has been EINVAL where not. */
+static bool makes_one(const struct icc_params *params)
+{
+	struct icc *icc;
+
+	errno = 0;
+	icc = icc_create(params);
+	if (icc)
+		icc_destroy(icc);
+	else if (errno != EINVAL)
+		abort();
+	return icc;
+}
+
+TEST(wrong_parameters_make_no_controller)
+{
+	const struct icc_params good = some_params();
+	struct icc_params bad[9];
+
+	EXPECT_TRUE(makes_one(&good));
+	for (unsigned int i = 0; i < 9; i++)
 		bad[i] = good;
 	bad[0].tnis = 0;
 	bad[1].tnis = TOFU_TNIS_MAX + 1;
@@ -51,11 +106,47 @@ TEST(wrong_parameters_make_no_controller)
 	bad[4].pages = NULL;
 	bad[5].inline_max = TOFU_PKT_INLINE_MAX + 1;
 	bad[6].ops = NULL;
-	for (unsigned int i = 0; i < 7; i++) {
-		errno = 0;
-		EXPECT_EQ(NULL, icc_create(&bad[i]));
-		EXPECT_EQ(EINVAL, errno);
+	bad[7].mtu = TOFU_SIGNAL_BYTES - 1;
+	bad[8].mtu = TOFU_PKT_MTU_MAX + 1;
+	for (unsigned int i = 0; i < 9; i++)
+		EXPECT_FALSE(makes_one(&bad[i]));
+}
+
+TEST(what_works_together_makes_a_controller)
+{
+	for (unsigned int i = 0; i < 16; i++) {
+		struct icc_params params = some_params();
+		const bool pull = i & 8;
+
+		params.mtu = i & 1 ? toy.mtu : 0;
+		params.doorbells = i & 2;
+		params.machine = i & 4 ? &toy : NULL;
+		params.ops = some_ops(pull);
+		EXPECT_EQ((params.mtu || pull) &&
+				  (!params.machine ||
+				   (params.mtu && params.doorbells)),
+			  makes_one(&params));
 	}
+}
+
+TEST(a_machine_has_its_own_packets_and_one_process_a_node)
+{
+	struct icc_host_ops ops = *some_ops(true);
+	struct icc_params params = some_params();
+
+	ops.owner = some_owner;
+	params.ops = &ops;
+	params.doorbells = true;
+	params.machine = &toy;
+	params.mtu = toy.mtu / 2;
+	EXPECT_TRUE(makes_one(&params));
+	params.mtu = toy.mtu + 1;
+	EXPECT_FALSE(makes_one(&params));
+	params.mtu = toy.mtu;
+	params.ppn = 2;
+	EXPECT_FALSE(makes_one(&params));
+	params.machine = NULL;
+	EXPECT_TRUE(makes_one(&params));
 }
 
 TEST_F(control, the_controller_says_what_it_is)
@@ -68,7 +159,10 @@ TEST_F(control, the_controller_says_what_it_is)
 	EXPECT_EQ(12, TOFU_GET(reg(icc, TOFU_REG_CAPS), TOFU_CAPS_CQS));
 	EXPECT_EQ(5, TOFU_GET(reg(icc, TOFU_REG_CAPS), TOFU_CAPS_RING_CODE));
 	EXPECT_EQ(15, TOFU_GET(reg(icc, TOFU_REG_CAPS), TOFU_CAPS_STAG));
-	EXPECT_EQ(1, TOFU_GET(reg(icc, TOFU_REG_CAPS), TOFU_CAPS_RAM_PAGES));
+	EXPECT_EQ(!variant->mode.doorbells,
+		  TOFU_GET(reg(icc, TOFU_REG_CAPS), TOFU_CAPS_RAM_PAGES));
+	EXPECT_EQ(variant->mode.doorbells,
+		  TOFU_GET(reg(icc, TOFU_REG_CAPS), TOFU_CAPS_DIRECT));
 	EXPECT_EQ(1 | 4ULL << 32, reg(icc, TOFU_REG_NODE));
 	EXPECT_EQ(1ULL << 8, reg(icc, TOFU_REG_COORDS));
 	EXPECT_EQ(2 | 2 << 10 | 1 << 20 | 1ULL << 30 | 1ULL << 40 | 1ULL << 50,
@@ -241,7 +335,9 @@ TEST_F(control, disabling_stops_what_is_being_sent)
 	p->b->node->queue[TOFU_REQUEST].room = 100;
 	p->b->node->held = false;
 	net_run(p->net);
-	EXPECT_EQ(1, cq_reg(p->b, TOFU_CQ_COUNTER(TOFU_CQ_RX_REQUESTS)));
+	/* A stream that was begun has an end, which brings nothing. */
+	EXPECT_EQ(variant->mode.mtu ? 2 : 1,
+		  cq_reg(p->b, TOFU_CQ_COUNTER(TOFU_CQ_RX_REQUESTS)));
 	EXPECT_EQ(-1, cq_mrq_status(p->b));
 	cq_enable(p->a);
 	EXPECT_EQ(TOFU_CQ_STATUS_ENABLED, cq_reg(p->a, TOFU_CQ_STATUS));
@@ -324,7 +420,8 @@ TEST_F(control, a_flush_of_a_get_source_waits_until_it_is_read)
 	net_run(p->net);
 	cq_reg_set(p->b, TOFU_CQ_FLUSH, 1);
 	net_run(p->net);
-	EXPECT_EQ(1, cq_reg(p->b, TOFU_CQ_FLUSH));
+	/* What travels in packets has been read. */
+	EXPECT_EQ(!variant->mode.mtu, cq_reg(p->b, TOFU_CQ_FLUSH));
 	p->a->node->held = false;
 	net_run(p->net);
 	EXPECT_EQ(0, cq_reg(p->b, TOFU_CQ_FLUSH));

@@ -6,6 +6,8 @@
 
 #include "icc-host.h"
 
+#define PAIR_MIDDLE ((1ULL << 20) + 5000)
+
 FIXTURE(data)
 {
 	struct pair p;
@@ -13,16 +15,19 @@ FIXTURE(data)
 
 FIXTURE_VARIANT(data)
 {
-	size_t inline_max;
+	struct net_mode mode;
 };
 
-FIXTURE_VARIANT_ADD(data, inline_none) { .inline_max = 0 };
-FIXTURE_VARIANT_ADD(data, inline_some) { .inline_max = 200 };
-FIXTURE_VARIANT_ADD(data, inline_most) { .inline_max = TOFU_PKT_INLINE_MAX };
+NET_MODES(data);
+FIXTURE_VARIANT_ADD(data, inline_none) { .mode = { .inline_max = 0 } };
+FIXTURE_VARIANT_ADD(data, inline_most) {
+	.mode = { .inline_max = TOFU_PKT_INLINE_MAX } };
+FIXTURE_VARIANT_ADD(data, short_packets) {
+	.mode = { .mtu = TOFU_SIGNAL_BYTES, .doorbells = true } };
 
 FIXTURE_SETUP(data)
 {
-	pair_create(&self->p, variant->inline_max, PAIR_LENGTH);
+	pair_create(&self->p, &variant->mode, PAIR_LENGTH);
 }
 
 FIXTURE_TEARDOWN(data)
@@ -78,18 +83,72 @@ TEST_F(data, pages_of_any_size)
 	}
 }
 
+FIXTURE(largest)
+{
+	struct pair p;
+};
+
+FIXTURE_VARIANT(largest)
+{
+	struct net_mode mode;
+};
+
+NET_MODES(largest);
+
+FIXTURE_SETUP(largest)
+{
+	pair_create(&self->p, &variant->mode, PAIR_LARGE);
+	self->p.put.length = TOFU_LENGTH_MAX;
+}
+
+FIXTURE_TEARDOWN(largest)
+{
+	pair_destroy(&self->p);
+}
+
 FIXTURE(large)
 {
 	struct pair p;
 };
 
+FIXTURE_VARIANT(large)
+{
+	struct net_mode mode;
+};
+
+NET_MODES(large);
+
 FIXTURE_SETUP(large)
 {
-	pair_create(&self->p, 256, PAIR_LARGE);
-	self->p.put.length = TOFU_LENGTH_MAX;
+	pair_create(&self->p, &variant->mode, PAIR_MIDDLE);
+	self->p.put.length = 1 << 20;
 }
 
 FIXTURE_TEARDOWN(large)
+{
+	pair_destroy(&self->p);
+}
+
+/* Without time packets and commands can be looked at while they wait. */
+FIXTURE(large_now)
+{
+	struct pair p;
+};
+
+FIXTURE_VARIANT(large_now)
+{
+	struct net_mode mode;
+};
+
+NET_MODES_WITHOUT_TIME(large_now);
+
+FIXTURE_SETUP(large_now)
+{
+	pair_create(&self->p, &variant->mode, PAIR_MIDDLE);
+	self->p.put.length = 1 << 20;
+}
+
+FIXTURE_TEARDOWN(large_now)
 {
 	pair_destroy(&self->p);
 }
@@ -100,7 +159,7 @@ static unsigned int under_way(struct pair *p)
 	return p->b->node->queue[TOFU_REQUEST].count;
 }
 
-TEST_F(large, the_largest_put)
+TEST_F(largest, the_largest_put)
 {
 	struct pair *p = &self->p;
 
@@ -115,7 +174,7 @@ TEST_F(large, the_largest_put)
 		  cq_reg(p->b, TOFU_CQ_COUNTER(TOFU_CQ_RX_BYTES)));
 }
 
-TEST_F(large, the_largest_get)
+TEST_F(largest, the_largest_get)
 {
 	struct pair *p = &self->p;
 
@@ -128,7 +187,7 @@ TEST_F(large, the_largest_get)
 }
 
 /* Whoever sees RMT_GET may use the memory for something else. */
-TEST_F(large, the_source_has_been_read_when_its_notice_is_there)
+TEST_F(large_now, the_source_has_been_read_when_its_notice_is_there)
 {
 	struct pair *p = &self->p;
 	int notice = -1;
@@ -153,11 +212,14 @@ TEST_F(large, the_source_has_been_read_when_its_notice_is_there)
 	EXPECT_EQ(-1, region_differs(p->src, 0, p->dst, 0, 1 << 20));
 }
 
-TEST_F(large, adjacent_pages_are_one_reference)
+TEST(adjacent_pages_are_one_reference)
 {
-	struct pair *p = &self->p;
-	struct region *a = region_create(p->a, 9, 1 << 20, 0, 20, 0);
-	struct region *b = region_create(p->b, 9, 1 << 20, 0, 20, 0);
+	struct pair pair, *p = &pair;
+	struct region *a, *b;
+
+	pair_create(p, &by_reference, PAIR_LARGE);
+	a = region_create(p->a, 9, 1 << 20, 0, 20, 0);
+	b = region_create(p->b, 9, 1 << 20, 0, 20, 0);
 
 	/* The same bytes once more, as 4 KiB pages. */
 	for (unsigned int i = 0; i < 256; i++)
@@ -171,9 +233,10 @@ TEST_F(large, adjacent_pages_are_one_reference)
 	EXPECT_EQ(1, p->b->node->pulls);
 	region_destroy(a);
 	region_destroy(b);
+	pair_destroy(p);
 }
 
-TEST_F(large, the_last_fragment_waits_for_the_others)
+TEST_F(large_now, the_last_fragment_waits_for_the_others)
 {
 	struct pair *p = &self->p;
 
@@ -191,7 +254,7 @@ TEST_F(large, the_last_fragment_waits_for_the_others)
 	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(p->a));
 }
 
-TEST_F(large, no_command_starts_before_the_last_fragment)
+TEST_F(large_now, no_command_starts_before_the_last_fragment)
 {
 	struct pair *p = &self->p;
 	struct transfer nop = { .cmd = TOFU_CMD_NOP, .cq = p->a };
@@ -229,7 +292,7 @@ TEST_F(large, no_notice_after_an_error_in_any_page)
 	}
 }
 
-TEST_F(large, local_error_after_the_first_fragment_is_told_by_the_mrq)
+TEST_F(largest, local_error_after_the_first_fragment_is_told_by_the_mrq)
 {
 	struct pair *p = &self->p;
 
@@ -242,7 +305,7 @@ TEST_F(large, local_error_after_the_first_fragment_is_told_by_the_mrq)
 	EXPECT_EQ(-1, cq_mrq_status(p->b));
 }
 
-TEST_F(large, deregistered_between_fragments)
+TEST_F(large_now, deregistered_between_fragments)
 {
 	struct pair *p = &self->p;
 
@@ -268,7 +331,7 @@ TEST_F(large, a_source_page_that_is_none)
 }
 
 /* Room for one packet each way, or for none during some steps. */
-TEST_F(large, a_network_without_room_delays_only)
+TEST_F(large_now, a_network_without_room_delays_only)
 {
 	struct pair *p = &self->p;
 
@@ -281,7 +344,7 @@ TEST_F(large, a_network_without_room_delays_only)
 		transfer_push(&t);
 	}
 	cq_kick(p->a);
-	for (unsigned int step = 0; step < 20000; step++) {
+	for (unsigned int step = 0; step < 40000; step++) {
 		p->b->node->queue[TOFU_REQUEST].room = step % 3 == 0;
 		p->a->node->queue[TOFU_RESPONSE].room = step % 5 == 0;
 		net_step(p->net);
@@ -295,7 +358,7 @@ TEST_F(large, a_network_without_room_delays_only)
 	EXPECT_EQ(-1, region_differs(p->src, 11, p->dst, 0, (1 << 20) + 11));
 }
 
-TEST_F(large, a_request_without_room_for_its_answer_changes_nothing)
+TEST_F(large_now, a_request_without_room_for_its_answer_changes_nothing)
 {
 	struct pair *p = &self->p;
 	const uint8_t before = *region_byte(p->dst, 0);

@@ -28,7 +28,7 @@ FIXTURE_SETUP(timed)
 FIXTURE_TEARDOWN(timed)
 {
 	mesh_destroy(self->mesh);
-	clock_destroy(self->net);
+	net_destroy(self->net);
 }
 
 /* From a gate's firing until the signal is in one that is so far away. */
@@ -177,7 +177,7 @@ static uint64_t race(mesh_fn *make)
 	}
 	hash = clock_hash(net) ^ clock_now(net);
 	mesh_destroy(mesh);
-	clock_destroy(net);
+	net_destroy(net);
 	return hash;
 }
 
@@ -267,7 +267,7 @@ TEST_F(timed, a_node_that_goes_is_an_error_of_all_others)
 			EXPECT_EQ(TOFU_BARRIER_OTHER, mesh_status(mesh, i));
 		}
 		mesh_destroy(mesh);
-		clock_destroy(net);
+		net_destroy(net);
 	}
 }
 

@@ -21,7 +21,7 @@ FIXTURE(gates)
 
 FIXTURE_SETUP(gates)
 {
-	self->net = net_create("4x4", 2, 256);
+	self->net = net_create("4x4", 2, &by_reference);
 	self->mesh = mesh_create(self->net, 1);
 }
 

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icc-host.h"
+#include "icc-clock.h"
+
+const struct net_mode by_reference = NET_BY_REFERENCE;
 
 /* ---- Memory ---- */
 
@@ -176,7 +178,10 @@ void net_send(struct net *net, uint32_t to, const struct tofu_packet *pkt,
 	p->pkt = *pkt;
 	if (pkt->payload)
 		memcpy(p->payload, payload, pkt->payload);
-	queue->packet[queue->count++] = p;
+	if (net->clock)
+		clock_send(net, to, p);
+	else
+		queue->packet[queue->count++] = p;
 }
 
 /* Take one packet of a class; false where there is none, or it must wait. */
@@ -221,6 +226,10 @@ bool net_step(struct net *net)
 
 void net_run(struct net *net)
 {
+	if (net->clock) {
+		clock_run(net);
+		return;
+	}
 	for (unsigned int i = 0; net_step(net); i++) {
 		if (i > 1000000)
 			abort();
@@ -323,14 +332,15 @@ static void node_init(struct net *net, uint32_t number,
 }
 
 struct net *net_create_with(const char *text, unsigned int tnis,
-			    size_t inline_max,
-			    const struct icc_machine *machine,
+			    const struct net_mode *mode,
 			    const struct icc_host_ops *ops)
 {
 	const struct icc_params params = { .tnis = tnis,
-					   .ram_pages = !machine,
-					   .inline_max = inline_max,
-					   .machine = machine,
+					   .ram_pages = !mode->doorbells,
+					   .inline_max = mode->inline_max,
+					   .mtu = mode->mtu,
+					   .doorbells = mode->doorbells,
+					   .machine = mode->machine,
 					   .ops = ops };
 	struct net *net = calloc(1, sizeof(*net));
 	struct tofu_shape shape;
@@ -339,18 +349,24 @@ struct net *net_create_with(const char *text, unsigned int tnis,
 	    tofu_shape_nodes(&shape) > NET_NODES)
 		abort();
 	net->nodes = tofu_shape_nodes(&shape);
+	net->mode = *mode;
 	for (uint32_t i = 0; i < net->nodes; i++)
 		node_init(net, i, &shape, &params);
 	return net;
 }
 
-struct net *net_create(const char *text, unsigned int tnis, size_t inline_max)
+struct net *net_create(const char *text, unsigned int tnis,
+		       const struct net_mode *mode)
 {
-	return net_create_with(text, tnis, inline_max, NULL, &net_ops);
+	if (mode->machine)
+		return clock_create(text, mode->machine);
+	return net_create_with(text, tnis, mode, &net_ops);
 }
 
 void net_destroy(struct net *net)
 {
+	if (net->clock)
+		clock_end(net);
 	for (unsigned int i = 0; i < net->nodes; i++) {
 		struct net_node *node = &net->node[i];
 
@@ -459,9 +475,20 @@ void cq_push(struct cq *cq, const void *slot)
 	       32);
 }
 
+void cq_kick_to(struct cq *cq, uint64_t tail)
+{
+	const bool doorbells = cq->node->net->mode.doorbells;
+
+	/* Of a page that is registers the word itself means nothing. */
+	__atomic_store_n(&cq->page->fetch_start, doorbells ? ~tail : tail,
+			 __ATOMIC_RELEASE);
+	if (doorbells)
+		icc_doorbell(cq->node->icc, cq->tni, cq->cq, tail);
+}
+
 void cq_kick(struct cq *cq)
 {
-	__atomic_store_n(&cq->page->fetch_start, cq->tail, __ATOMIC_RELEASE);
+	cq_kick_to(cq, cq->tail);
 }
 
 bool cq_tcq(struct cq *cq, uint64_t *entry)
@@ -677,9 +704,9 @@ void desc_post(struct cq *cq, struct tofu_toq_desc desc)
 
 /* ---- The usual two ---- */
 
-void pair_create(struct pair *p, size_t inline_max, uint64_t length)
+void pair_create(struct pair *p, const struct net_mode *mode, uint64_t length)
 {
-	p->net = net_create("2x2", 4, inline_max);
+	p->net = net_create("2x2", 4, mode);
 	p->a = cq_create(p->net, 0, 0, 3);
 	p->b = cq_create(p->net, 1, 1, 5);
 	p->src = region_create(p->a, 1, length, 256, 12, 0);

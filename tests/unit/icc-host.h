@@ -64,24 +64,58 @@ struct net_node {
 	unsigned int writes_ordered;
 };
 
+/**
+ * struct net_mode - what can be chosen, as of struct icc_params
+ */
+struct net_mode {
+	size_t inline_max;
+	uint32_t mtu;
+	bool doorbells;
+	const struct icc_machine *machine;
+};
+
+/* Initialisers: one for each combination that a test may depend on. */
+#define NET_BY_REFERENCE { .inline_max = 256 }
+#define NET_STREAM { .mtu = 1000 }
+#define NET_DOORBELLS { .inline_max = 256, .doorbells = true }
+#define NET_TIMED { .mtu = 1000, .doorbells = true, .machine = &toy }
+
+extern const struct net_mode by_reference;
+
+/* Variants of a fixture, which has a struct net_mode @mode. */
+#define NET_MODES_WITHOUT_TIME(fixture)                                       \
+	FIXTURE_VARIANT_ADD(fixture, by_reference) {                          \
+		.mode = NET_BY_REFERENCE };                                   \
+	FIXTURE_VARIANT_ADD(fixture, stream) { .mode = NET_STREAM };          \
+	FIXTURE_VARIANT_ADD(fixture, doorbells) { .mode = NET_DOORBELLS }
+#define NET_MODES(fixture)                                                    \
+	NET_MODES_WITHOUT_TIME(fixture);                                      \
+	FIXTURE_VARIANT_ADD(fixture, timed) { .mode = NET_TIMED }
+
+/* toy - round numbers that cannot be mistaken for each other */
+extern const struct icc_machine toy;
+
 struct net_clock;
 
 /**
  * struct net - a machine
+ * @mode:  of its controllers
  * @clock: of one in virtual time, see icc-clock.h; NULL in others
  */
 struct net {
 	unsigned int nodes;
+	struct net_mode mode;
 	struct net_clock *clock;
 	struct net_node node[NET_NODES];
 };
 
-struct net *net_create(const char *shape, unsigned int tnis, size_t inline_max);
+/* net_create - in virtual time, too */
+struct net *net_create(const char *shape, unsigned int tnis,
+		       const struct net_mode *mode);
 
-/* net_create_with - with a home's own services; the machine may be NULL */
+/* net_create_with - with a home's own services */
 struct net *net_create_with(const char *shape, unsigned int tnis,
-			    size_t inline_max,
-			    const struct icc_machine *machine,
+			    const struct net_mode *mode,
 			    const struct icc_host_ops *ops);
 extern const struct icc_host_ops net_ops;
 void net_destroy(struct net *net);
@@ -136,6 +170,9 @@ void cq_reg_set(struct cq *cq, unsigned int reg, uint64_t value);
 /* cq_push - write a slot, without moving the tail that the device sees */
 void cq_push(struct cq *cq, const void *slot);
 void cq_kick(struct cq *cq);
+
+/* cq_kick_to - software says that the tail is there */
+void cq_kick_to(struct cq *cq, uint64_t tail);
 
 /* cq_tcq, cq_mrq - take the next entry if there is one */
 bool cq_tcq(struct cq *cq, uint64_t *entry);
@@ -222,7 +259,7 @@ struct pair {
 #define PAIR_LENGTH 20000
 #define PAIR_LARGE (16ULL << 20)
 
-void pair_create(struct pair *p, size_t inline_max, uint64_t length);
+void pair_create(struct pair *p, const struct net_mode *mode, uint64_t length);
 void pair_destroy(struct pair *p);
 
 /* pair_run - post, run, and give the status of the next MRQ entry of @a */

@@ -14,9 +14,17 @@ FIXTURE(hostile)
 	struct icc *icc;
 };
 
+FIXTURE_VARIANT(hostile)
+{
+	struct net_mode mode;
+};
+
+FIXTURE_VARIANT_ADD(hostile, by_reference) { .mode = NET_BY_REFERENCE };
+FIXTURE_VARIANT_ADD(hostile, doorbells) { .mode = NET_DOORBELLS };
+
 FIXTURE_SETUP(hostile)
 {
-	pair_create(&self->p, 256, 1 << 20);
+	pair_create(&self->p, &variant->mode, 1 << 20);
 	self->icc = self->p.a->node->icc;
 }
 
@@ -392,7 +400,7 @@ TEST_F(hostile, a_guest_that_writes_over_its_page_harms_no_other)
 		if (i % 8 == 0) {
 			cq_disable(wild);
 			cq_enable(wild);
-			wild->page->fetch_start = x >> 20;
+			cq_kick_to(wild, x >> 20);
 		}
 		ASSERT_EQ(TOFU_ST_OK, pair_run(p, &p->put));
 		ASSERT_EQ(TOFU_ST_OK, cq_mrq_status(p->b));

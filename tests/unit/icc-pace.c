@@ -48,7 +48,7 @@ static void forget(FIXTURE_DATA(pace) * self)
 	region_destroy(self->dst);
 	cq_destroy(self->a);
 	cq_destroy(self->b);
-	clock_destroy(self->net);
+	net_destroy(self->net);
 }
 
 FIXTURE_SETUP(pace)
@@ -427,7 +427,7 @@ static void life_destroy(struct life *l)
 		region_destroy(l->region[i]);
 		cq_destroy(l->cq[i]);
 	}
-	clock_destroy(l->net);
+	net_destroy(l->net);
 }
 
 static void life_post(struct life *l)

@@ -15,15 +15,50 @@ FIXTURE(ring)
 	struct transfer nop;
 };
 
+FIXTURE_VARIANT(ring)
+{
+	struct net_mode mode;
+};
+
+NET_MODES(ring);
+
 FIXTURE_SETUP(ring)
 {
-	pair_create(&self->p, 256, PAIR_LENGTH);
+	pair_create(&self->p, &variant->mode, PAIR_LENGTH);
 	self->a = self->p.a;
 	self->nop = (struct transfer){ .cmd = TOFU_CMD_NOP, .cq = self->a,
 				       .flags = TOFU_TOQ_F_TCQ_NOTICE };
 }
 
 FIXTURE_TEARDOWN(ring)
+{
+	pair_destroy(&self->p);
+}
+
+/* Without time packets and commands can be looked at while they wait. */
+FIXTURE(ring_now)
+{
+	struct pair p;
+	struct cq *a;
+	struct transfer nop;
+};
+
+FIXTURE_VARIANT(ring_now)
+{
+	struct net_mode mode;
+};
+
+NET_MODES_WITHOUT_TIME(ring_now);
+
+FIXTURE_SETUP(ring_now)
+{
+	pair_create(&self->p, &variant->mode, PAIR_LENGTH);
+	self->a = self->p.a;
+	self->nop = (struct transfer){ .cmd = TOFU_CMD_NOP, .cq = self->a,
+				       .flags = TOFU_TOQ_F_TCQ_NOTICE };
+}
+
+FIXTURE_TEARDOWN(ring_now)
 {
 	pair_destroy(&self->p);
 }
@@ -80,7 +115,7 @@ TEST_F(ring, a_full_toq_is_taken)
 	EXPECT_EQ(TOFU_CQ_STATUS_ENABLED, cq_reg(self->a, TOFU_CQ_STATUS));
 }
 
-TEST_F(ring, work_of_one_call_is_bounded)
+TEST_F(ring_now, work_of_one_call_is_bounded)
 {
 	for (unsigned int i = 0; i < ENTRIES; i++)
 		transfer_push(&self->nop);
@@ -119,7 +154,7 @@ TEST_F(ring, half_a_command_waits_for_the_rest)
 
 	ASSERT_TRUE(pass(&self->p, &self->nop, ENTRIES - 1));
 	transfer_push(&t);
-	self->a->page->fetch_start = self->a->tail - 1;
+	cq_kick_to(self->a, self->a->tail - 1);
 	net_run(self->p.net);
 	EXPECT_EQ(ENTRIES - 1, cq_reg(self->a, TOFU_CQ_TOQ_HEAD));
 	EXPECT_EQ(-1, cq_mrq_status(self->a));
@@ -161,7 +196,7 @@ TEST_F(ring, a_tail_out_of_reach_stops_the_cq)
 		cq_reg_set(p->b, TOFU_CQ_IRQ_CAUSE, TOFU_CQ_IRQ_ALL);
 		p->b->node->irq[TOFU_VECTOR_CQ(1, 5)] = 0;
 		cq_reg_set(p->b, TOFU_CQ_IRQ_ARM, TOFU_CQ_IRQ_EXCEPTION);
-		p->b->page->fetch_start = (uint64_t)tails[i];
+		cq_kick_to(p->b, (uint64_t)tails[i]);
 		net_run(p->net);
 		expect_exception(_metadata, p->b);
 
@@ -258,7 +293,7 @@ TEST_F(ring, an_mrq_where_no_memory_is_loses_notices)
 	EXPECT_EQ(1, cq_reg(p->b, TOFU_CQ_COUNTER(TOFU_CQ_MRQ_LOST)));
 }
 
-TEST_F(ring, a_full_window_stops_fetching)
+TEST_F(ring_now, a_full_window_stops_fetching)
 {
 	struct pair *p = &self->p;
 
@@ -277,7 +312,7 @@ TEST_F(ring, a_full_window_stops_fetching)
 	}
 }
 
-TEST_F(ring, tcq_entries_keep_the_order_of_the_toq)
+TEST_F(ring_now, tcq_entries_keep_the_order_of_the_toq)
 {
 	struct pair *p = &self->p;
 	struct cq *c = cq_create(p->net, 2, 0, 0);
@@ -307,7 +342,7 @@ TEST_F(ring, tcq_entries_keep_the_order_of_the_toq)
 	cq_destroy(c);
 }
 
-TEST_F(ring, a_dead_peer_ends_what_was_under_way_to_it)
+TEST_F(ring_now, a_dead_peer_ends_what_was_under_way_to_it)
 {
 	struct pair *p = &self->p;
 	struct region *own = region_create(self->a, 8, 4096, 0, 12, 0);
@@ -338,7 +373,7 @@ TEST_F(ring, a_dead_peer_ends_what_was_under_way_to_it)
 	region_destroy(own);
 }
 
-TEST_F(ring, a_dead_peer_ends_what_was_being_sent)
+TEST_F(ring_now, a_dead_peer_ends_what_was_being_sent)
 {
 	struct pair *p = &self->p;
 

@@ -7,6 +7,20 @@
 
 #include "icc-clock.h"
 
+static void set_up(struct pair *p, const struct net_mode *mode,
+		   struct transfer *put, struct transfer *back)
+{
+	pair_create(p, mode, PAIR_LENGTH);
+	cq_session(p->b);
+	*put = p->put;
+	put->sps = 1;
+	*back = p->put;
+	back->cq = p->b;
+	back->lcl = p->dst;
+	back->rmt = p->src;
+	back->flags = TOFU_TOQ_F_TCQ_NOTICE;
+}
+
 FIXTURE(session)
 {
 	struct pair p;
@@ -14,22 +28,43 @@ FIXTURE(session)
 	struct transfer back; /* from @b, which is in session mode, to @a */
 };
 
+FIXTURE_VARIANT(session)
+{
+	struct net_mode mode;
+};
+
+NET_MODES(session);
+
 FIXTURE_SETUP(session)
 {
-	struct pair *p = &self->p;
-
-	pair_create(p, 256, PAIR_LENGTH);
-	cq_session(p->b);
-	self->put = p->put;
-	self->put.sps = 1;
-	self->back = p->put;
-	self->back.cq = p->b;
-	self->back.lcl = p->dst;
-	self->back.rmt = p->src;
-	self->back.flags = TOFU_TOQ_F_TCQ_NOTICE;
+	set_up(&self->p, &variant->mode, &self->put, &self->back);
 }
 
 FIXTURE_TEARDOWN(session)
+{
+	pair_destroy(&self->p);
+}
+
+/* Without time packets and commands can be looked at while they wait. */
+FIXTURE(session_now)
+{
+	struct pair p;
+	struct transfer put, back; /* as above */
+};
+
+FIXTURE_VARIANT(session_now)
+{
+	struct net_mode mode;
+};
+
+NET_MODES_WITHOUT_TIME(session_now);
+
+FIXTURE_SETUP(session_now)
+{
+	set_up(&self->p, &variant->mode, &self->put, &self->back);
+}
+
+FIXTURE_TEARDOWN(session_now)
 {
 	pair_destroy(&self->p);
 }
@@ -142,7 +177,7 @@ TEST_F(session, a_command_of_many_fragments_brings_its_steps_once)
 	struct pair p;
 	struct transfer t;
 
-	pair_create(&p, 256, PAIR_LARGE);
+	pair_create(&p, &variant->mode, PAIR_LARGE);
 	cq_session(p.b);
 	t = p.put;
 	t.length = 5000000;
@@ -308,7 +343,7 @@ TEST_F(session, begins_without_steps)
 	EXPECT_EQ(0, steps(p->b));
 }
 
-TEST_F(session, the_notice_comes_before_the_step)
+TEST_F(session_now, the_notice_comes_before_the_step)
 {
 	struct pair *p = &self->p;
 
@@ -327,13 +362,14 @@ TEST_F(session, the_notice_comes_before_the_step)
 }
 
 /* A get's step says that the source has been read, without a notice, too. */
-TEST_F(session, a_step_of_a_get_comes_when_its_source_has_been_read)
+TEST(a_step_of_a_get_comes_when_its_source_has_been_read)
 {
+	const struct net_mode all_references = { .inline_max = 0 };
 	struct pair p;
 	struct transfer t;
 	uint8_t old;
 
-	pair_create(&p, 0, PAIR_LENGTH);
+	pair_create(&p, &all_references, PAIR_LENGTH);
 	cq_session(p.b);
 	t = p.put;
 	t.cmd = TOFU_CMD_GET;
@@ -355,7 +391,7 @@ TEST_F(session, a_step_of_a_get_comes_when_its_source_has_been_read)
 	pair_destroy(&p);
 }
 
-TEST_F(session, no_count_of_steps_is_too_large)
+TEST_F(session_now, no_count_of_steps_is_too_large)
 {
 	struct pair *p = &self->p;
 	struct tofu_packet pkt = {
@@ -451,7 +487,7 @@ static void chain_destroy(struct chain *c)
 
 TEST(a_chain_goes_by_itself)
 {
-	struct net *net = net_create("4", 4, 256);
+	struct net *net = net_create("4", 4, &by_reference);
 	struct chain c;
 	struct transfer first;
 
@@ -530,13 +566,13 @@ static void forward(struct harness_test *_metadata, struct net *net,
 TEST(a_chain_forwards_each_block_when_it_has_come)
 {
 	for (unsigned int strided = 0; strided < 1U << CHAIN; strided += 2) {
-		struct net *net = net_create("4", 4, 256);
+		struct net *net = net_create("4", 4, &by_reference);
 
 		forward(_metadata, net, strided);
 		net_destroy(net);
 		net = clock_create("4", &toy);
 		forward(_metadata, net, strided);
-		clock_destroy(net);
+		net_destroy(net);
 	}
 }
 
@@ -554,7 +590,7 @@ TEST(a_chain_forwards_blocks_that_come_together)
 			EXPECT_TRUE(block_here(&c, CHAIN - 1, i));
 		EXPECT_EQ(BLOCKS, steps(c.cq[CHAIN - 1]));
 		chain_destroy(&c);
-		clock_destroy(net);
+		net_destroy(net);
 	}
 }
 
@@ -589,7 +625,7 @@ TEST(a_chain_fetches_when_it_is_let_go)
 	EXPECT_EQ(-1, region_differs(c.region[0], 0, c.region[CHAIN - 1], 0,
 				     WORD));
 	chain_destroy(&c);
-	clock_destroy(net);
+	net_destroy(net);
 }
 
 /* A block needs its step, and the descriptor is there. */
@@ -615,7 +651,7 @@ TEST(a_block_that_is_let_go_is_not_fetched)
 				TOFU_CQ_STAMP(TOFU_CQ_TX_ENGINE)));
 	EXPECT_EQ(start + put_time(), notice_time(net, CHAIN - 1));
 	chain_destroy(&c);
-	clock_destroy(net);
+	net_destroy(net);
 }
 
 TEST(a_command_that_comes_after_its_step_waits_for_its_doorbell)
@@ -641,7 +677,7 @@ TEST(a_command_that_comes_after_its_step_waits_for_its_doorbell)
 	EXPECT_EQ(start + toy.doorbell_ns + toy.fetch_ns + put_time(),
 		  notice_time(net, 0));
 	chain_destroy(&c);
-	clock_destroy(net);
+	net_destroy(net);
 }
 
 /* What answers a put is at the initiator after the put's own end. */
@@ -673,7 +709,7 @@ static void answer(struct harness_test *_metadata,
 	ASSERT_TRUE(cq_mrq(c.cq[0], &entry));
 	EXPECT_EQ(TOFU_MRQ_RMT_PUT, TOFU_GET(entry.ctrl, TOFU_MRQ_TYPE));
 	chain_destroy(&c);
-	clock_destroy(net);
+	net_destroy(net);
 }
 
 TEST(an_answer_by_a_session_does_not_overtake)
@@ -721,7 +757,7 @@ static uint64_t busy_sessions(unsigned int seed)
 		region_destroy(region[i]);
 		cq_destroy(cq[i]);
 	}
-	clock_destroy(net);
+	net_destroy(net);
 	return hash;
 }
 
@@ -758,7 +794,7 @@ TEST(a_put_that_fails_on_its_way_lets_nothing_go)
 	region_destroy(t.rmt);
 	cq_destroy(a);
 	cq_destroy(b);
-	clock_destroy(net);
+	net_destroy(net);
 }
 
 TEST_HARNESS_MAIN

@@ -15,9 +15,16 @@ FIXTURE(stride)
 	struct transfer put;
 };
 
+FIXTURE_VARIANT(stride)
+{
+	struct net_mode mode;
+};
+
+NET_MODES(stride);
+
 FIXTURE_SETUP(stride)
 {
-	pair_create(&self->p, 256, PAIR_LENGTH);
+	pair_create(&self->p, &variant->mode, PAIR_LENGTH);
 	self->put = self->p.put;
 	self->put.stride = 1000;
 	self->put.blocks = 3;
@@ -26,6 +33,35 @@ FIXTURE_SETUP(stride)
 }
 
 FIXTURE_TEARDOWN(stride)
+{
+	pair_destroy(&self->p);
+}
+
+/* Without time packets and commands can be looked at while they wait. */
+FIXTURE(stride_now)
+{
+	struct pair p;
+	struct transfer put;
+};
+
+FIXTURE_VARIANT(stride_now)
+{
+	struct net_mode mode;
+};
+
+NET_MODES_WITHOUT_TIME(stride_now);
+
+FIXTURE_SETUP(stride_now)
+{
+	pair_create(&self->p, &variant->mode, PAIR_LENGTH);
+	self->put = self->p.put;
+	self->put.stride = 1000;
+	self->put.blocks = 3;
+	self->put.lcl_offset = 100;
+	self->put.rmt_offset = 333;
+}
+
+FIXTURE_TEARDOWN(stride_now)
 {
 	pair_destroy(&self->p);
 }
@@ -166,7 +202,7 @@ TEST_F(stride, more_blocks_than_the_window)
 	EXPECT_EQ(-1, cq_tcq_status(p->a));
 }
 
-TEST_F(stride, blocks_do_not_wait_for_each_other)
+TEST_F(stride_now, blocks_do_not_wait_for_each_other)
 {
 	struct pair *p = &self->p;
 	struct icc *icc = p->a->node->icc;
@@ -189,7 +225,7 @@ TEST_F(stride, blocks_do_not_wait_for_each_other)
 }
 
 /* The library counts on that when it fills the TOQ: TOFU_TOQ_RESERVE. */
-TEST_F(stride, no_more_commands_than_the_window_are_below_the_head)
+TEST_F(stride_now, no_more_commands_than_the_window_are_below_the_head)
 {
 	struct pair *p = &self->p;
 
@@ -215,7 +251,7 @@ TEST_F(stride, blocks_of_several_fragments)
 	struct pair p;
 	struct transfer cmds[2];
 
-	pair_create(&p, 256, PAIR_LARGE);
+	pair_create(&p, &variant->mode, PAIR_LARGE);
 	p.put.length = 1000000;
 	p.put.stride = 1234567;
 	p.put.blocks = 5;
@@ -359,7 +395,7 @@ TEST_F(stride, a_target_offset_that_does_not_fit_is_an_error_of_its_block)
 	EXPECT_NE(-1, region_differs(p->src, 128, p->dst, 64, 64));
 }
 
-TEST_F(stride, offsets_of_the_largest_command_do_not_wrap)
+TEST_F(stride_now, offsets_of_the_largest_command_do_not_wrap)
 {
 	struct pair *p = &self->p;
 	struct icc *icc = p->a->node->icc;
@@ -380,7 +416,7 @@ TEST_F(stride, offsets_of_the_largest_command_do_not_wrap)
 
 /* ---- Ends in the middle ---- */
 
-TEST_F(stride, memory_that_goes_is_looked_up_for_each_block)
+TEST_F(stride_now, memory_that_goes_is_looked_up_for_each_block)
 {
 	struct pair *p = &self->p;
 
@@ -399,7 +435,7 @@ TEST_F(stride, memory_that_goes_is_looked_up_for_each_block)
 	EXPECT_EQ(TOFU_ST_TCQ_STADD, only_tcq_status(p->a));
 }
 
-TEST_F(stride, disabling_ends_it_at_once)
+TEST_F(stride_now, disabling_ends_it_at_once)
 {
 	struct pair *p = &self->p;
 
@@ -440,7 +476,7 @@ TEST_F(stride, an_error_does_not_outlive_its_cq)
 	EXPECT_EQ(TOFU_ST_OK, only_tcq_status(p->a));
 }
 
-TEST_F(stride, reset_ends_it_at_once)
+TEST_F(stride_now, reset_ends_it_at_once)
 {
 	struct pair *p = &self->p;
 	struct icc *icc = p->a->node->icc;
@@ -606,7 +642,10 @@ static unsigned int random_run(struct net *net, uint32_t seed)
 TEST(random_blocks_are_plain_copies)
 {
 	for (uint32_t seed = 1; seed <= 30; seed++) {
-		struct net *net = net_create("2", 2, seed % 5 * 256);
+		const struct net_mode mode = { .inline_max = seed % 5 * 256,
+					       .mtu = seed % 2 * (50 + seed * 31),
+					       .doorbells = seed % 3 };
+		struct net *net = net_create("2", 2, &mode);
 
 		EXPECT_EQ(0, random_run(net, seed)) {
 			TH_LOG("seed %u", seed);
@@ -623,7 +662,7 @@ TEST(random_blocks_are_plain_copies_in_time)
 		EXPECT_EQ(0, random_run(net, seed)) {
 			TH_LOG("seed %u", seed);
 		}
-		clock_destroy(net);
+		net_destroy(net);
 	}
 }
 

@@ -45,7 +45,7 @@ FIXTURE_TEARDOWN(timed)
 	region_destroy(self->dst);
 	cq_destroy(self->a);
 	cq_destroy(self->b);
-	clock_destroy(self->net);
+	net_destroy(self->net);
 }
 
 /* ---- Times ---- */
@@ -276,7 +276,7 @@ TEST_F(timed, an_engine_can_be_slower_than_its_link)
 	cq_destroy(t.cq);
 	region_destroy(t.lcl);
 	region_destroy(t.rmt);
-	clock_destroy(net);
+	net_destroy(net);
 }
 
 /* A put to node 0, by links and to an engine as given. */
@@ -325,7 +325,7 @@ static uint64_t end_beside(bool crowd)
 	put_destroy(&one);
 	cq_destroy(idle);
 	cq_destroy(crowded);
-	clock_destroy(net);
+	net_destroy(net);
 	return end;
 }
 
@@ -371,7 +371,7 @@ TEST(engines_take_the_interface_in_turn)
 		cq_destroy(to[i]);
 	}
 	EXPECT_LE(last, first + 2 * icc_machine_ps(crowd.mtu, crowd.tni_mbs) / 1000);
-	clock_destroy(net);
+	net_destroy(net);
 }
 
 TEST_F(timed, no_more_packets_than_credits_wait_for_a_link)
@@ -404,7 +404,7 @@ TEST_F(timed, no_more_packets_than_credits_wait_for_a_link)
 	cq_destroy(t.cq);
 	region_destroy(t.lcl);
 	region_destroy(t.rmt);
-	clock_destroy(net);
+	net_destroy(net);
 }
 
 TEST_F(timed, cqs_of_an_engine_take_turns)
@@ -675,7 +675,7 @@ static uint64_t busy_machine(unsigned int seed)
 		region_destroy(region[i]);
 		cq_destroy(cq[i]);
 	}
-	clock_destroy(net);
+	net_destroy(net);
 	return hash;
 }
 
@@ -764,7 +764,7 @@ static void follow(struct harness_test *_metadata,
 	region_destroy(put.rmt);
 	cq_destroy(a);
 	cq_destroy(b);
-	clock_destroy(net);
+	net_destroy(net);
 }
 
 static void follow_all(struct harness_test *_metadata,

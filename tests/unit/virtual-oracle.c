@@ -277,6 +277,8 @@ static void open_node(struct oracle *o, uint32_t number,
 	struct oracle_node *node = &o->node[number];
 	struct icc_params params = { .tnis = 1,
 				     .node = number,
+				     .mtu = o->machine->mtu,
+				     .doorbells = true,
 				     .machine = o->machine,
 				     .ops = &ops,
 				     .host = node };
