@@ -228,16 +228,33 @@ void tofu_shm_unmap(struct tofu_shm *shm);
 
 /* ---- peer.c ---- */
 
+/* tofu_peer_connect - to a node that is not; NULL where it is not up */
+struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node);
+
 /**
  * tofu_peer_get - a node, connected
  *
  * Return: the peer, or NULL where the node is not up. A peer that is lost or
  * broken is given until the next poll forgets it: see tofu_peer_usable().
  */
-struct tofu_peer *tofu_peer_get(struct tofu_shm *shm, uint32_t node);
+static inline struct tofu_peer *tofu_peer_get(struct tofu_shm *shm,
+					      uint32_t node)
+{
+	if (node >= shm->fabric.nodes)
+		return NULL;
+	return shm->peers[node].life ? &shm->peers[node] :
+				       tofu_peer_connect(shm, node);
+}
 
 /* tofu_peer_usable - whether a connected peer is still who it was */
-bool tofu_peer_usable(const struct tofu_shm *shm, uint32_t node);
+static inline bool tofu_peer_usable(const struct tofu_shm *shm, uint32_t node)
+{
+	const struct tofu_peer *peer = &shm->peers[node];
+
+	return !peer->lost && !peer->broken &&
+	       tofu_load_acquire(&tofu_shm_node_of(shm, node)->life) ==
+		       peer->life;
+}
 
 /* tofu_peer_break - a peer has written nonsense */
 void tofu_peer_break(struct tofu_shm *shm, uint32_t node);

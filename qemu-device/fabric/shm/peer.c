@@ -81,7 +81,7 @@ err_pidfd:
 	return err;
 }
 
-static bool connect_peer(struct tofu_shm *shm, uint32_t node)
+struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node)
 {
 	struct tofu_peer *peer = &shm->peers[node];
 	struct identity id;
@@ -89,13 +89,13 @@ static bool connect_peer(struct tofu_shm *shm, uint32_t node)
 
 	if (!read_identity(tofu_shm_node_of(shm, node), &id) ||
 	    tofu_shm_gen(id.life) == peer->bad_gen)
-		return false;
+		return NULL;
 	err = open_process(shm, node, &id, peer);
 	if (err) {
 		/* Dead for good; anything else may be another matter later. */
 		if (err == -ESRCH)
 			peer->bad_gen = tofu_shm_gen(id.life);
-		return false;
+		return NULL;
 	}
 	peer->life = id.life;
 	peer->pid = id.pid;
@@ -106,26 +106,7 @@ static bool connect_peer(struct tofu_shm *shm, uint32_t node)
 	peer->ram_count = 0;
 	tofu_bit_set(shm->known, node);
 	tofu_ring_connect(shm, node);
-	return true;
-}
-
-struct tofu_peer *tofu_peer_get(struct tofu_shm *shm, uint32_t node)
-{
-	struct tofu_peer *peer;
-
-	if (node >= shm->fabric.nodes)
-		return NULL;
-	peer = &shm->peers[node];
-	return peer->life || connect_peer(shm, node) ? peer : NULL;
-}
-
-bool tofu_peer_usable(const struct tofu_shm *shm, uint32_t node)
-{
-	const struct tofu_peer *peer = &shm->peers[node];
-
-	return !peer->lost && !peer->broken &&
-	       tofu_load_acquire(&tofu_shm_node_of(shm, node)->life) ==
-		       peer->life;
+	return peer;
 }
 
 void tofu_peer_break(struct tofu_shm *shm, uint32_t node)
