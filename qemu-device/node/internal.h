@@ -18,7 +18,7 @@ struct tofu_trace;
 /**
  * struct tofu_node
  * @lock:   serialises @fabric and @icc
- * @door:   held by the one that waits for @lock next
+ * @door:   held by the thread that waits for @lock next
  * @again:  somebody found the lock taken: whoever gives it back makes progress
  * @polled: whether the last kick was by a poll
  * @assists: count of kicks by polls that followed a poll, not a post

@@ -4,8 +4,8 @@
  * every home needs. The QEMU device and the emu port are two thin homes above
  * it: they bring memory, interrupts, and a thread that sleeps in poll().
  *
- * Who makes progress: the node's own thread while there is work, and any
- * thread of the program that kicks (QEMU: a vCPU that writes the kick page;
+ * Two kinds of threads make progress: the node's own while there is work, and
+ * any thread of the program that kicks (QEMU: a vCPU that writes the kick page;
  * emu: a caller of post or poll). With assist, a poll that finds nothing kicks
  * too and so lends its processor to the engine; while that goes on the node's
  * thread stays asleep, and nobody pays to wake it. When it has stopped, a peer
@@ -16,6 +16,8 @@
  * which stands still meanwhile, at the times that it is told; see the end of
  * this file.
  *
+ * Other folders include this file only.
+ *
  * May include: icc/, fabric/, net/, uapi/
  */
 #ifndef NODE_NODE_H
@@ -25,7 +27,6 @@
 
 #include "fabric/fabric.h"
 #include "icc/icc.h"
-
 
 struct tofu_node;
 

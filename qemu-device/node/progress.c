@@ -46,7 +46,7 @@ static bool progress_rounds(struct tofu_node *node)
  * A mutex goes to whoever runs, and that is the thread that has just given it
  * back: one that works without a pause would keep a processor of the guest,
  * and with it QEMU's big lock, waiting for as long. The door makes it queue
- * up behind who waits. Kicks need no door: they do not wait.
+ * up behind those that wait. Kicks need no door: they do not wait.
  */
 void tofu_node_lock(struct tofu_node *node)
 {
@@ -56,8 +56,8 @@ void tofu_node_lock(struct tofu_node *node)
 }
 
 /*
- * Who finds the lock taken sets again, then tries once more; who gives it
- * back looks at again after that. With a full fence in between on both sides,
+ * A thread that finds the lock taken sets again, then tries once more; one that
+ * gives it back looks at again after that. With a full fence in between on both sides,
  * one of them sees the other, and the kick is not missed.
  */
 void tofu_node_unlock(struct tofu_node *node)

@@ -288,6 +288,9 @@ void tofu_peer_tell(struct tofu_shm *shm, uint32_t node);
 /* tofu_ring_connect - begin the rings to and from a peer */
 void tofu_ring_connect(struct tofu_shm *shm, uint32_t node);
 
+/* tofu_ring_notify - say that something was sent to @node, or taken from it */
+void tofu_ring_notify(struct tofu_shm *shm, uint32_t node);
+
 /* ---- memory.c ---- */
 
 void tofu_ram_forget(struct tofu_peer *peer);
@@ -345,6 +348,8 @@ bool tofu_shm_tx_room(struct tofu_fabric *fabric, uint32_t node,
 		      enum tofu_class class_);
 void tofu_shm_fence_begin(struct tofu_fabric *fabric);
 bool tofu_shm_fence_done(struct tofu_fabric *fabric);
+
+/* receive.c */
 bool tofu_shm_poll(struct tofu_fabric *fabric,
 		   const struct tofu_fabric_handler *handler, void *ctx);
 
@@ -356,7 +361,7 @@ void tofu_shm_wake(struct tofu_fabric *fabric);
 int tofu_shm_fd(struct tofu_fabric *fabric);
 void tofu_shm_fd_ack(struct tofu_fabric *fabric);
 
-/* clock.c, for nodes and for observers; of it in ring.c: */
+/* clock.c, for nodes and for observers; of it in receive.c: */
 extern const struct tofu_fabric_clock_ops tofu_shm_clock_ops;
 extern const struct tofu_fabric_clock_ops tofu_shm_observer_clock_ops;
 void tofu_shm_meet(struct tofu_fabric *fabric,
