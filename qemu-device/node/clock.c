@@ -41,7 +41,7 @@ void tofu_clock_destroy(struct tofu_clock *clock)
 	free(clock->peers);
 }
 
-/* ---- Who is in common time ---- */
+/* ---- Coming into common time ---- */
 
 /* A node that was not in common time may be now. */
 static bool enter(struct tofu_clock *clock, uint32_t node)
@@ -266,7 +266,7 @@ void tofu_clock_stir(struct tofu_clock *clock)
 		tofu_fabric_clock_wake(clock->fabric, (uint32_t)clock->limit);
 }
 
-/* ---- The own log and words ---- */
+/* ---- This node's log and words ---- */
 
 uint64_t tofu_clock_append(struct tofu_clock *clock,
 			   const struct tofu_log_entry *entry)

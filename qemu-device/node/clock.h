@@ -34,7 +34,7 @@
  * before K of Y, because Y did not know it. So q is among the packets above;
  * or it is one that this node has not sent yet: then S is computed again when
  * it is sent, and what is done until then (the network advanced, K) does not go
- * beyond what the own promise says of it.
+ * beyond what this node's promise says of it.
  *
  * Both classes count: a response, too, can wake a processor that sleeps, or
  * let a command go on that waited.
@@ -140,7 +140,7 @@ void tofu_clock_look(struct tofu_clock *clock);
  */
 void tofu_clock_leave(struct tofu_clock *clock, uint32_t node);
 
-/* tofu_clock_append - to the own log, which has room; number of the entry */
+/* tofu_clock_append - to this node's log, which has room; its number */
 uint64_t tofu_clock_append(struct tofu_clock *clock,
 			   const struct tofu_log_entry *entry);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The links of the own router: counters of ports, and what of them is in the
+ * The links of this node's router: counters of ports, and what of them is in the
  * trace.
  */
 #define _GNU_SOURCE
@@ -11,7 +11,7 @@
 #include "icc/trace.h"
 
 /**
- * struct tofu_crossing - a packet on one of the own links
+ * struct tofu_crossing - a packet on a link of this node
  * @rx:   it comes in by @port
  * @wait: ns that it waited for the link
  * @trace: record, of a link that leaves

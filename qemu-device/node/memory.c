@@ -236,7 +236,7 @@ struct pull {
 	uint64_t src;
 };
 
-/* The one memcpy of a transfer: from the peer's memory into the own. */
+/* The one memcpy of a transfer: from the peer's memory to ours. */
 static int pull_chunk(struct tofu_node *node, void *at, size_t len, size_t done,
 		      void *arg)
 {

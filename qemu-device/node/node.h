@@ -51,11 +51,10 @@ struct tofu_node_ops {
 /**
  * struct tofu_node_params
  * @fabric: path as of tofu_fabric_attach()
- * @node:   likewise
+ * @node:   number in the machine, as of the same
  * @whole:  this is all of its node: a machine whose nodes can have several
  *          processes is refused
- * @tnis, @pages, @ram_pages: as of struct icc_params
- * @inline_max: likewise
+ * @tnis, @pages, @ram_pages, @inline_max: as of struct icc_params
  * @assist: whether polls that find nothing shall kick
  * @machine: virtual time, as of struct icc_params; or NULL
  * @trace:  with a machine: a file to write the trace to (icc/trace.h), replaced

@@ -36,7 +36,7 @@ struct tofu_parcel {
 struct tofu_crossing;
 
 /**
- * struct tofu_links - the own ports
+ * struct tofu_links - the ports of this node
  * @from:    by port: the node at the other end, or -1
  * @crossings: what will be seen, when it is: struct tofu_crossing
  * @order:   count of them
@@ -173,7 +173,7 @@ void tofu_links_cross(void *virtual, const struct icc_net_packet *packet,
 		      uint64_t end);
 
 /**
- * tofu_links_see - what has crossed the own links can be seen
+ * tofu_links_see - what has crossed this node's links can be seen
  * @now: common time
  *
  * That is flight_ns after it began to, since before nobody can be sure to have

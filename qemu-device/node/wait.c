@@ -15,13 +15,13 @@
 #define YIELD_TURNS 400
 
 /*
- * With so many nodes for each processor nearly all of them wait, and what they
- * yield goes to one another: they sleep, after a few.
+ * With that many nodes for each processor nearly all of them wait, and what
+ * they yield goes to one another: they sleep, after a few.
  */
 #define CROWD 2
 #define CROWD_TURNS 4
 
-/* Who waits for so much time of the others sleeps after that many yields. */
+/* A wait for that much time of the others sleeps after that many yields. */
 #define FAR_NS 20000
 #define FAR_TURNS 20
 

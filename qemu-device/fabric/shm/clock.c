@@ -68,7 +68,7 @@ static int clock_create(struct tofu_fabric *fabric)
 	return 0;
 }
 
-/* ---- Who is in common time ---- */
+/* ---- Coming into common time ---- */
 
 /* What @clock says of the life @gen of its node. */
 static uint64_t state_of(const struct tofu_shm_clock *clock, uint32_t gen)

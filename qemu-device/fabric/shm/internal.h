@@ -87,7 +87,7 @@ struct tofu_peer_ram {
  *            connected to again
  * @lost:     ended or left; forgotten by the next poll. What responses it had
  *            sent are still taken, but no request
- * @broken:   has written nonsense; likewise
+ * @broken:   has written nonsense; forgotten by the next poll, too
  * @pid, @pidfd, @wake: the process and its wake pipe
  * @tx, @rx:  by class
  * @refs:     response tail behind the last record with references
@@ -118,8 +118,8 @@ struct tofu_peer {
 /**
  * struct tofu_own_rings - from a node to itself, by class
  *
- * Not in the shared file: references in a packet of the own node lead to the
- * own memory, and are not checked as those to another's are.
+ * Not in the shared file: references in a packet to oneself lead to
+ * this node's memory, and are not checked as those to another's are.
  */
 struct tofu_own_rings {
 	struct tofu_shm_ring ring[TOFU_CLASSES];
@@ -141,7 +141,7 @@ struct tofu_own_rings {
  * @open_node, @open_class, @open_payload, @open_pad: that record
  * @timed:  virtual time: what is in the rings is taken by tofu_shm_take()
  * @entry:  with it: what the next record is to say
- * @log_tail: with it: entries of the own log
+ * @log_tail: with it: entries of this node's log
  * @log_room: it can grow to that before the readers are asked again
  * @shown:  by node: what that was told of how far its log was read
  * @payload_max: of a packet

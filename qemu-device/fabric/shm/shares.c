@@ -83,7 +83,7 @@ void tofu_shm_shares_unlock(struct tofu_fabric *fabric)
 	shares_lock(shm, F_UNLCK);
 }
 
-/* Which of the own node's processes live, a bit for each mark. */
+/* Which of this node's processes live, a bit for each mark. */
 static uint64_t living_marks(struct tofu_shm *shm)
 {
 	const uint32_t first = own_node(shm) * shm->fabric.ppn;

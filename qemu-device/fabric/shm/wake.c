@@ -14,7 +14,7 @@
 static void want_wake(struct tofu_shm *shm, uint64_t want)
 {
 	tofu_store(&tofu_shm_node_of(shm, shm->fabric.self)->want_wake, want);
-	/* Who sends after this sees the word, or the caller's poll sees it. */
+	/* A sender after this sees the word, or the caller's poll sees it. */
 	if (want)
 		tofu_fence_full();
 }
