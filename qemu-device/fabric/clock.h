@@ -2,8 +2,8 @@
 /*
  * Virtual time on a fabric: a few words that each node publishes, a log of the
  * packets that it puts into the network, and a way to sleep until another's
- * words have moved. What the words mean, and what may be concluded from them, is
- * the affair of node/clock.h; nothing here knows it.
+ * words have moved. What the words mean, and what follows from them, is said in
+ * node/clock.h; nothing here knows it.
  *
  * A node reads the words of all others again and again, so they are memory: a
  * transport between hosts keeps copies of them. It writes its own by a call.

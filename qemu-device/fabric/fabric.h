@@ -170,7 +170,7 @@ struct tofu_fabric {
 	struct tofu_fabric_clock *clocks;
 };
 
-/* ---- Coming and leaving; the shm transport's, as there is no other yet ---- */
+/* ---- Coming and leaving; shm's, as there is no other transport yet ---- */
 
 /**
  * tofu_fabric_format - make a file the shared memory of a machine
@@ -191,8 +191,8 @@ int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn);
  *          freed
  * @fabric: set on success
  *
- * Return: 0 or a negative errno: -EBUSY where the node has all processes that it
- * can have, -EINVAL where the file is no fabric or has no such node.
+ * Return: 0 or a negative errno: -EBUSY where the node has all processes that
+ * it can have, -EINVAL where the file is no fabric or has no such node.
  */
 int tofu_fabric_attach(const char *path, int node, char **why,
 		       struct tofu_fabric **fabric);

@@ -78,8 +78,9 @@ static uint64_t late_start(struct tofu_clock *clock)
 static void announce(struct tofu_clock *clock, uint64_t start,
 		     enum tofu_clock_state state)
 {
-	tofu_fabric_clock_announce(clock->fabric, state, start,
-				   start + icc_machine_store_ns(clock->machine));
+	const uint64_t store = icc_machine_store_ns(clock->machine);
+
+	tofu_fabric_clock_announce(clock->fabric, state, start, start + store);
 }
 
 /*

@@ -21,9 +21,9 @@
  *	t + flight + answer of each packet known, entering at t, that another
  *	node gets and may not have counted: that is, t is not before its K
  *
- * And then K = min(S, C + flight + answer): S says what others do when this node
- * sends nothing more, and what they answer to what it still sends is behind
- * that.
+ * And then K = min(S, C + flight + answer): S says what others do when this
+ * node sends nothing more, and what they answer to what it still sends is
+ * behind that.
  *
  * Why that is so: of the packets that are not known when all logs have been
  * read, let p be the one with the least time, and Y its sender. Its entry was

@@ -2,8 +2,8 @@
 /*
  * What the sources of a node share: node.c its life, host.c what its controller
  * asks for and memory.c what of that is memory, progress.c its lock and its
- * engine, kick.c the kicks of programs, sleep.c how its thread sleeps and wakes,
- * virtual.c what it has in virtual time, trace.c its trace.
+ * engine, kick.c the kicks of programs, sleep.c how its thread sleeps and is
+ * woken, virtual.c what it has in virtual time, trace.c its trace.
  */
 #ifndef NODE_INTERNAL_H
 #define NODE_INTERNAL_H

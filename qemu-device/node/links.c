@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The links of this node's router: counters of ports, and what of them is in the
- * trace.
+ * The links of this node's router: counters of ports, and what of them is in
+ * the trace.
  */
 #define _GNU_SOURCE
 #include "node/virtual.h"

@@ -220,9 +220,11 @@ int tofu_memory_armw(void *host, uint64_t addr, unsigned int size,
 	word = map_word(host, addr, size);
 	if (!word)
 		return -EFAULT;
-	known = size == sizeof(uint32_t) ? armw32(word, op, (uint32_t)operand, (uint32_t)compare,
-						  old) :
-					   armw64(word, op, operand, compare, old);
+	if (size == sizeof(uint32_t))
+		known = armw32(word, op, (uint32_t)operand, (uint32_t)compare,
+			       old);
+	else
+		known = armw64(word, op, operand, compare, old);
 	if (!known)
 		return -EINVAL;
 	written(host, addr, size);
@@ -257,7 +259,8 @@ static int pull_chunk_ordered(struct tofu_node *node, void *at, size_t len,
 	while (len) {
 		size_t part = len;
 		const void *from =
-			tofu_fabric_peer_memory(node->fabric, pull->node, src, &part);
+			tofu_fabric_peer_memory(node->fabric, pull->node, src,
+						&part);
 		int err;
 
 		if (!from) {

@@ -56,9 +56,9 @@ void tofu_node_lock(struct tofu_node *node)
 }
 
 /*
- * A thread that finds the lock taken sets again, then tries once more; one that
- * gives it back looks at again after that. With a full fence in between on both sides,
- * one of them sees the other, and the kick is not missed.
+ * A thread that finds the lock taken sets @again, then tries once more; one
+ * that gives it back looks at @again after that. With a full fence in between
+ * on both sides, one of them sees the other, and the kick is not missed.
  */
 void tofu_node_unlock(struct tofu_node *node)
 {

@@ -64,7 +64,7 @@ static void host_tx_commit(void *host)
 		.payload = v->bytes,
 		.type = pkt->type,
 		.path = pkt->path,
-		/* Of an answer it is what the request named, whatever it was. */
+		/* An answer has what the request named, of any value. */
 		.tni = pkt->src_tni % TOFU_TNIS_MAX,
 		.cq = (uint8_t)(pkt->src_cq % tofu_packet_cqs(pkt->type)),
 	};

@@ -30,8 +30,9 @@ static uint64_t first_moving(struct tofu_virtual *v)
 {
 	const uint64_t time = tofu_parcel_first(v, &v->coming);
 
-	return v->starved ? tofu_min64(time, tofu_parcel_first(v, &v->leaving)) :
-			    time;
+	if (!v->starved)
+		return time;
+	return tofu_min64(time, tofu_parcel_first(v, &v->leaving));
 }
 
 /* What is due next of what is known; a credit that nobody waits for comes when
@@ -42,7 +43,8 @@ static uint64_t next_due(const struct tofu_virtual *v)
 	uint64_t next = tofu_min64(icc_next_time(v->node->icc),
 			      tofu_heap_time(&v->due));
 
-	return v->starved ? tofu_min64(next, tofu_heap_time(&v->credits)) : next;
+	return v->starved ? tofu_min64(next, tofu_heap_time(&v->credits)) :
+			    next;
 }
 
 /*
@@ -72,7 +74,8 @@ static uint64_t horizon(struct tofu_virtual *v)
 {
 	const uint64_t flight = icc_machine_flight_ns(v->machine);
 
-	return tofu_clock_add(tofu_min64(v->clock.bound, first_moving(v)), flight);
+	return tofu_clock_add(tofu_min64(v->clock.bound, first_moving(v)),
+			      flight);
 }
 
 /* The network, as far as it is certain what is in it. */

@@ -149,7 +149,8 @@ TEST_F(pair, large_memories_with_a_hole_are_read_everywhere)
 		}
 		len = 1;
 		EXPECT_EQ(NULL,
-			  tofu_fabric_peer_memory(self->a, 1, 4 * GIB + sizes[i] - low,
+			  tofu_fabric_peer_memory(self->a, 1,
+						  4 * GIB + sizes[i] - low,
 						  &len));
 		close(fd);
 	}

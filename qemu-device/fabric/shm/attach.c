@@ -248,7 +248,8 @@ static int take_lowest(struct tofu_shm *shm, uint32_t first,
 static int fail_full(const struct tofu_shm *shm, int node, char **why)
 {
 	if (node < 0)
-		return fail(why, -EBUSY, "all %u nodes of the machine are taken",
+		return fail(why, -EBUSY,
+			    "all %u nodes of the machine are taken",
 			    shm->fabric.nodes / shm->fabric.ppn);
 	if (shm->fabric.ppn > 1)
 		return fail(why, -EBUSY,

@@ -183,7 +183,7 @@ static bool clock_enter(struct tofu_fabric *fabric, uint32_t node)
 	if (!peer_state(shm, node))
 		return false;
 	start = tofu_load(&clock->words->start);
-	/* A node that was there before has entries that this one does not get. */
+	/* One that was there before has entries that are not for us. */
 	if ((int64_t)(start - clock->read) > 0)
 		clock->read = start;
 	return true;

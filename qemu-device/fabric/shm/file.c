@@ -76,7 +76,8 @@ static int check_header(struct tofu_shm *shm)
 	    tofu_shape_unpack(header.shape, &shm->fabric.shape) ||
 	    !header.ppn || header.ppn > TOFU_FABRIC_PPN_MAX ||
 	    header.nodes !=
-		    (uint64_t)tofu_shape_nodes(&shm->fabric.shape) * header.ppn ||
+		    (uint64_t)tofu_shape_nodes(&shm->fabric.shape) *
+			    header.ppn ||
 	    !header.nodes ||
 	    header.nodes > TOFU_FABRIC_NODES_MAX ||
 	    (uint64_t)st.st_size < tofu_shm_size(header.nodes))

@@ -348,7 +348,8 @@ static ssize_t read_some(struct tofu_shm *shm, uint32_t node,
 
 		return read_process(peer, addr, buf, len < left ? len : left);
 	}
-	data = ram ? tofu_shm_peer_memory(&shm->fabric, node, addr, &len) : NULL;
+	data = ram ? tofu_shm_peer_memory(&shm->fabric, node, addr, &len) :
+		     NULL;
 	if (!data)
 		return peer->life && tofu_peer_usable(shm, node) &&
 				       tofu_process_alive(peer->pidfd) ?

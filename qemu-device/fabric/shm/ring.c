@@ -48,7 +48,8 @@ static struct tofu_shm_ring *ring_at(const struct tofu_shm *shm,
 				     uint32_t dst, uint32_t src,
 				     enum tofu_class class_, uint8_t **data)
 {
-	uint64_t index = tofu_shm_ring_index(shm->fabric.nodes, dst, src, class_);
+	uint64_t index =
+		tofu_shm_ring_index(shm->fabric.nodes, dst, src, class_);
 
 	if (dst == src) {
 		*data = shm->own->data[class_];

@@ -52,8 +52,8 @@ int64_t tofu_shm_owner(struct tofu_fabric *fabric, uint32_t node,
 	struct tofu_shm *shm = tofu_shm_of(fabric);
 	unsigned int mark;
 
-	if (node >= shm->fabric.nodes / shm->fabric.ppn || tni >= TOFU_TNIS_MAX ||
-	    number >= counts[share])
+	if (node >= shm->fabric.nodes / shm->fabric.ppn ||
+	    tni >= TOFU_TNIS_MAX || number >= counts[share])
 		return -1;
 	mark = tofu_load_acquire(owner_at(shm, node, share, tni, number));
 	if (!mark || mark > shm->fabric.ppn)
