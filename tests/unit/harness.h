@@ -210,7 +210,7 @@ int harness_main(int argc, char **argv);
 					   const void *variant)             \
 	{                                                                   \
 		static FIXTURE_DATA(fixture) self;                          \
-                                                                            \
+									    \
 		if (phase == HARNESS_SETUP)                                 \
 			fixture##_fixture_setup(_metadata, &self, variant); \
 		else if (phase == HARNESS_BODY)                             \
@@ -249,7 +249,7 @@ int harness_main(int argc, char **argv);
 	HARNESS_CHECK(({                                                    \
 		__auto_type expected_ = (expected);                         \
 		__auto_type seen_ = (seen);                                 \
-                                                                            \
+									    \
 		!(expected_ relation seen_) &&                              \
 			harness_fail(_metadata, __FILE__, __LINE__,         \
 				     #relation,                             \
@@ -260,7 +260,7 @@ int harness_main(int argc, char **argv);
 #define HARNESS_TRUTH(relation, seen, seen_text, fatal)                     \
 	HARNESS_CHECK(({                                                    \
 		uintptr_t seen_ = (uintptr_t)(seen);                        \
-                                                                            \
+									    \
 		!(0 relation seen_) &&                                      \
 			harness_fail(_metadata, __FILE__, __LINE__,         \
 				     #relation, HARNESS_VALUE(0, "0"),      \
