@@ -107,7 +107,7 @@ check-arm64: lib ## library, tools and unit tests for arm64, run by qemu-aarch64
 	@$(MAKE) -C tests/cluster O=$(O)/arm64 $(ARM64) emu
 	@scripts/check arm64
 
-check-long: all tests ## what takes minutes: all claims by four processes on each of four guests; 10^7 records of 64 senders into one ring
+check-long: all tests ## what takes minutes: all claims by four processes on each of four guests, and in virtual time; 10^7 records of 64 senders into one ring
 	@scripts/check long
 
 check-short: lib driver qemu ## device, module, unit tests: what another system would fail at
