@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,124 @@ TEST(bad_sizes_are_refused)
 			TH_LOG("'%s'", bad[i]);
 	}
 	EXPECT_EQ(0, sizes_status("1M"));
+}
+
+/* ---- Tables of options ---- */
+
+static const char *const colours[] = { "red", "green", "blue", NULL };
+
+struct wanted {
+	bool loud;
+	uint32_t small;
+	int64_t large;
+	struct tofu_sizes sizes;
+	unsigned int colour;
+	unsigned int some;
+	const char *name;
+};
+
+static void colour_add(void *to, const char *option, unsigned int word)
+{
+	(void)option;
+	((struct wanted *)to)->some |= 1U << word;
+}
+
+static void colours_take(void *wanted, const char *option, const char *text)
+{
+	tofu_arg_words(option, text, colours, 2, colour_add, wanted);
+}
+
+static void quiet_do(void *wanted, const char *option, const char *text)
+{
+	if (!text && !strcmp(option, "--quiet"))
+		((struct wanted *)wanted)->loud = false;
+}
+
+#define WANTED(member) TOFU_AT(struct wanted, member)
+
+static const struct tofu_option wanted_table[] = {
+	{ "loud", TOFU_ARG_SET, WANTED(loud), .min = true },
+	{ "quiet", TOFU_ARG_DO, .take = quiet_do },
+	{ "small", TOFU_ARG_NUMBER, WANTED(small), .min = 1, .max = 9 },
+	{ "large", TOFU_ARG_NUMBER, WANTED(large), .max = INT64_MAX },
+	{ "sizes", TOFU_ARG_SIZES, WANTED(sizes), .min = 1, .max = 99 },
+	{ "colour", TOFU_ARG_WORD, WANTED(colour), .words = colours },
+	{ "some", TOFU_ARG_TAKE, .take = colours_take },
+	{ "name", TOFU_ARG_TEXT, WANTED(name) },
+};
+
+static const struct tofu_args wanted_args = { TOFU_ARGS("usage\n",
+							wanted_table) };
+
+#define PARSE(args, wanted, ...)                                        \
+	({                                                              \
+		char *words[] = { "test", __VA_ARGS__, NULL };          \
+		optind = 0;                                             \
+		tofu_args_parse(args, (int)ARRAY_SIZE(words) - 1, words, \
+				wanted);                                \
+	})
+
+TEST(options_are_kept_where_the_table_says)
+{
+	struct wanted wanted = { .large = -1, .some = 4 };
+	uint64_t given = PARSE(&wanted_args, &wanted, "--loud", "--small", "9",
+			       "--large=6G", "--sizes", "1:4", "--colour",
+			       "blue", "--some", "each", "--name", "x y");
+
+	EXPECT_EQ(0xfd, given);
+	EXPECT_TRUE(wanted.loud);
+	EXPECT_EQ(9, wanted.small);
+	EXPECT_EQ(INT64_C(6) << 30, wanted.large);
+	EXPECT_EQ(3, wanted.sizes.count);
+	EXPECT_EQ(2, wanted.colour);
+	EXPECT_EQ(7, wanted.some);
+	EXPECT_STREQ("x y", wanted.name);
+	given = PARSE(&wanted_args, &wanted, "--quiet", "--some=blue,red");
+	EXPECT_EQ(1 << 1 | 1 << 6, given);
+	EXPECT_FALSE(wanted.loud);
+	/* What is not given stays. */
+	EXPECT_EQ(9, wanted.small);
+}
+
+/* Exit status of a process that reads these words. */
+#define STATUS(...)                                                      \
+	({                                                               \
+		struct wanted wanted = { 0 };                            \
+		pid_t pid = fork();                                      \
+		int status = -1;                                         \
+		if (pid == 0) {                                          \
+			fclose(stderr);                                  \
+			fclose(stdout);                                  \
+			PARSE(&wanted_args, &wanted, __VA_ARGS__);       \
+			_exit(77);                                       \
+		}                                                        \
+		waitpid(pid, &status, 0);                                \
+		WEXITSTATUS(status);                                     \
+	})
+
+TEST(bad_command_lines_are_refused)
+{
+	EXPECT_EQ(77, STATUS("--small", "1"));
+	EXPECT_EQ(0, STATUS("--help"));
+	EXPECT_EQ(2, STATUS("--small", "0"));
+	EXPECT_EQ(2, STATUS("--small"));
+	EXPECT_EQ(2, STATUS("--loud=1"));
+	EXPECT_EQ(2, STATUS("--nonsense"));
+	EXPECT_EQ(2, STATUS("word"));
+	EXPECT_EQ(2, STATUS("--colour", "each"));
+	EXPECT_EQ(2, STATUS("--some", "red,"));
+}
+
+TEST(operands_are_left_where_they_may_be)
+{
+	struct tofu_args args = wanted_args;
+	struct wanted wanted = { 0 };
+	char *words[] = { "test", "file", "--loud", NULL };
+
+	args.operands = true;
+	optind = 0;
+	EXPECT_EQ(1, tofu_args_parse(&args, 3, words, &wanted));
+	EXPECT_STREQ("file", words[optind]);
 }
 
 TEST(percentiles_are_by_nearest_rank)

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tools' options have in common beyond getopt_long().
+ * The tools' options: a table says what each takes and where that is kept, and
+ * one function reads the command line by it. What is wrong there ends the tool
+ * with a sentence that names the option, and status EXIT_USAGE.
  *
  * May include: fabric/, net/, uapi/
  */
 #ifndef TOFU_TOOLS_ARGS_H
 #define TOFU_TOOLS_ARGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+enum { EXIT_USAGE = 2 };
 
 #define TOFU_SIZES_MAX 64
 
@@ -21,6 +26,91 @@ struct tofu_sizes {
 	size_t count;
 	uint64_t size[TOFU_SIZES_MAX];
 };
+
+/* ---- The command line ---- */
+
+/**
+ * enum tofu_arg - what an option takes, and what is kept of it
+ * @TOFU_ARG_SET:    nothing: struct tofu_option.min is kept
+ * @TOFU_ARG_NUMBER: tofu_arg_number() from @min to @max, in an integer
+ * @TOFU_ARG_SIZES:  tofu_arg_sizes() from @min to @max, in a struct tofu_sizes
+ * @TOFU_ARG_WORD:   tofu_arg_word() of @words, its number in an integer
+ * @TOFU_ARG_TEXT:   any, a const char *
+ * @TOFU_ARG_TAKE:   what @take makes of it
+ * @TOFU_ARG_DO:     nothing: @take does what it stands for
+ */
+enum tofu_arg {
+	TOFU_ARG_SET,
+	TOFU_ARG_NUMBER,
+	TOFU_ARG_SIZES,
+	TOFU_ARG_WORD,
+	TOFU_ARG_TEXT,
+	TOFU_ARG_TAKE,
+	TOFU_ARG_DO,
+};
+
+/**
+ * typedef tofu_take_fn - make something of an option
+ * @options: of tofu_args_parse()
+ * @option:  as the user writes it, for messages
+ * @text:    of the argument, or NULL
+ */
+typedef void tofu_take_fn(void *options, const char *option, const char *text);
+
+/**
+ * struct tofu_option - an option
+ * @name:  behind "--"
+ * @kind:  enum tofu_arg
+ * @at:    offset of what is kept, in the tool's options
+ * @width: bytes of that
+ * @with:  the tool's own, such as what else the option goes with
+ */
+struct tofu_option {
+	const char *name;
+	enum tofu_arg kind;
+	size_t at;
+	size_t width;
+	uint64_t min;
+	uint64_t max;
+	const char *const *words;
+	tofu_take_fn *take;
+	unsigned int with;
+};
+
+/* TOFU_AT - @at and @width of struct tofu_option */
+#define TOFU_AT(type, member) \
+	.at = offsetof(type, member), .width = sizeof(((type *)0)->member)
+
+/**
+ * struct tofu_args - a command line
+ * @usage:    what --help prints, which needs no option of its own
+ * @option:   TOFU_OPTIONS_MAX at most
+ * @operands: there may be words that are no options: from optind on
+ */
+#define TOFU_OPTIONS_MAX 64
+struct tofu_args {
+	const char *usage;
+	const struct tofu_option *option;
+	size_t count;
+	bool operands;
+};
+
+#define TOFU_ARGS(text, table) \
+	.usage = text, .option = table, \
+	.count = sizeof(table) / sizeof((table)[0])
+
+/**
+ * tofu_args_parse - read the command line
+ * @options: the tool's, with its defaults
+ *
+ * Prints @args->usage and ends the tool where --help is given.
+ *
+ * Return: which options were given: bit i stands for the i-th of the table.
+ */
+uint64_t tofu_args_parse(const struct tofu_args *args, int argc, char **argv,
+			 void *options);
+
+/* ---- Arguments ---- */
 
 /**
  * tofu_arg_number - a whole number from an option
@@ -43,5 +133,32 @@ uint64_t tofu_arg_number(const char *option, const char *text, uint64_t min,
  */
 void tofu_arg_sizes(const char *option, const char *text, uint64_t min,
 		    uint64_t max, struct tofu_sizes *sizes);
+
+/**
+ * tofu_arg_word - one of some words
+ * @words: a list that ends with NULL
+ *
+ * Return: number of the word in the list. Exits as tofu_arg_number() does.
+ */
+unsigned int tofu_arg_word(const char *option, const char *text,
+			   const char *const *words);
+
+/**
+ * typedef tofu_add_fn - take one of a list
+ * @to:   of tofu_arg_words()
+ * @word: its number
+ */
+typedef void tofu_add_fn(void *to, const char *option, unsigned int word);
+
+/**
+ * tofu_arg_words - some of some words, separated by commas
+ * @each: how many of the first words "each" stands for; 0: it is no word
+ * @add:  called for each of them, in their order
+ *
+ * Exits as tofu_arg_number() does.
+ */
+void tofu_arg_words(const char *option, const char *text,
+		    const char *const *words, unsigned int each,
+		    tofu_add_fn *add, void *to);
 
 #endif /* TOFU_TOOLS_ARGS_H */

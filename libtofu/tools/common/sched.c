@@ -6,9 +6,8 @@
 
 #include "mix.h"
 #include "scale.h"
+#include "args.h"
 #include "sched.h"
-
-enum { EXIT_USAGE = 2 };
 
 /* ---- Workloads ---- */
 

@@ -3,9 +3,8 @@
 #include <stdio.h>
 
 #include "fabric/fabric.h"
+#include "args.h"
 #include "shape.h"
-
-#define EXIT_USAGE 2
 
 void tofu_arg_shape(const char *option, const char *text,
 		    struct tofu_shape *shape)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What the user wants of tofu-halo, and the rows of the table that follow. */
 #include <err.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +9,6 @@
 #include "common/scale.h"
 #include "common/virtual.h"
 #include "halo/halo.h"
-
-enum { EXIT_USAGE = 2 };
 
 #define BYTES_MAX (1U << 30)
 #define RANDOM_SETS 12
@@ -75,62 +72,6 @@ static const char usage[] =
 	"exchanges, of the slowest node. Exit status: 0; 1 when a byte was wrong or\n"
 	"nodes could not talk; 2 for wrong options.\n";
 
-enum {
-	OPT_PATTERN = 1,
-	OPT_PART,
-	OPT_GRID,
-	OPT_NEIGHBORS,
-	OPT_BYTES,
-	OPT_SETS,
-	OPT_PROCS,
-	OPT_SCHEDULER,
-	OPT_ALGORITHM,
-	OPT_FORM,
-	OPT_P2P_MODE,
-	OPT_TNIS,
-	OPT_MACHINE,
-	OPT_START,
-	OPT_BARRIER,
-	OPT_FREE,
-	OPT_ITERATIONS,
-	OPT_WARMUP,
-	OPT_VERIFY,
-	OPT_NO_VERIFY,
-	OPT_CORRUPT,
-	OPT_TIMEOUT,
-	OPT_JSON,
-	OPT_HELP,
-	OPTIONS,
-};
-
-static const struct option long_options[] = {
-	{ "pattern", required_argument, NULL, OPT_PATTERN },
-	{ "part", required_argument, NULL, OPT_PART },
-	{ "grid", required_argument, NULL, OPT_GRID },
-	{ "neighbors", required_argument, NULL, OPT_NEIGHBORS },
-	{ "bytes", required_argument, NULL, OPT_BYTES },
-	{ "sets", required_argument, NULL, OPT_SETS },
-	{ "procs", required_argument, NULL, OPT_PROCS },
-	{ "scheduler", required_argument, NULL, OPT_SCHEDULER },
-	{ "algorithm", required_argument, NULL, OPT_ALGORITHM },
-	{ "form", required_argument, NULL, OPT_FORM },
-	{ "p2p-mode", required_argument, NULL, OPT_P2P_MODE },
-	{ "tnis", required_argument, NULL, OPT_TNIS },
-	{ "machine", required_argument, NULL, OPT_MACHINE },
-	{ "start", required_argument, NULL, OPT_START },
-	{ "barrier", no_argument, NULL, OPT_BARRIER },
-	{ "free-running", no_argument, NULL, OPT_FREE },
-	{ "iterations", required_argument, NULL, OPT_ITERATIONS },
-	{ "warmup", required_argument, NULL, OPT_WARMUP },
-	{ "verify", no_argument, NULL, OPT_VERIFY },
-	{ "no-verify", no_argument, NULL, OPT_NO_VERIFY },
-	{ "corrupt", required_argument, NULL, OPT_CORRUPT },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ NULL, 0, NULL, 0 },
-};
-
 /* ---- Words ---- */
 
 enum { PATTERN_SCALE,
@@ -182,44 +123,21 @@ const char *halo_mode_name(unsigned int mode)
 	return modes[mode];
 }
 
-/* Number of a word in a list that ends with NULL; exits where it is not there. */
-static unsigned int word_find(const char *option, const char *text,
-			      const char *const *words)
+static void choice_add(void *to, const char *option, unsigned int choice)
 {
-	for (unsigned int i = 0; words[i]; i++)
-		if (!strcmp(text, words[i]))
-			return i;
-	errx(EXIT_USAGE, "%s: '%s' is not one of those that --help names",
-	     option, text);
-}
+	struct halo_choices *choices = to;
 
-static void choices_add(const char *option, struct halo_choices *choices,
-			unsigned int choice)
-{
 	if (choices->count == HALO_CHOICES_MAX)
 		errx(EXIT_USAGE, "%s: more than %d", option, HALO_CHOICES_MAX);
 	choices->choice[choices->count++] = choice;
 }
 
-/* @each: how many of the first words "each" stands for; 0: it is no word */
 static void choices_parse(const char *option, const char *text,
 			  const char *const *words, unsigned int each,
 			  struct halo_choices *choices)
 {
-	char *copy = strdup(text), *rest = copy, *word;
-
-	if (!copy)
-		errx(EXIT_FAILURE, "no memory");
 	choices->count = 0;
-	while ((word = strsep(&rest, ","))) {
-		if (each && !strcmp(word, "each"))
-			for (unsigned int i = 0; i < each; i++)
-				choices_add(option, choices, i);
-		else
-			choices_add(option, choices,
-				    word_find(option, word, words));
-	}
-	free(copy);
+	tofu_arg_words(option, text, words, each, choice_add, choices);
 }
 
 static void parts_parse(const char *text, struct halo_choices *choices)
@@ -291,10 +209,16 @@ static void grid_default(struct tofu_grid *grid,
 
 /* ---- Options ---- */
 
-static uint64_t number(const char *option, uint64_t min, uint64_t max)
-{
-	return tofu_arg_number(option, optarg, min, max);
-}
+/**
+ * struct command - what the command line says
+ * @grid, @bytes, @sets: of struct halo_options.sizes, whichever the pattern has
+ */
+struct command {
+	struct halo_options options;
+	const char *grid;
+	const char *bytes;
+	const char *sets;
+};
 
 static void sync_take(struct halo_options *options, enum halo_sync sync)
 {
@@ -303,98 +227,95 @@ static void sync_take(struct halo_options *options, enum halo_sync sync)
 	options->sync = sync;
 }
 
-static void pattern_take(struct halo_options *options)
+static void barrier_take(void *command, const char *option, const char *text)
 {
-	unsigned int pattern = word_find("--pattern", optarg, patterns);
+	(void)option, (void)text;
+	sync_take(&((struct command *)command)->options, HALO_SYNC_GATES);
+}
+
+static void free_take(void *command, const char *option, const char *text)
+{
+	(void)option, (void)text;
+	sync_take(&((struct command *)command)->options, HALO_SYNC_FREE);
+}
+
+static void pattern_take(void *command, const char *option, const char *text)
+{
+	struct halo_options *options = &((struct command *)command)->options;
+	unsigned int pattern = tofu_arg_word(option, text, patterns);
 
 	options->neighbor = pattern == PATTERN_NEIGHBOR;
 	options->random = pattern == PATTERN_RANDOM;
 }
 
-/* Of what, and in which rows */
-static bool rows_option_take(struct halo_options *options, int option)
+static void parts_take(void *command, const char *option, const char *text)
 {
-	switch (option) {
-	case OPT_PATTERN:
-		pattern_take(options);
-		return true;
-	case OPT_PART:
-		parts_parse(optarg, &options->parts);
-		return true;
-	case OPT_NEIGHBORS:
-		tofu_arg_sizes("--neighbors", optarg, 1, HALO_MESSAGES_MAX,
-			       &options->neighbors);
-		return true;
-	case OPT_PROCS:
-		procs_parse(optarg, &options->grid);
-		return true;
-	case OPT_SCHEDULER:
-		schedulers_parse(optarg, &options->schedulers);
-		return true;
-	case OPT_ALGORITHM:
-		choices_parse("--algorithm", optarg, algorithms, 0,
-			      &options->algorithms);
-		return true;
-	case OPT_FORM:
-		options->form = (enum tofu_neighbor_form)word_find(
-			"--form", optarg, forms);
-		return true;
-	case OPT_P2P_MODE:
-		options->p2p_mode = (enum tofu_p2p_mode)word_find(
-			"--p2p-mode", optarg, modes);
-		return true;
-	case OPT_TNIS:
-		tofu_arg_sizes("--tnis", optarg, 1, TOFU_EXCHANGE_ENGINES_MAX,
-			       &options->tnis);
-		return true;
-	default:
-		return false;
-	}
+	(void)option;
+	parts_parse(text, &((struct command *)command)->options.parts);
 }
 
-static void option_take(struct halo_options *options, int option)
+static void schedulers_take(void *command, const char *option, const char *text)
 {
-	switch (option) {
-	case OPT_MACHINE:
-		options->machine = optarg;
-		break;
-	case OPT_START:
-		options->start_ns = (int64_t)number("--start", 0, 1000000000);
-		break;
-	case OPT_BARRIER:
-		sync_take(options, HALO_SYNC_GATES);
-		break;
-	case OPT_FREE:
-		sync_take(options, HALO_SYNC_FREE);
-		break;
-	case OPT_ITERATIONS:
-		options->iterations = number("--iterations", 1, 1000000);
-		break;
-	case OPT_WARMUP:
-		options->warmup = number("--warmup", 0, 1000000);
-		break;
-	case OPT_VERIFY:
-	case OPT_NO_VERIFY:
-		options->verify = option == OPT_VERIFY;
-		break;
-	case OPT_CORRUPT:
-		options->corrupt = (int64_t)number("--corrupt", 0, UINT32_MAX);
-		break;
-	case OPT_TIMEOUT:
-		options->timeout =
-			(unsigned int)number("--timeout", 1, 86400);
-		break;
-	case OPT_JSON:
-		options->json = true;
-		break;
-	case OPT_HELP:
-		fputs(usage, stdout);
-		exit(EXIT_SUCCESS);
-	default:
-		fputs("Try 'tofu-halo --help'.\n", stderr);
-		exit(EXIT_USAGE);
-	}
+	(void)option;
+	schedulers_parse(text, &((struct command *)command)->options.schedulers);
 }
+
+static void algorithms_take(void *command, const char *option, const char *text)
+{
+	choices_parse(option, text, algorithms, 0,
+		      &((struct command *)command)->options.algorithms);
+}
+
+static void procs_take(void *command, const char *option, const char *text)
+{
+	(void)option;
+	procs_parse(text, &((struct command *)command)->options.grid);
+}
+
+#define AT(member) TOFU_AT(struct command, member)
+#define KEPT(member) AT(options.member)
+#define NUMBER(member, from, to) \
+	.kind = TOFU_ARG_NUMBER, KEPT(member), .min = from, .max = to
+#define SET(member, value) .kind = TOFU_ARG_SET, KEPT(member), .min = value
+#define TEXT(member) .kind = TOFU_ARG_TEXT, AT(member)
+#define WORD(member, list) .kind = TOFU_ARG_WORD, KEPT(member), .words = list
+#define SIZES(member, most) \
+	.kind = TOFU_ARG_SIZES, KEPT(member), .min = 1, .max = most
+#define TAKE(function) .kind = TOFU_ARG_TAKE, .take = function
+#define DO(function) .kind = TOFU_ARG_DO, .take = function
+
+/* Patterns that an option goes with; without, all do */
+#define SCALE (1U << PATTERN_SCALE)
+#define NEIGHBOR (1U << PATTERN_NEIGHBOR)
+#define RANDOM (1U << PATTERN_RANDOM)
+
+static const struct tofu_option table[] = {
+	{ "pattern", TAKE(pattern_take) },
+	{ "part", TAKE(parts_take), .with = SCALE },
+	{ "grid", TEXT(grid), .with = SCALE },
+	{ "neighbors", SIZES(neighbors, HALO_MESSAGES_MAX), .with = NEIGHBOR },
+	{ "bytes", TEXT(bytes), .with = NEIGHBOR },
+	{ "sets", TEXT(sets), .with = RANDOM },
+	{ "procs", TAKE(procs_take) },
+	{ "scheduler", TAKE(schedulers_take), .with = SCALE | RANDOM },
+	{ "algorithm", TAKE(algorithms_take), .with = NEIGHBOR },
+	{ "form", WORD(form, forms), .with = NEIGHBOR },
+	{ "p2p-mode", WORD(p2p_mode, modes) },
+	{ "tnis", SIZES(tnis, TOFU_EXCHANGE_ENGINES_MAX) },
+	{ "machine", TEXT(options.machine) },
+	{ "start", NUMBER(start_ns, 0, 1000000000), .with = SCALE | RANDOM },
+	{ "barrier", DO(barrier_take) },
+	{ "free-running", DO(free_take) },
+	{ "iterations", NUMBER(iterations, 1, 1000000) },
+	{ "warmup", NUMBER(warmup, 0, 1000000) },
+	{ "verify", SET(verify, true) },
+	{ "no-verify", SET(verify, false) },
+	{ "corrupt", NUMBER(corrupt, 0, UINT32_MAX) },
+	{ "timeout", NUMBER(timeout, 1, 86400) },
+	{ "json", SET(json, true) },
+};
+
+static const struct tofu_args args = { TOFU_ARGS(usage, table) };
 
 static bool orig_is_wanted(const struct halo_options *options)
 {
@@ -410,44 +331,21 @@ static bool orig_is_wanted(const struct halo_options *options)
 	return false;
 }
 
-/* Patterns that an option goes with; 0: all do */
-static unsigned int option_patterns(int option)
-{
-	switch (option) {
-	case OPT_PART:
-	case OPT_GRID:
-		return 1U << PATTERN_SCALE;
-	case OPT_SETS:
-		return 1U << PATTERN_RANDOM;
-	case OPT_SCHEDULER:
-	case OPT_START:
-		return 1U << PATTERN_SCALE | 1U << PATTERN_RANDOM;
-	case OPT_NEIGHBORS:
-	case OPT_BYTES:
-	case OPT_ALGORITHM:
-	case OPT_FORM:
-		return 1U << PATTERN_NEIGHBOR;
-	default:
-		return 0;
-	}
-}
-
-/* Options that only make sense with others */
-static void given_check(const struct halo_options *options,
-			const bool given[OPTIONS])
+/* Options that only make sense with others; @given as of tofu_args_parse() */
+static void given_check(const struct halo_options *options, uint64_t given)
 {
 	const unsigned int pattern = pattern_of(options);
 
-	for (int option = 1; option < OPTIONS; option++) {
-		const unsigned int with = option_patterns(option);
-
-		if (given[option] && with && !(with & 1U << pattern))
+	for (size_t i = 0; i < args.count; i++) {
+		if (!(given >> i & 1))
+			continue;
+		if (table[i].with && !(table[i].with & 1U << pattern))
 			errx(EXIT_USAGE, "--%s does not go with --pattern %s",
-			     long_options[option - 1].name, patterns[pattern]);
+			     table[i].name, patterns[pattern]);
+		if (table[i].words == modes && !orig_is_wanted(options))
+			errx(EXIT_USAGE, "--p2p-mode goes with --%s orig",
+			     options->neighbor ? "algorithm" : "scheduler");
 	}
-	if (given[OPT_P2P_MODE] && !orig_is_wanted(options))
-		errx(EXIT_USAGE, "--p2p-mode goes with --%s orig",
-		     options->neighbor ? "algorithm" : "scheduler");
 	if (!options->neighbor && options->grid.dims &&
 	    options->grid.dims != 2)
 		errx(EXIT_USAGE, "--procs: %s has a grid such as 4x3",
@@ -494,7 +392,7 @@ static void sizes_finish(struct halo_options *options, const char *grid,
 
 struct halo_options halo_options_parse(int argc, char **argv)
 {
-	struct halo_options options = {
+	struct command command = { .options = {
 		.tnis = { .count = 1 },
 		.neighbors = { 1, { 6 } },
 		.verify = true,
@@ -503,33 +401,19 @@ struct halo_options halo_options_parse(int argc, char **argv)
 		.timeout = 60,
 		.corrupt = -1,
 		.start_ns = -1,
-	};
-	const char *grid = NULL, *bytes = NULL, *sets = NULL;
-	bool given[OPTIONS] = { false };
-	int option;
+	} };
+	struct halo_options *options = &command.options;
+	uint64_t given;
 
-	parts_parse("all", &options.parts);
-	schedulers_parse("overhead-aware", &options.schedulers);
+	parts_parse("all", &options->parts);
+	schedulers_parse("overhead-aware", &options->schedulers);
 	choices_parse("--algorithm", "native", algorithms, 0,
-		      &options.algorithms);
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) !=
-	       -1) {
-		given[option < OPTIONS ? option : 0] = true;
-		if (option == OPT_GRID)
-			grid = optarg;
-		else if (option == OPT_BYTES)
-			bytes = optarg;
-		else if (option == OPT_SETS)
-			sets = optarg;
-		else if (!rows_option_take(&options, option))
-			option_take(&options, option);
-	}
-	if (optind < argc)
-		errx(EXIT_USAGE, "'%s' is not an option", argv[optind]);
-	given_check(&options, given);
-	odd_check(&options);
-	sizes_finish(&options, grid, bytes, sets);
-	return options;
+		      &options->algorithms);
+	given = tofu_args_parse(&args, argc, argv, &command);
+	given_check(options, given);
+	odd_check(options);
+	sizes_finish(options, command.grid, command.bytes, command.sets);
+	return *options;
 }
 
 /* ---- With the machine ---- */

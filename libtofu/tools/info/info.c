@@ -10,7 +10,6 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
@@ -28,13 +27,12 @@
 #include <tofu/regs.h>
 #include <utofu.h>
 
+#include "common/args.h"
 #include "common/error.h"
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/shape.h"
 #include "common/table.h"
-
-enum { EXIT_USAGE = 2 };
 
 #define SYS_PCI "/sys/bus/pci/devices"
 #define BARS 6
@@ -568,49 +566,32 @@ static int devices_show(struct output *out, struct pci_access *access)
 	return status;
 }
 
-static struct output options_parse(int argc, char **argv)
+static void all_take(void *to, const char *option, const char *text)
 {
-	static const struct option options[] = {
-		{ "counters", no_argument, NULL, 'c' },
-		{ "all", no_argument, NULL, 'a' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	struct output out = { .json.out = stdout };
-	int option;
+	struct output *out = to;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'a':
-			out.zeros = true;
-			out.counters = true;
-			break;
-		case 'c':
-			out.counters = true;
-			break;
-		case 'j':
-			out.use_json = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			exit(EXIT_SUCCESS);
-		default:
-			fputs("Try 'tofu-info --help'.\n", stderr);
-			exit(EXIT_USAGE);
-		}
-	}
-	if (optind < argc)
-		errx(EXIT_USAGE, "'%s' is not an option", argv[optind]);
-	return out;
+	(void)option, (void)text;
+	out->zeros = true;
+	out->counters = true;
 }
+
+#define KEPT(member) TOFU_AT(struct output, member)
+
+static const struct tofu_option table[] = {
+	{ "counters", TOFU_ARG_SET, KEPT(counters), .min = true },
+	{ "all", TOFU_ARG_DO, .take = all_take },
+	{ "json", TOFU_ARG_SET, KEPT(use_json), .min = true },
+};
+
+static const struct tofu_args args = { TOFU_ARGS(usage, table) };
 
 int main(int argc, char **argv)
 {
-	struct output out = options_parse(argc, argv);
+	struct output out = { .json.out = stdout };
 	struct pci_access *access;
 	int status;
 
+	tofu_args_parse(&args, argc, argv, &out);
 	if (emulated())
 		return emulated_show(&out);
 	/* libpci ends the program where it finds no way to the bus. */

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* What the user wants of tofu-p2p. */
 #include <err.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/virtual.h"
 #include "p2p/p2p.h"
-
-enum { EXIT_USAGE = 2 };
 
 #define BYTES_MAX (16U << 20)
 #define MEMORY_DEFAULT (64U << 20)
@@ -51,49 +48,6 @@ static const char usage[] =
 	"tofu-run -n 4 --shape 4 tofu-p2p. Exit status: 0; 1 when a message was wrong or\n"
 	"nodes could not talk; 2 for wrong options.\n";
 
-enum {
-	OPT_TEST = 1,
-	OPT_MODE,
-	OPT_BYTES,
-	OPT_SENDERS,
-	OPT_PEERS,
-	OPT_MEMORY,
-	OPT_RING,
-	OPT_LARGE,
-	OPT_SMALL,
-	OPT_MACHINE,
-	OPT_ITERATIONS,
-	OPT_WARMUP,
-	OPT_MESSAGES,
-	OPT_WINDOW,
-	OPT_CORRUPT,
-	OPT_TIMEOUT,
-	OPT_JSON,
-	OPT_HELP,
-};
-
-static const struct option long_options[] = {
-	{ "test", required_argument, NULL, OPT_TEST },
-	{ "mode", required_argument, NULL, OPT_MODE },
-	{ "bytes", required_argument, NULL, OPT_BYTES },
-	{ "senders", required_argument, NULL, OPT_SENDERS },
-	{ "peers", required_argument, NULL, OPT_PEERS },
-	{ "memory", required_argument, NULL, OPT_MEMORY },
-	{ "ring", required_argument, NULL, OPT_RING },
-	{ "large", required_argument, NULL, OPT_LARGE },
-	{ "small", required_argument, NULL, OPT_SMALL },
-	{ "machine", required_argument, NULL, OPT_MACHINE },
-	{ "iterations", required_argument, NULL, OPT_ITERATIONS },
-	{ "warmup", required_argument, NULL, OPT_WARMUP },
-	{ "messages", required_argument, NULL, OPT_MESSAGES },
-	{ "window", required_argument, NULL, OPT_WINDOW },
-	{ "corrupt", required_argument, NULL, OPT_CORRUPT },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ NULL, 0, NULL, 0 },
-};
-
 /* ---- Words ---- */
 
 static const char *const tests[] = {
@@ -124,39 +78,21 @@ const char *measure_mode_name(enum tofu_p2p_mode mode)
 	return modes[mode];
 }
 
-/* Number of a word in a list that ends with NULL; exits where it is not there. */
-static unsigned int word_find(const char *option, const char *text,
-			      const char *const *words)
-{
-	for (unsigned int i = 0; words[i]; i++)
-		if (!strcmp(text, words[i]))
-			return i;
-	errx(EXIT_USAGE, "%s: '%s' is not one of those that --help names",
-	     option, text);
-}
-
-static void modes_parse(struct measure_options *options, const char *text)
-{
-	char *copy = strdup(text), *rest = copy, *word;
-
-	if (!copy)
-		errx(EXIT_FAILURE, "no memory");
-	options->modes = 0;
-	while ((word = strsep(&rest, ","))) {
-		if (options->modes == MEASURE_MODES_MAX)
-			errx(EXIT_USAGE, "--mode: more than %d",
-			     MEASURE_MODES_MAX);
-		options->mode[options->modes++] = (enum tofu_p2p_mode)word_find(
-			"--mode", word, modes);
-	}
-	free(copy);
-}
-
 /* ---- Options ---- */
 
-static uint64_t number(const char *option, uint64_t min, uint64_t max)
+static void mode_add(void *to, const char *option, unsigned int mode)
 {
-	return tofu_arg_number(option, optarg, min, max);
+	struct measure_options *options = to;
+
+	if (options->modes == MEASURE_MODES_MAX)
+		errx(EXIT_USAGE, "%s: more than %d", option, MEASURE_MODES_MAX);
+	options->mode[options->modes++] = (enum tofu_p2p_mode)mode;
+}
+
+static void modes_take(void *options, const char *option, const char *text)
+{
+	((struct measure_options *)options)->modes = 0;
+	tofu_arg_words(option, text, modes, 0, mode_add, options);
 }
 
 static bool machine_is_known(const char *name)
@@ -166,101 +102,41 @@ static bool machine_is_known(const char *name)
 	return tofu_p2p_machine(name, &eager, &get) == UTOFU_SUCCESS;
 }
 
-static void machine_take(struct measure_options *options)
+static void machine_take(void *options, const char *option, const char *text)
 {
-	if (!machine_is_known(optarg))
-		errx(EXIT_USAGE,
-		     "--machine: '%s' is not k, fx10, fx100 or fugaku", optarg);
-	options->machine = optarg;
+	if (!machine_is_known(text))
+		errx(EXIT_USAGE, "%s: '%s' is not k, fx10, fx100 or fugaku",
+		     option, text);
+	((struct measure_options *)options)->machine = text;
 }
 
-/* Of the endpoint */
-static bool endpoint_option_take(struct measure_options *options, int option)
-{
-	switch (option) {
-	case OPT_MODE:
-		modes_parse(options, optarg);
-		return true;
-	case OPT_MEMORY:
-		options->memory = number("--memory", 0, SIZE_MAX);
-		if (!options->memory)
-			options->memory = SIZE_MAX;
-		return true;
-	case OPT_RING:
-		options->ring = number("--ring", 1, TOFU_SRB_BYTES_MAX);
-		return true;
-	case OPT_LARGE:
-		options->large = number("--large", 1, TOFU_SRB_BYTES_MAX);
-		return true;
-	case OPT_SMALL:
-		options->small = number("--small", 1, TOFU_SRB_BYTES_MAX);
-		return true;
-	case OPT_MACHINE:
-		machine_take(options);
-		return true;
-	default:
-		return false;
-	}
-}
+#define KEPT(member) TOFU_AT(struct measure_options, member)
+#define NUMBER(member, from, to) \
+	.kind = TOFU_ARG_NUMBER, KEPT(member), .min = from, .max = to
+#define SIZES(member, most) \
+	.kind = TOFU_ARG_SIZES, KEPT(member), .min = 1, .max = most
 
-/* Of how often, and how much */
-static bool rows_option_take(struct measure_options *options, int option)
-{
-	switch (option) {
-	case OPT_TEST:
-		options->test = (enum measure_test)word_find("--test", optarg,
-							     tests);
-		return true;
-	case OPT_BYTES:
-		tofu_arg_sizes("--bytes", optarg, 1, BYTES_MAX,
-			       &options->bytes);
-		return true;
-	case OPT_SENDERS:
-		tofu_arg_sizes("--senders", optarg, 1, MEASURE_SENDERS_MAX,
-			       &options->senders);
-		return true;
-	case OPT_PEERS:
-		tofu_arg_sizes("--peers", optarg, 1, PEERS_MAX,
-			       &options->peers);
-		return true;
-	case OPT_ITERATIONS:
-		options->iterations = number("--iterations", 1, 100000);
-		return true;
-	case OPT_WARMUP:
-		options->warmup = number("--warmup", 0, 100000);
-		return true;
-	case OPT_MESSAGES:
-		options->messages = number("--messages", 2, 100000);
-		return true;
-	case OPT_WINDOW:
-		options->window = number("--window", 1, 1024);
-		return true;
-	default:
-		return false;
-	}
-}
+static const struct tofu_option table[] = {
+	{ "test", TOFU_ARG_WORD, KEPT(test), .words = tests },
+	{ "mode", TOFU_ARG_TAKE, .take = modes_take },
+	{ "bytes", SIZES(bytes, BYTES_MAX) },
+	{ "senders", SIZES(senders, MEASURE_SENDERS_MAX) },
+	{ "peers", SIZES(peers, PEERS_MAX) },
+	{ "memory", NUMBER(memory, 0, SIZE_MAX) },
+	{ "ring", NUMBER(ring, 1, TOFU_SRB_BYTES_MAX) },
+	{ "large", NUMBER(large, 1, TOFU_SRB_BYTES_MAX) },
+	{ "small", NUMBER(small, 1, TOFU_SRB_BYTES_MAX) },
+	{ "machine", TOFU_ARG_TAKE, .take = machine_take },
+	{ "iterations", NUMBER(iterations, 1, 100000) },
+	{ "warmup", NUMBER(warmup, 0, 100000) },
+	{ "messages", NUMBER(messages, 2, 100000) },
+	{ "window", NUMBER(window, 1, 1024) },
+	{ "corrupt", NUMBER(corrupt, 0, UINT32_MAX) },
+	{ "timeout", NUMBER(timeout, 1, 86400) },
+	{ "json", TOFU_ARG_SET, KEPT(json), .min = true },
+};
 
-static void option_take(struct measure_options *options, int option)
-{
-	switch (option) {
-	case OPT_CORRUPT:
-		options->corrupt = (int64_t)number("--corrupt", 0, UINT32_MAX);
-		break;
-	case OPT_TIMEOUT:
-		options->timeout =
-			(unsigned int)number("--timeout", 1, 86400);
-		break;
-	case OPT_JSON:
-		options->json = true;
-		break;
-	case OPT_HELP:
-		fputs(usage, stdout);
-		exit(EXIT_SUCCESS);
-	default:
-		fputs("Try 'tofu-p2p --help'.\n", stderr);
-		exit(EXIT_USAGE);
-	}
-}
+static const struct tofu_args args = { TOFU_ARGS(usage, table) };
 
 struct measure_options measure_options_parse(int argc, char **argv)
 {
@@ -274,14 +150,10 @@ struct measure_options measure_options_parse(int argc, char **argv)
 		.timeout = 60,
 		.corrupt = -1,
 	};
-	int option;
 
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-		if (!rows_option_take(&options, option) &&
-		    !endpoint_option_take(&options, option))
-			option_take(&options, option);
-	if (optind < argc)
-		errx(EXIT_USAGE, "'%s' is not an option", argv[optind]);
+	tofu_args_parse(&args, argc, argv, &options);
+	if (!options.memory)
+		options.memory = SIZE_MAX;
 	return options;
 }
 

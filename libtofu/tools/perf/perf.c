@@ -4,7 +4,6 @@
  * between two nodes or more, and where the time of a put goes.
  */
 #include <err.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +16,6 @@
 #include "common/table.h"
 #include "common/virtual.h"
 #include "perf/perf.h"
-
-enum { EXIT_USAGE = 2 };
 
 #define PUT_MAX 0xffffff
 #define WINDOW_MAX 1024
@@ -125,122 +122,46 @@ struct options {
 
 static const char *const op_names[PERF_OPS] = { "put", "get", "armw" };
 
-static void op_parse(const char *text, bool op[PERF_OPS])
+static void op_take(void *to, const char *option, const char *text)
 {
+	struct options *options = to;
 	bool some = false;
 
 	for (int i = 0; i < PERF_OPS; i++) {
-		op[i] = !strcmp(text, "all") || !strcmp(text, op_names[i]);
-		some |= op[i];
+		options->op[i] = !strcmp(text, "all") ||
+				 !strcmp(text, op_names[i]);
+		some |= options->op[i];
 	}
 	if (!some)
-		errx(EXIT_USAGE, "--op: '%s' is not put, get, armw or all",
-		     text);
+		errx(EXIT_USAGE, "%s: '%s' is not put, get, armw or all",
+		     option, text);
 }
 
-enum {
-	OPT_OP = 1,
-	OPT_SIZE,
-	OPT_WINDOW,
-	OPT_ITERATIONS,
-	OPT_WARMUP,
-	OPT_FROM,
-	OPT_PEER,
-	OPT_PEERS,
-	OPT_TNI,
-	OPT_TNIS,
-	OPT_PHASES,
-	OPT_NO_PHASES,
-	OPT_MEMCPY,
-	OPT_TIMEOUT,
-	OPT_JSON,
-	OPT_HELP,
+#define KEPT(member) TOFU_AT(struct options, member)
+#define NUMBER(member, from, to) \
+	.kind = TOFU_ARG_NUMBER, KEPT(member), .min = from, .max = to
+#define SET(member, value) .kind = TOFU_ARG_SET, KEPT(member), .min = value
+
+static const struct tofu_option table[] = {
+	{ "op", TOFU_ARG_TAKE, .take = op_take },
+	{ "size", TOFU_ARG_SIZES, KEPT(sizes), .min = 1, .max = PUT_MAX },
+	{ "window", NUMBER(window, 1, WINDOW_MAX) },
+	{ "iterations", NUMBER(iterations, 1, 10000000) },
+	{ "warmup", NUMBER(warmup, 0, 10000000) },
+	{ "from", NUMBER(from, 0, UINT32_MAX) },
+	{ "to", NUMBER(peer, 0, UINT32_MAX) },
+	{ "peer", NUMBER(peer, 0, UINT32_MAX) },
+	{ "peers", NUMBER(peers, 1, UINT32_MAX) },
+	{ "tni", NUMBER(tni, 0, TOFU_TNIS_MAX - 1) },
+	{ "tnis", NUMBER(tnis, 1, TOFU_TNIS_MAX) },
+	{ "phases", SET(phases, true) },
+	{ "no-phases", SET(phases, false) },
+	{ "memcpy", SET(memcpy, true) },
+	{ "timeout", NUMBER(timeout, 1, 86400) },
+	{ "json", SET(json, true) },
 };
 
-static const struct option long_options[] = {
-	{ "op", required_argument, NULL, OPT_OP },
-	{ "size", required_argument, NULL, OPT_SIZE },
-	{ "window", required_argument, NULL, OPT_WINDOW },
-	{ "iterations", required_argument, NULL, OPT_ITERATIONS },
-	{ "warmup", required_argument, NULL, OPT_WARMUP },
-	{ "from", required_argument, NULL, OPT_FROM },
-	{ "to", required_argument, NULL, OPT_PEER },
-	{ "peer", required_argument, NULL, OPT_PEER },
-	{ "peers", required_argument, NULL, OPT_PEERS },
-	{ "tni", required_argument, NULL, OPT_TNI },
-	{ "tnis", required_argument, NULL, OPT_TNIS },
-	{ "phases", no_argument, NULL, OPT_PHASES },
-	{ "no-phases", no_argument, NULL, OPT_NO_PHASES },
-	{ "memcpy", no_argument, NULL, OPT_MEMCPY },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ NULL, 0, NULL, 0 },
-};
-
-static uint64_t number(const char *option, uint64_t min, uint64_t max)
-{
-	return tofu_arg_number(option, optarg, min, max);
-}
-
-static void option_take(struct options *options, int option)
-{
-	switch (option) {
-	case OPT_OP:
-		op_parse(optarg, options->op);
-		break;
-	case OPT_SIZE:
-		tofu_arg_sizes("--size", optarg, 1, PUT_MAX, &options->sizes);
-		break;
-	case OPT_WINDOW:
-		options->window =
-			(unsigned int)number("--window", 1, WINDOW_MAX);
-		break;
-	case OPT_ITERATIONS:
-		options->iterations =
-			(int64_t)number("--iterations", 1, 10000000);
-		break;
-	case OPT_WARMUP:
-		options->warmup = (int64_t)number("--warmup", 0, 10000000);
-		break;
-	case OPT_FROM:
-		options->from = (uint32_t)number("--from", 0, UINT32_MAX);
-		break;
-	case OPT_PEER:
-		options->peer = (int64_t)number("--to", 0, UINT32_MAX);
-		break;
-	case OPT_PEERS:
-		options->peers = (uint32_t)number("--peers", 1, UINT32_MAX);
-		break;
-	case OPT_TNI:
-		options->tni = (unsigned int)number("--tni", 0,
-						    TOFU_TNIS_MAX - 1);
-		break;
-	case OPT_TNIS:
-		options->tnis = (unsigned int)number("--tnis", 1,
-						     TOFU_TNIS_MAX);
-		break;
-	case OPT_PHASES:
-	case OPT_NO_PHASES:
-		options->phases = option == OPT_PHASES;
-		break;
-	case OPT_MEMCPY:
-		options->memcpy = true;
-		break;
-	case OPT_TIMEOUT:
-		options->timeout = (unsigned int)number("--timeout", 1, 86400);
-		break;
-	case OPT_JSON:
-		options->json = true;
-		break;
-	case OPT_HELP:
-		fputs(usage, stdout);
-		exit(EXIT_SUCCESS);
-	default:
-		fputs("Try 'tofu-perf --help'.\n", stderr);
-		exit(EXIT_USAGE);
-	}
-}
+static const struct tofu_args args = { TOFU_ARGS(usage, table) };
 
 static struct options options_parse(int argc, char **argv)
 {
@@ -254,12 +175,8 @@ static struct options options_parse(int argc, char **argv)
 		.phases = -1,
 		.timeout = 60,
 	};
-	int option;
 
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-		option_take(&options, option);
-	if (optind < argc)
-		errx(EXIT_USAGE, "'%s' is not an option", argv[optind]);
+	tofu_args_parse(&args, argc, argv, &options);
 	return options;
 }
 

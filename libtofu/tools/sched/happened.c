@@ -9,8 +9,6 @@
 #include "common/lines.h"
 #include "sched/sched.h"
 
-enum { EXIT_USAGE = 2 };
-
 /* A month, and as a double exact */
 #define NS_MAX (UINT64_C(1) << 51)
 

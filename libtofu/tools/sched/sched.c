@@ -15,8 +15,6 @@
 #include "common/table.h"
 #include "sched/sched.h"
 
-enum { EXIT_USAGE = 2 };
-
 #define ROWS 24
 #define ROWS_MAX 1000
 #define K_DEFAULT 872
@@ -390,161 +388,90 @@ static void plan_show(const struct options *options,
 
 /* ---- Options ---- */
 
-enum {
-	OPT_SCALE = 1,
-	OPT_SET,
-	OPT_NEIGHBORS,
-	OPT_BYTES,
-	OPT_RANDOM,
-	OPT_SCHEDULER,
-	OPT_COMPARE,
-	OPT_MACHINE,
-	OPT_ENGINES,
-	OPT_START,
-	OPT_DRAW,
-	OPT_ROWS,
-	OPT_SVG,
-	OPT_HAPPENED,
-	OPT_JSON,
-	OPT_HELP,
-};
-
-static const struct option long_options[] = {
-	{ "scale-les3", required_argument, NULL, OPT_SCALE },
-	{ "set", required_argument, NULL, OPT_SET },
-	{ "neighbors", required_argument, NULL, OPT_NEIGHBORS },
-	{ "bytes", required_argument, NULL, OPT_BYTES },
-	{ "random", required_argument, NULL, OPT_RANDOM },
-	{ "scheduler", required_argument, NULL, OPT_SCHEDULER },
-	{ "compare", no_argument, NULL, OPT_COMPARE },
-	{ "machine", required_argument, NULL, OPT_MACHINE },
-	{ "engines", required_argument, NULL, OPT_ENGINES },
-	{ "start", required_argument, NULL, OPT_START },
-	{ "draw", no_argument, NULL, OPT_DRAW },
-	{ "rows", required_argument, NULL, OPT_ROWS },
-	{ "svg", required_argument, NULL, OPT_SVG },
-	{ "happened", required_argument, NULL, OPT_HAPPENED },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ NULL, 0, NULL, 0 },
-};
-
-static const struct sched_scheduler *scheduler_parse(const char *name)
-{
-	const struct sched_scheduler *scheduler = sched_scheduler_find(name);
-
-	if (!scheduler)
-		errx(EXIT_USAGE, "--scheduler: '%s' is none", name);
-	return scheduler;
-}
-
-static const struct sched_set *set_parse(const char *name)
-{
-	const struct sched_set *set = sched_set_find(name);
-
-	if (!set)
-		errx(EXIT_USAGE,
-		     "--set: '%s' is not ew, ns, four, diagonal or all", name);
-	return set;
-}
-
-static unsigned int number(const char *option, uint64_t min, uint64_t max)
-{
-	return (unsigned int)tofu_arg_number(option, optarg, min, max);
-}
-
 /**
- * struct costs - of the model, where the user has others; -1: not given
+ * struct command - what the command line says
+ * @engines, @start_ns: of the model, where the user has others; -1: not given
  */
-struct costs {
+struct command {
+	struct options options;
 	int64_t engines;
 	int64_t start_ns;
 };
 
-static void option_take(struct options *options, struct costs *costs,
-			int option)
+static void scheduler_take(void *command, const char *option, const char *text)
 {
-	switch (option) {
-	case OPT_SCALE:
-		options->k = number("--scale-les3", 1, TOFU_SCALE_K_MAX);
-		break;
-	case OPT_SET:
-		options->set = set_parse(optarg);
-		break;
-	case OPT_NEIGHBORS:
-		options->neighbors = number("--neighbors", 1, SCHED_DIRECTIONS);
-		break;
-	case OPT_BYTES:
-		options->bytes = tofu_arg_number("--bytes", optarg, 0,
-						 TOFU_RSCHED_BYTES_MAX);
-		break;
-	case OPT_RANDOM:
-		options->random = number("--random", 1, SCHED_RANDOM_MAX);
-		break;
-	case OPT_SCHEDULER:
-		options->scheduler = scheduler_parse(optarg);
-		break;
-	case OPT_COMPARE:
-		options->compare = true;
-		break;
-	case OPT_MACHINE:
-		options->machine = optarg;
-		break;
-	case OPT_ENGINES:
-		costs->engines =
-			number("--engines", 1, TOFU_RSCHED_ENGINES_MAX);
-		break;
-	case OPT_START:
-		costs->start_ns = number("--start", 0, 1000000000);
-		break;
-	case OPT_DRAW:
-		options->draw = true;
-		break;
-	case OPT_ROWS:
-		options->rows = number("--rows", 1, ROWS_MAX);
-		break;
-	case OPT_SVG:
-		options->svg = optarg;
-		break;
-	case OPT_HAPPENED:
-		options->happened = optarg;
-		break;
-	case OPT_JSON:
-		options->json = true;
-		break;
-	case OPT_HELP:
-		fputs(usage, stdout);
-		exit(EXIT_SUCCESS);
-	default:
-		fputs("Try 'tofu-sched --help'.\n", stderr);
-		exit(EXIT_USAGE);
-	}
+	const struct sched_scheduler *scheduler = sched_scheduler_find(text);
+
+	if (!scheduler)
+		errx(EXIT_USAGE, "%s: '%s' is none", option, text);
+	((struct command *)command)->options.scheduler = scheduler;
 }
 
-static void model_find(struct options *options, const struct costs *costs)
+static void set_take(void *command, const char *option, const char *text)
+{
+	const struct sched_set *set = sched_set_find(text);
+
+	if (!set)
+		errx(EXIT_USAGE,
+		     "%s: '%s' is not ew, ns, four, diagonal or all", option,
+		     text);
+	((struct command *)command)->options.set = set;
+}
+
+#define AT(member) TOFU_AT(struct command, member)
+#define KEPT(member) AT(options.member)
+#define NUMBER(from, to) .kind = TOFU_ARG_NUMBER, .min = from, .max = to
+#define SET(value) .kind = TOFU_ARG_SET, .min = value
+
+static const struct tofu_option table[] = {
+	{ "scale-les3", NUMBER(1, TOFU_SCALE_K_MAX), KEPT(k) },
+	{ "set", TOFU_ARG_TAKE, .take = set_take },
+	{ "neighbors", NUMBER(1, SCHED_DIRECTIONS), KEPT(neighbors) },
+	{ "bytes", NUMBER(0, TOFU_RSCHED_BYTES_MAX), KEPT(bytes) },
+	{ "random", NUMBER(1, SCHED_RANDOM_MAX), KEPT(random) },
+	{ "scheduler", TOFU_ARG_TAKE, .take = scheduler_take },
+	{ "compare", SET(true), KEPT(compare) },
+	{ "machine", TOFU_ARG_TEXT, KEPT(machine) },
+	{ "engines", NUMBER(1, TOFU_RSCHED_ENGINES_MAX), AT(engines) },
+	{ "start", NUMBER(0, 1000000000), AT(start_ns) },
+	{ "draw", SET(true), KEPT(draw) },
+	{ "rows", NUMBER(1, ROWS_MAX), KEPT(rows) },
+	{ "svg", TOFU_ARG_TEXT, KEPT(svg) },
+	{ "happened", TOFU_ARG_TEXT, KEPT(happened) },
+	{ "json", SET(true), KEPT(json) },
+};
+
+static const struct tofu_args args = { TOFU_ARGS(usage, table),
+				       .operands = true };
+
+static void model_find(struct options *options, const struct command *command)
 {
 	if (tofu_rsched_machine(options->machine, &options->model))
 		errx(EXIT_USAGE,
 		     "--machine: '%s' is not k, fx10, fx100 or fugaku",
 		     options->machine);
-	if (costs->engines >= 0)
-		options->model.engines = (uint32_t)costs->engines;
-	if (costs->start_ns >= 0)
-		options->model.start_ns = (uint32_t)costs->start_ns;
+	if (command->engines >= 0)
+		options->model.engines = (uint32_t)command->engines;
+	if (command->start_ns >= 0)
+		options->model.start_ns = (uint32_t)command->start_ns;
 }
 
 static struct options options_parse(int argc, char **argv)
 {
-	struct costs costs = { .engines = -1, .start_ns = -1 };
-	struct options options = {
-		.scheduler = &sched_schedulers[SCHED_SCHEDULERS - 1],
-		.machine = "fx10",
-		.rows = ROWS,
+	struct command command = {
+		.options = {
+			.scheduler = &sched_schedulers[SCHED_SCHEDULERS - 1],
+			.machine = "fx10",
+			.rows = ROWS,
+		},
+		.engines = -1,
+		.start_ns = -1,
 	};
-	int option, ways;
+	struct options options;
+	int ways;
 
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-		option_take(&options, &costs, option);
+	tofu_args_parse(&args, argc, argv, &command);
+	options = command.options;
 	ways = (options.k || options.set) + !!options.neighbors +
 	       !!options.random + (argc - optind);
 	if (ways > 1)
@@ -557,7 +484,7 @@ static struct options options_parse(int argc, char **argv)
 	    optind < argc && !strcmp(argv[optind], "-"))
 		errx(EXIT_USAGE, "--happened and FILE cannot both be standard input");
 	options.given = ways;
-	model_find(&options, &costs);
+	model_find(&options, &command);
 	return options;
 }
 

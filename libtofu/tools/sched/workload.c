@@ -8,8 +8,6 @@
 #include "common/lines.h"
 #include "sched/sched.h"
 
-enum { EXIT_USAGE = 2 };
-
 void sched_workload_neighbors(struct sched_workload *workload,
 			      unsigned int neighbors, uint64_t bytes)
 {
