@@ -158,12 +158,15 @@ static void list_make(const struct tofu_args *args, struct option *list)
 /* Number of an option, by what getopt_long() has returned; exits for others. */
 static size_t option_find(const struct tofu_args *args, int value)
 {
-	if (value == HELP) {
+	if (value == HELP || value == 'h') {
 		fputs(args->usage, stdout);
 		exit(EXIT_SUCCESS);
 	}
 	if (value >= FIRST)
 		return (size_t)(value - FIRST);
+	for (size_t i = 0; i < args->count; i++)
+		if (args->option[i].letter == value)
+			return i;
 	fprintf(stderr, "Try '%s --help'.\n", program_invocation_short_name);
 	exit(EXIT_USAGE);
 }
@@ -212,12 +215,13 @@ static void option_take(const struct tofu_option *o, const char *text,
 uint64_t tofu_args_parse(const struct tofu_args *args, int argc, char **argv,
 			 void *options)
 {
+	const char *letters = args->letters ? args->letters : "";
 	struct option list[TOFU_OPTIONS_MAX + 2] = { { 0 } };
 	uint64_t given = 0;
 	int value;
 
 	list_make(args, list);
-	while ((value = getopt_long(argc, argv, "", list, NULL)) != -1) {
+	while ((value = getopt_long(argc, argv, letters, list, NULL)) != -1) {
 		size_t i = option_find(args, value);
 
 		given |= UINT64_C(1) << i;

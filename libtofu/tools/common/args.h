@@ -63,6 +63,7 @@ typedef void tofu_take_fn(void *options, const char *option, const char *text);
  * @kind:  enum tofu_arg
  * @at:    offset of what is kept, in the tool's options
  * @width: bytes of that
+ * @letter: behind "-", or 0
  * @with:  the tool's own, such as what else the option goes with
  */
 struct tofu_option {
@@ -74,6 +75,7 @@ struct tofu_option {
 	uint64_t max;
 	const char *const *words;
 	tofu_take_fn *take;
+	char letter;
 	unsigned int with;
 };
 
@@ -85,6 +87,9 @@ struct tofu_option {
  * struct tofu_args - a command line
  * @usage:    what --help prints, which needs no option of its own
  * @option:   TOFU_OPTIONS_MAX at most
+ * @letters:  for getopt_long(): options that have one, and h for --help; NULL
+ *            where no option has. A + in front: options end at the first word
+ *            that is none.
  * @operands: there may be words that are no options: from optind on
  */
 #define TOFU_OPTIONS_MAX 64
@@ -92,6 +97,7 @@ struct tofu_args {
 	const char *usage;
 	const struct tofu_option *option;
 	size_t count;
+	const char *letters;
 	bool operands;
 };
 

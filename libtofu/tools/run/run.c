@@ -33,7 +33,6 @@
 #define STATUS_TIMEOUT 124
 #define STATUS_SIGNAL 128 /* plus its number */
 #define STATUS_NO_PROGRAM 127
-#define STATUS_USAGE 2
 
 /* Between SIGTERM and SIGKILL */
 #define GRACE_MS 2000
@@ -462,7 +461,7 @@ __attribute__((noreturn)) static void mpi_refuse(const struct run *run)
 		word_print(*word);
 	fputs("\nPut 'env' before its name to start it here all the same; then "
 	      "each process is\nan MPI job of its own.\n", stderr);
-	exit(STATUS_USAGE);
+	exit(EXIT_USAGE);
 }
 
 /* ---- Starting ---- */
@@ -477,7 +476,7 @@ static void fabric_make(struct run *run)
 		err(STATUS_FAILED, "memfd_create");
 	error = tofu_fabric_format(run->fabric, &run->shape, run->ppn);
 	if (error == -EINVAL)
-		errx(STATUS_USAGE,
+		errx(EXIT_USAGE,
 		     "%u nodes of up to %u processes are more than the %d "
 		     "processes that a machine can have",
 		     tofu_shape_nodes(&run->shape), run->ppn,
@@ -509,13 +508,13 @@ static void shape_settle(struct run *run, bool shape_given)
 						     1);
 	if (!shape_given) {
 		if (tofu_shape_of_count(nodes_of(run), &run->shape))
-			errx(STATUS_USAGE,
+			errx(EXIT_USAGE,
 			     "no torus has %u nodes: name a larger --shape",
 			     nodes_of(run));
 		return;
 	}
 	if (nodes_of(run) > tofu_shape_nodes(&run->shape))
-		errx(STATUS_USAGE,
+		errx(EXIT_USAGE,
 		     "--shape has %u nodes, too few for %u processes of which "
 		     "%u fit a node; see --ppn",
 		     tofu_shape_nodes(&run->shape), run->processes, run->ppn);
@@ -527,96 +526,99 @@ static unsigned int machine_tnis(const char *name)
 	const struct icc_machine *machine = icc_machine_find(name);
 
 	if (!machine)
-		errx(STATUS_USAGE,
+		errx(EXIT_USAGE,
 		     "--machine: no '%s'; there are k, fx10, fx100, fugaku",
 		     name);
 	return machine->tnis;
 }
 
-enum { OPTION_TIMEOUT = 256, OPTION_NO_PREFIX, OPTION_NODES,
-       OPTION_BIND, OPTION_SPINS };
-
-static const struct option options[] = {
-	{ "processes", required_argument, NULL, 'n' },
-	{ "nodes", required_argument, NULL, OPTION_NODES },
-	{ "ppn", required_argument, NULL, 'p' },
-	{ "machine", required_argument, NULL, 'm' },
-	{ "shape", required_argument, NULL, 's' },
-	{ "tnis", required_argument, NULL, 't' },
-	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
-	{ "no-prefix", no_argument, NULL, OPTION_NO_PREFIX },
-	{ "bind", no_argument, NULL, OPTION_BIND },
-	{ "spins", no_argument, NULL, OPTION_SPINS },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+/**
+ * struct command - what the command line says
+ * @nodes:   0: @run.processes says how many there are
+ * @tnis:    0: @run.tnis are the machine's
+ * @timeout: seconds, or 0
+ * @shape:   @run.shape was given
+ */
+struct command {
+	struct run run;
+	unsigned int nodes;
+	unsigned int tnis;
+	unsigned int timeout;
+	bool shape;
 };
+
+/* The last of --processes and --nodes counts. */
+static void processes_take(void *to, const char *option, const char *text)
+{
+	struct command *command = to;
+
+	command->run.processes = (unsigned int)tofu_arg_number(
+		option, text, 1, TOFU_FABRIC_NODES_MAX);
+	command->nodes = 0;
+}
+
+static void machine_take(void *command, const char *option, const char *text)
+{
+	(void)option;
+	((struct command *)command)->run.tnis = machine_tnis(text);
+}
+
+static void shape_take(void *to, const char *option, const char *text)
+{
+	struct command *command = to;
+
+	tofu_arg_shape(option, text, &command->run.shape);
+	command->shape = true;
+}
+
+static void spins_take(void *to, const char *option, const char *text)
+{
+	struct command *command = to;
+
+	(void)option, (void)text;
+	command->run.bind = true;
+	command->run.spins = true;
+}
+
+#define AT(member) TOFU_AT(struct command, member)
+#define NUMBER(member, most) \
+	.kind = TOFU_ARG_NUMBER, AT(member), .min = 1, .max = most
+#define SET(member, value) .kind = TOFU_ARG_SET, AT(member), .min = value
+#define TAKE(function) .kind = TOFU_ARG_TAKE, .take = function
+
+static const struct tofu_option table[] = {
+	{ "processes", TAKE(processes_take), .letter = 'n' },
+	{ "nodes", NUMBER(nodes, TOFU_FABRIC_NODES_MAX) },
+	{ "ppn", NUMBER(run.ppn, TOFU_FABRIC_PPN_MAX), .letter = 'p' },
+	{ "machine", TAKE(machine_take), .letter = 'm' },
+	{ "shape", TAKE(shape_take), .letter = 's' },
+	{ "tnis", NUMBER(tnis, TOFU_TNIS_MAX), .letter = 't' },
+	{ "timeout", NUMBER(timeout, 1000000) },
+	{ "no-prefix", SET(run.prefix, false) },
+	{ "bind", SET(run.bind, true) },
+	{ "spins", TOFU_ARG_DO, .take = spins_take },
+};
+
+static const struct tofu_args args = { TOFU_ARGS(usage, table),
+				       .letters = "+n:p:m:s:t:h",
+				       .operands = true };
 
 static void arguments_read(struct run *run, int argc, char **argv)
 {
-	unsigned int nodes = 0, tnis = 0;
-	bool shape = false;
-	int c;
+	struct command command = { .run = *run };
 
-	while ((c = getopt_long(argc, argv, "+n:p:m:s:t:h", options, NULL)) >=
-	       0) {
-		switch (c) {
-		case 'n':
-			run->processes = (unsigned int)tofu_arg_number(
-				"--processes", optarg, 1,
-				TOFU_FABRIC_NODES_MAX);
-			nodes = 0;
-			break;
-		case OPTION_NODES:
-			nodes = (unsigned int)tofu_arg_number(
-				"--nodes", optarg, 1, TOFU_FABRIC_NODES_MAX);
-			break;
-		case 'p':
-			run->ppn = (unsigned int)tofu_arg_number(
-				"--ppn", optarg, 1, TOFU_FABRIC_PPN_MAX);
-			break;
-		case 'm':
-			run->tnis = machine_tnis(optarg);
-			break;
-		case 's':
-			tofu_arg_shape("--shape", optarg, &run->shape);
-			shape = true;
-			break;
-		case 't':
-			tnis = (unsigned int)tofu_arg_number(
-				"--tnis", optarg, 1, TOFU_TNIS_MAX);
-			break;
-		case OPTION_TIMEOUT:
-			run->deadline = now_ms() +
-					1000 * (int64_t)tofu_arg_number(
-						       "--timeout", optarg, 1,
-						       1000000);
-			break;
-		case OPTION_NO_PREFIX:
-			run->prefix = false;
-			break;
-		case OPTION_BIND:
-			run->bind = true;
-			break;
-		case OPTION_SPINS:
-			run->bind = true;
-			run->spins = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			exit(0);
-		default:
-			fputs("Try 'tofu-run --help'.\n", stderr);
-			exit(STATUS_USAGE);
-		}
-	}
+	tofu_args_parse(&args, argc, argv, &command);
 	if (optind == argc)
-		errx(STATUS_USAGE, "no program; try 'tofu-run --help'");
+		errx(EXIT_USAGE, "no program; try 'tofu-run --help'");
+	*run = command.run;
 	run->program = argv + optind;
-	if (tnis)
-		run->tnis = tnis;
-	if (nodes)
-		run->processes = nodes * run->ppn;
-	shape_settle(run, shape);
+	if (command.timeout)
+		run->deadline = now_ms() + 1000 * (int64_t)command.timeout;
+	if (command.tnis)
+		run->tnis = command.tnis;
+	if (command.nodes)
+		run->processes = command.nodes * run->ppn;
+	shape_settle(run, command.shape);
 }
 
 int main(int argc, char **argv)
