@@ -83,7 +83,7 @@ static void gather_main(struct tofu_nodes *nodes, unsigned int rank)
 	boot = joined();
 	CHECK(tofu_boot_rank(boot) == (int)rank);
 	CHECK(tofu_boot_size(boot) == (int)nodes->count);
-	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		gather_check(boot, nodes->count, rank, sizes[i]);
 	left(boot);
 }

@@ -120,7 +120,7 @@ static const struct tofu_args wanted_args = { TOFU_ARGS("usage\n",
 	({                                                              \
 		char *words[] = { "test", __VA_ARGS__, NULL };          \
 		optind = 0;                                             \
-		tofu_args_parse(args, (int)ARRAY_SIZE(words) - 1, words, \
+		tofu_args_parse(args, (int)(sizeof(words) / sizeof(words[0])) - 1, words, \
 				wanted);                                \
 	})
 
