@@ -2,23 +2,24 @@
 /*
  * The uTofu interface: one-sided communication through the command queues of
  * a Tofu interconnect, and barriers and reductions by its barrier gates.
- * Documentation/library/utofu.rst says what is chosen where the public facts
- * about this interface are silent. Programs link with -ltofucom, or -ltofu,
+ * Documentation/library/utofu.rst says what this implementation chose where the
+ * public facts about the interface are silent. Programs link with -ltofucom, or
+ * -ltofu, which is the same library.
  * which is the same library.
  *
- * Words used below. A TNI is one of the network interfaces of a node. A
- * virtual control queue (VCQ) is what a program sends and receives through;
- * its handle is good in the process that made it, its VCQ ID names it
- * everywhere. A STADD is an address that other nodes can use: (stag << 40) |
- * offset; adding bytes to it addresses further into the region. A TCQ report
- * says that a command is through with its source; an MRQ notice tells of data
- * that came in, or of a command's end at its target.
+ * Terms used below. A TNI is one of the network interfaces of a node. A program
+ * sends and receives through a virtual control queue (VCQ); its handle is valid
+ * in the process that created it, its VCQ ID names it everywhere. A STADD is an
+ * address that other nodes can use: (stag << 40) | offset; adding bytes to it
+ * addresses further into the region. A TCQ report says that a command no longer
+ * needs its source; an MRQ notice says that data came in, or that a command has
+ * ended at its target.
  *
- * Every function but three returns enum utofu_return_code, and fills its results
- * on UTOFU_SUCCESS only, except where it says otherwise. Any of them can return
+ * All functions but three return enum utofu_return_code, and set their results
+ * on UTOFU_SUCCESS only, unless stated otherwise. Any of them can return
  * UTOFU_ERR_NOT_AVAILABLE and UTOFU_ERR_FATAL, and any that takes a handle
  * UTOFU_ERR_INVALID_VCQ_HDL. With TOFU_DEBUG=1 in the environment the library
- * says on standard error why something cannot be had.
+ * explains on standard error why something is not available.
  */
 #ifndef UTOFU_H
 #define UTOFU_H
@@ -99,8 +100,8 @@ typedef uint8_t utofu_path_id_t;
 /**
  * DOC: UTOFU_VCQ_FLAG_*
  * @THREAD_SAFE: calls with this VCQ may overlap in time with any others
- * @EXCLUSIVE: a command queue of its own
- * @SESSION_MODE: its commands wait until others let them go
+ * @EXCLUSIVE: the VCQ has a command queue to itself
+ * @SESSION_MODE: its commands wait until other processes release them
  */
 #define UTOFU_VCQ_FLAG_THREAD_SAFE (1UL << 0)
 #define UTOFU_VCQ_FLAG_EXCLUSIVE (1UL << 1)
@@ -122,16 +123,16 @@ typedef uint8_t utofu_path_id_t;
 /**
  * DOC: UTOFU_ONESIDED_FLAG_*
  * @STRONG_ORDER: the bytes land in ascending order, the last ones last
- * @PACKET_RESPONSE: accepted; a report always comes after the response
+ * @PACKET_RESPONSE: accepted; a report always follows the response
  * @REMOTE_MRQ_NOTICE: RMT_* notice in the target's MRQ
- * @PADDING: accepted; nothing outside the range is ever written
+ * @PADDING: accepted; bytes outside the range are never written
  * @CACHE_INJECTION: a hint, without effect on the data
- * @DELAY_START: queue it, and start it together with the next command that has
- *     not this flag
- * @TCQ_NOTICE: report in the own TCQ
- * @LOCAL_MRQ_NOTICE: LCL_* notice in the own MRQ
- * @SPS(n): session progress step, 0 … 15: commands that may go on at a target in
- *     SESSION_MODE; no other minds
+ * @DELAY_START: queue the command, and start it together with the next one that
+ *     lacks this flag
+ * @TCQ_NOTICE: report in the sender's TCQ
+ * @LOCAL_MRQ_NOTICE: LCL_* notice in the sender's MRQ
+ * @SPS(n): session progress step, 0 … 15: number of commands to release at a
+ *     target in SESSION_MODE; other targets ignore it
  * @PATH(id): a path ID; 0 is the path of the VCQ ID
  */
 #define UTOFU_ONESIDED_FLAG_STRONG_ORDER (1UL << 0)
@@ -147,11 +148,11 @@ typedef uint8_t utofu_path_id_t;
 
 /**
  * enum utofu_armw_op - atomic operations
- * @UTOFU_ARMW_OP_SWAP: the operand takes the word's place
+ * @UTOFU_ARMW_OP_SWAP: the operand replaces the word
  * @UTOFU_ARMW_OP_ADD: sum, without carry out of the word
  * @UTOFU_ARMW_OP_XOR: exclusive or
- * @UTOFU_ARMW_OP_AND: and, bit by bit
- * @UTOFU_ARMW_OP_OR: or, bit by bit
+ * @UTOFU_ARMW_OP_AND: bitwise and
+ * @UTOFU_ARMW_OP_OR: bitwise or
  */
 enum utofu_armw_op {
 	UTOFU_ARMW_OP_SWAP = 1,
@@ -162,17 +163,17 @@ enum utofu_armw_op {
 };
 
 /**
- * enum utofu_reduce_op - what gates do with the values of a reduction
- * @UTOFU_REDUCE_OP_BARRIER: there are none
- * @UTOFU_REDUCE_OP_BAND: and, bit by bit
- * @UTOFU_REDUCE_OP_BOR: or, bit by bit
- * @UTOFU_REDUCE_OP_BXOR: exclusive or
+ * enum utofu_reduce_op - how gates combine the values of a reduction
+ * @UTOFU_REDUCE_OP_BARRIER: no values
+ * @UTOFU_REDUCE_OP_BAND: bitwise and
+ * @UTOFU_REDUCE_OP_BOR: bitwise or
+ * @UTOFU_REDUCE_OP_BXOR: bitwise exclusive or
  * @UTOFU_REDUCE_OP_MAX: the largest
- * @UTOFU_REDUCE_OP_MAXLOC: of pairs, a value and a location: the largest value,
- *     and of those that are equal the lowest location
+ * @UTOFU_REDUCE_OP_MAXLOC: pairs of value and location: the largest value, and
+ *     among equal values the lowest location
  * @UTOFU_REDUCE_OP_SUM: sum, modulo 2^64
- * @UTOFU_REDUCE_OP_BFPSUM: sum of floating-point numbers, with the same bits
- *     whatever the order in which they meet
+ * @UTOFU_REDUCE_OP_BFPSUM: sum of floating-point numbers, bit for bit the same
+ *     in any order
  */
 enum utofu_reduce_op {
 	UTOFU_REDUCE_OP_BARRIER = 1,
@@ -186,13 +187,14 @@ enum utofu_reduce_op {
 };
 
 /**
- * enum utofu_mrq_notice_type - what a notice tells of
- * @UTOFU_MRQ_TYPE_LCL_PUT: an own put has arrived at its target
- * @UTOFU_MRQ_TYPE_RMT_PUT: another's put has arrived here
- * @UTOFU_MRQ_TYPE_LCL_GET: the data of an own get are here
- * @UTOFU_MRQ_TYPE_RMT_GET: another's get was served here
- * @UTOFU_MRQ_TYPE_LCL_ARMW: the result of an own atomic operation is here
- * @UTOFU_MRQ_TYPE_RMT_ARMW: another's atomic operation was done here
+ * enum utofu_mrq_notice_type - what a notice reports
+ * @UTOFU_MRQ_TYPE_LCL_PUT: a put of this VCQ has arrived at its target
+ * @UTOFU_MRQ_TYPE_RMT_PUT: a put from another VCQ has arrived here
+ * @UTOFU_MRQ_TYPE_LCL_GET: the data of a get of this VCQ have arrived
+ * @UTOFU_MRQ_TYPE_RMT_GET: a get of another VCQ was served here
+ * @UTOFU_MRQ_TYPE_LCL_ARMW: the result of an atomic operation of this VCQ has
+ *     arrived
+ * @UTOFU_MRQ_TYPE_RMT_ARMW: an atomic operation of another VCQ was done here
  */
 enum utofu_mrq_notice_type {
 	UTOFU_MRQ_TYPE_LCL_PUT = 0,
@@ -205,63 +207,64 @@ enum utofu_mrq_notice_type {
 
 /**
  * enum utofu_return_code - what functions return
- * @UTOFU_SUCCESS: it is done
- * @UTOFU_ERR_NOT_FOUND: nothing there to be taken
- * @UTOFU_ERR_NOT_COMPLETED: it is still under way
- * @UTOFU_ERR_NOT_PROCESSED: none was started
+ * @UTOFU_SUCCESS: success
+ * @UTOFU_ERR_NOT_FOUND: there is nothing to take
+ * @UTOFU_ERR_NOT_COMPLETED: still under way
+ * @UTOFU_ERR_NOT_PROCESSED: nothing was started
  * @UTOFU_ERR_BUSY: not now: a queue is full, or what is under way must end
- *     first
- * @UTOFU_ERR_USED: somebody has it already
+ *                  first
+ * @UTOFU_ERR_USED: already taken
  * @UTOFU_ERR_FULL: none is left
- * @UTOFU_ERR_NOT_AVAILABLE: there is no interconnect to be had; or this process
- *     is the child of a fork() of one that had opened it
- * @UTOFU_ERR_NOT_SUPPORTED: there is such a thing, but not here
- * @UTOFU_ERR_TCQ_OTHER: a command did not leave the node, for no reason that is
- *     known
- * @UTOFU_ERR_TCQ_DESC: it did not, for its descriptor was damaged
- * @UTOFU_ERR_TCQ_MEMORY: it did not, for own memory could not be accessed
- * @UTOFU_ERR_TCQ_STADD: it did not, for the own STADD is not, or not that far, in
- *     a region that may be used so
- * @UTOFU_ERR_TCQ_LENGTH: it did not, for its length
- * @UTOFU_ERR_MRQ_OTHER: a command failed under way, for no reason that is known;
- *     or notices were lost
- * @UTOFU_ERR_MRQ_PEER: it failed, for there is no such VCQ at the target, or no
- *     longer, or it is another user's
- * @UTOFU_ERR_MRQ_LCL_MEMORY: it failed, for own memory could not be accessed
- * @UTOFU_ERR_MRQ_RMT_MEMORY: it failed, for the target's memory could not be
+ * @UTOFU_ERR_NOT_AVAILABLE: no interconnect is available; or this process is
+ *     the child of a fork() of one that had opened it
+ * @UTOFU_ERR_NOT_SUPPORTED: defined, but not supported here
+ * @UTOFU_ERR_TCQ_OTHER: the command did not leave the node, for an unknown
+ *     reason
+ * @UTOFU_ERR_TCQ_DESC: it did not leave: its descriptor was damaged
+ * @UTOFU_ERR_TCQ_MEMORY: it did not leave: local memory could not be accessed
+ * @UTOFU_ERR_TCQ_STADD: it did not leave: its range is not within a registered
+ *     local region that permits the access
+ * @UTOFU_ERR_TCQ_LENGTH: it did not leave: its length is invalid
+ * @UTOFU_ERR_MRQ_OTHER: a command failed under way, for an unknown reason; or
+ *     notices were lost
+ * @UTOFU_ERR_MRQ_PEER: it failed: the target has no such VCQ, or no longer, or
+ *     the VCQ is another user's
+ * @UTOFU_ERR_MRQ_LCL_MEMORY: it failed: local memory could not be accessed
+ * @UTOFU_ERR_MRQ_RMT_MEMORY: it failed: the target's memory could not be
  *     accessed
- * @UTOFU_ERR_MRQ_LCL_STADD: it failed, for own memory was deregistered meanwhile
- * @UTOFU_ERR_MRQ_RMT_STADD: it failed, for the target's STADD is not, or not that
- *     far, in a region that may be used so, or not aligned
- * @UTOFU_ERR_MRQ_LCL_LENGTH: it failed, for the length of the answer
- * @UTOFU_ERR_MRQ_RMT_LENGTH: it failed, for its length, at the target
+ * @UTOFU_ERR_MRQ_LCL_STADD: it failed: local memory was deregistered meanwhile
+ * @UTOFU_ERR_MRQ_RMT_STADD: it failed: its range is not aligned, or not within
+ *     a registered region of the target that permits the access
+ * @UTOFU_ERR_MRQ_LCL_LENGTH: it failed: the answer's length is invalid
+ * @UTOFU_ERR_MRQ_RMT_LENGTH: it failed: the target found its length invalid
  * @UTOFU_ERR_BARRIER_OTHER: a node is gone, or a gate got two signals where it
  *     waits for one
  * @UTOFU_ERR_BARRIER_MISMATCH: the nodes did not agree on what they started
  * @UTOFU_ERR_INVALID_ARG: an argument is outside its range
  * @UTOFU_ERR_INVALID_POINTER: a pointer is NULL
- * @UTOFU_ERR_INVALID_FLAGS: a flag that the function does not know
- * @UTOFU_ERR_INVALID_COORDS: coordinates outside the machine
- * @UTOFU_ERR_INVALID_PATH: path coordinates outside the machine
+ * @UTOFU_ERR_INVALID_FLAGS: a flag is unknown to the function
+ * @UTOFU_ERR_INVALID_COORDS: coordinates are outside the machine
+ * @UTOFU_ERR_INVALID_PATH: path coordinates are outside the machine
  * @UTOFU_ERR_INVALID_TNI_ID: no such TNI
  * @UTOFU_ERR_INVALID_CQ_ID: no such command queue
  * @UTOFU_ERR_INVALID_BG_ID: no such barrier gate
  * @UTOFU_ERR_INVALID_CMP_ID: no such component ID
- * @UTOFU_ERR_INVALID_VCQ_HDL: no handle, or that of a VCQ that was freed
+ * @UTOFU_ERR_INVALID_VCQ_HDL: not a handle, or the handle of a freed VCQ
  * @UTOFU_ERR_INVALID_VCQ_ID: not the ID of a VCQ
- * @UTOFU_ERR_INVALID_VBG_ID: not the ID of a gate, or of none that can be used so
+ * @UTOFU_ERR_INVALID_VBG_ID: not the ID of a gate, or the gate cannot be used
+ *     so
  * @UTOFU_ERR_INVALID_PATH_ID: no such path
- * @UTOFU_ERR_INVALID_STADD: no STADD, or not one that was registered here
- * @UTOFU_ERR_INVALID_ADDRESS: no memory there
- * @UTOFU_ERR_INVALID_SIZE: a length outside its range
- * @UTOFU_ERR_INVALID_STAG: no reserved STAG
- * @UTOFU_ERR_INVALID_EDATA: edata is more than max_edata_size bytes
- * @UTOFU_ERR_INVALID_NUMBER: a count outside its range
- * @UTOFU_ERR_INVALID_OP: no such operation, or another than was started
- * @UTOFU_ERR_INVALID_DESC: no prepared command, or another VCQ's
- * @UTOFU_ERR_INVALID_DATA: a NaN or an infinity
- * @UTOFU_ERR_OUT_OF_RESOURCE: the system has no more of something
- * @UTOFU_ERR_OUT_OF_MEMORY: the system has no more memory
+ * @UTOFU_ERR_INVALID_STADD: not a STADD, or not one that was registered here
+ * @UTOFU_ERR_INVALID_ADDRESS: no memory is mapped there
+ * @UTOFU_ERR_INVALID_SIZE: a length is outside its range
+ * @UTOFU_ERR_INVALID_STAG: not a reserved STAG
+ * @UTOFU_ERR_INVALID_EDATA: edata takes more than max_edata_size bytes
+ * @UTOFU_ERR_INVALID_NUMBER: a count is outside its range
+ * @UTOFU_ERR_INVALID_OP: no such operation, or not the one that was started
+ * @UTOFU_ERR_INVALID_DESC: not a prepared command, or one of another VCQ
+ * @UTOFU_ERR_INVALID_DATA: a value is a NaN or an infinity
+ * @UTOFU_ERR_OUT_OF_RESOURCE: the system is out of a resource
+ * @UTOFU_ERR_OUT_OF_MEMORY: the system is out of memory
  * @UTOFU_ERR_FATAL: the interconnect is broken or gone
  */
 enum utofu_return_code {
@@ -328,12 +331,13 @@ enum utofu_return_code {
  * @flags:      UTOFU_ONESIDED_CAP_FLAG_*
  * @armw_ops:   UTOFU_ONESIDED_CAP_ARMW_OP_*
  * @num_cmp_ids: component IDs are 0 … @num_cmp_ids - 1
- * @num_reserved_stags: STAGs for utofu_reg_mem_with_stag(), likewise
+ * @num_reserved_stags: STAGs for utofu_reg_mem_with_stag() are 0 …
+ *     @num_reserved_stags - 1
  * @cache_line_size: bytes
- * @stag_address_alignment: a region begins at such a boundary
- * @max_toq_desc_size: room that a prepared descriptor needs at most, bytes
- * @max_putget_size: bytes of a put or get
- * @max_piggyback_size: bytes of a piggyback put
+ * @stag_address_alignment: bytes; a region begins at such a boundary
+ * @max_toq_desc_size: largest prepared descriptor, bytes
+ * @max_putget_size: largest put or get, bytes
+ * @max_piggyback_size: largest piggyback put, bytes
  * @max_edata_size: bytes of edata
  * @max_mtu:    bytes
  * @max_gap:    between packets
@@ -374,7 +378,7 @@ struct utofu_barrier_caps {
  * @src_rmt_vbg_id: gate of another node that signals it
  * @dst_lcl_vbg_id: gate of this node that it signals
  * @dst_rmt_vbg_id: gate of another node that it signals
- * @dst_path_coords: path to the latter
+ * @dst_path_coords: path to @dst_rmt_vbg_id
  */
 struct utofu_vbg_setting {
 	utofu_vbg_id_t vbg_id;
@@ -386,14 +390,14 @@ struct utofu_vbg_setting {
 };
 
 /**
- * struct utofu_mrq_notice - a notice of the MRQ
+ * struct utofu_mrq_notice - an entry of the MRQ
  * @notice_type: enum utofu_mrq_notice_type
  * @padding1:  0
- * @vcq_id:    the other side of the transfer, without path bits: of LCL_* the
- *             target, of RMT_* the initiator
+ * @vcq_id:    the other side of the transfer, without path bits: the target for
+ *             LCL_*, the initiator for RMT_*
  * @edata:     as in the command
- * @rmt_value: of LCL_ARMW the value before the operation, of RMT_ARMW the
- *             STADD of the word that was changed, else 0
+ * @rmt_value: LCL_ARMW: the value before the operation; RMT_ARMW: the STADD of
+ *             the word that was changed; else 0
  * @lcl_stadd: the initiator's STADD as in the command; 0 for ARMW and for
  *             piggyback puts
  * @rmt_stadd: the target's STADD as in the command
@@ -422,9 +426,9 @@ struct utofu_mrq_notice {
 int utofu_get_onesided_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis);
 
 /**
- * utofu_query_onesided_caps - tell what a TNI can do
+ * utofu_query_onesided_caps - get the capabilities of a TNI
  * @tni_id:   one of utofu_get_onesided_tnis()
- * @tni_caps: set to a structure of the library: neither written nor freed
+ * @tni_caps: set to a structure that the library owns: do not write or free it
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_POINTER.
  */
@@ -441,9 +445,9 @@ int utofu_query_onesided_caps(utofu_tni_id_t tni_id,
 int utofu_get_barrier_tnis(utofu_tni_id_t **tni_ids, size_t *num_tnis);
 
 /**
- * utofu_query_barrier_caps - tell what the barrier gates of a TNI can do
+ * utofu_query_barrier_caps - get the capabilities of a TNI's barrier gates
  * @tni_id:   one of utofu_get_barrier_tnis()
- * @tni_caps: set to a structure of the library: neither written nor freed
+ * @tni_caps: set to a structure that the library owns: do not write or free it
  *
  * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_POINTER.
  */
@@ -453,21 +457,21 @@ int utofu_query_barrier_caps(utofu_tni_id_t tni_id,
 /* ---- VCQs ---- */
 
 /**
- * utofu_create_vcq - make a VCQ
+ * utofu_create_vcq - create a VCQ
  * @tni_id:  one of utofu_get_onesided_tnis()
  * @flags:   UTOFU_VCQ_FLAG_*
  * @vcq_hdl: set to the handle
  *
- * VCQs of a process on a TNI share a command queue, unless EXCLUSIVE gives
- * this one its own. Without THREAD_SAFE, calls with handles of one process
- * and one TNI must not overlap in time, EXCLUSIVE ones aside, each of which
- * stands for itself.
+ * The VCQs of a process on a TNI share a command queue; EXCLUSIVE gives this
+ * VCQ a queue to itself. Without THREAD_SAFE, calls with handles of one process
+ * and one TNI must not overlap in time. EXCLUSIVE VCQs are exempt: only calls
+ * with the same handle must not overlap.
  *
- * The commands of a SESSION_MODE VCQ wait, in order, until another's command
- * that was carried out here lets them go: each command with SPS(n) that names
- * this VCQ as its target lets n more go, now or as soon as they are posted.
- * Of a strided command each block is one to be let go. Such a VCQ has its own
- * command queue, as an EXCLUSIVE one.
+ * The commands of a SESSION_MODE VCQ wait, in order, until commands of other
+ * VCQs release them: each command with SPS(n) that is carried out here and
+ * names this VCQ as its target releases n more, now or as soon as they are
+ * posted. Each block of a strided command is released separately. Such a VCQ
+ * has a command queue to itself, as with EXCLUSIVE.
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_FLAGS,
  * UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_FULL where the TNI has no command queue
@@ -477,19 +481,20 @@ int utofu_create_vcq(utofu_tni_id_t tni_id, unsigned long int flags,
 		     utofu_vcq_hdl_t *vcq_hdl);
 
 /**
- * utofu_create_vcq_with_cmp_id - make a VCQ whose ID others can construct
+ * utofu_create_vcq_with_cmp_id - create a VCQ whose ID others can construct
  * @tni_id:  one of utofu_get_onesided_tnis()
  * @cmp_id:  component ID, 0 … num_cmp_ids - 1
  * @flags:   UTOFU_VCQ_FLAG_*
  * @vcq_hdl: set to the handle
  *
- * As utofu_create_vcq(), but who knows the node's coordinates, the TNI and the
- * number of the command queue can name the VCQ by utofu_construct_vcq_id(). The
- * first VCQ of a node on a TNI is in command queue 0.
+ * As utofu_create_vcq(), and any process that knows the node's coordinates, the
+ * TNI and the number of the command queue can construct the VCQ ID with
+ * utofu_construct_vcq_id(). The first VCQ of a node on a TNI is in command
+ * queue 0.
  *
- * Return: as utofu_create_vcq(); UTOFU_ERR_INVALID_CMP_ID; UTOFU_ERR_USED
- * where the process has a VCQ with this component ID in the command queue
- * that the new one would share.
+ * Return: as utofu_create_vcq(); UTOFU_ERR_INVALID_CMP_ID; UTOFU_ERR_USED where
+ * the process has a VCQ with this component ID in the command queue that the
+ * new VCQ would share.
  */
 int utofu_create_vcq_with_cmp_id(utofu_tni_id_t tni_id, utofu_cmp_id_t cmp_id,
 				 unsigned long int flags,
@@ -499,8 +504,8 @@ int utofu_create_vcq_with_cmp_id(utofu_tni_id_t tni_id, utofu_cmp_id_t cmp_id,
  * utofu_free_vcq - free a VCQ
  * @vcq_hdl: handle of the VCQ
  *
- * What is still registered through it is deregistered. Returns when nothing
- * under way can touch that memory any more.
+ * Memory that is still registered through it is deregistered. Returns when
+ * nothing under way can touch that memory any more.
  *
  * Return: UTOFU_SUCCESS.
  */
@@ -516,14 +521,15 @@ int utofu_free_vcq(utofu_vcq_hdl_t vcq_hdl);
 int utofu_query_vcq_id(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t *vcq_id);
 
 /**
- * utofu_construct_vcq_id - make the ID of a VCQ made with a component ID
+ * utofu_construct_vcq_id - construct the ID of a VCQ created with a component
+ * ID
  * @coords: six coordinates X Y Z A B C of its node
  * @tni_id: its TNI
  * @cq_id:  number of its command queue
  * @cmp_id: its component ID
- * @vcq_id: set to what utofu_query_vcq_id() gives there
+ * @vcq_id: set to what utofu_query_vcq_id() returns there
  *
- * Communicates with nobody: whether there is such a VCQ is not looked at.
+ * Does not communicate, and does not check whether such a VCQ exists.
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_COORDS, UTOFU_ERR_INVALID_TNI_ID,
  * UTOFU_ERR_INVALID_CQ_ID, UTOFU_ERR_INVALID_CMP_ID,
@@ -546,12 +552,12 @@ int utofu_set_vcq_id_path(utofu_vcq_id_t *vcq_id, uint8_t path_coords[]);
 
 /**
  * utofu_query_vcq_info - take a VCQ ID apart
- * @vcq_id:    any VCQ's
+ * @vcq_id:    ID of any VCQ
  * @coords:    filled with six coordinates
  * @tni_id:    set to the TNI
  * @cq_id:     set to the number of the command queue
  * @extra_val: set to the component ID; num_cmp_ids or more for a VCQ that was
- *             made without one
+ *             created without one
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_VCQ_ID, UTOFU_ERR_INVALID_POINTER.
  */
@@ -562,8 +568,8 @@ int utofu_query_vcq_info(utofu_vcq_id_t vcq_id, uint8_t coords[],
 /**
  * utofu_get_path_id - get the path ID of path coordinates
  * @vcq_id:      VCQ at the other end
- * @path_coords: path coordinates A, B, C; UTOFU_PATH_COORD_NULL in the first one
- *               for the default
+ * @path_coords: path coordinates A, B, C; UTOFU_PATH_COORD_NULL in the first
+ *               one for the default
  * @path_id:     set to the path ID, for UTOFU_ONESIDED_FLAG_PATH()
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_VCQ_ID, UTOFU_ERR_INVALID_POINTER;
@@ -587,7 +593,7 @@ int utofu_get_path_coords(utofu_vcq_id_t vcq_id, utofu_path_id_t path_id,
 /* ---- Memory ---- */
 
 /**
- * utofu_reg_mem - make memory reachable for transfers
+ * utofu_reg_mem - register memory for transfers
  * @vcq_hdl: VCQ through which it is reached, here and from other nodes
  * @addr:    first byte
  * @size:    bytes
@@ -606,17 +612,18 @@ int utofu_reg_mem(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
 		  unsigned long int flags, utofu_stadd_t *stadd);
 
 /**
- * utofu_reg_mem_with_stag - register memory under a STAG of one's choice
+ * utofu_reg_mem_with_stag - register memory under a STAG that the caller
+ * chooses
  * @vcq_hdl: VCQ through which it is reached, here and from other nodes
  * @addr:    first byte
  * @size:    bytes
  * @stag:    0 … num_reserved_stags - 1
  * @flags:   UTOFU_REG_MEM_FLAG_*
- * @stadd:   set to what utofu_query_stadd() gives, plus the offset of @addr
+ * @stadd:   set to what utofu_query_stadd() returns, plus the offset of @addr
  *           from the boundary below it
  *
- * As utofu_reg_mem(), but who knows the VCQ ID and the STAG knows the STADD:
- * nobody needs to be told.
+ * As utofu_reg_mem(), but any process that knows the VCQ ID and the STAG can
+ * compute the STADD with utofu_query_stadd(), without communication.
  *
  * Return: as utofu_reg_mem(); UTOFU_ERR_INVALID_STAG; UTOFU_ERR_USED where
  * this VCQ has registered memory under that STAG.
@@ -626,10 +633,10 @@ int utofu_reg_mem_with_stag(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
 			    utofu_stadd_t *stadd);
 
 /**
- * utofu_query_stadd - compute the STADD of memory that another VCQ has registered
- * @vcq_id: the VCQ that has, or will have, registered it
- * @stag:   with utofu_reg_mem_with_stag() under this STAG
- * @stadd:  set to the STADD of the region's beginning
+ * utofu_query_stadd - compute the STADD of memory that another VCQ registers
+ * @vcq_id: VCQ that has registered it, or will
+ * @stag:   STAG given to utofu_reg_mem_with_stag()
+ * @stadd:  set to the STADD of the beginning of the region
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_VCQ_ID, UTOFU_ERR_INVALID_STAG,
  * UTOFU_ERR_INVALID_POINTER.
@@ -638,9 +645,9 @@ int utofu_query_stadd(utofu_vcq_id_t vcq_id, unsigned int stag,
 		      utofu_stadd_t *stadd);
 
 /**
- * utofu_dereg_mem - take memory back
+ * utofu_dereg_mem - deregister memory
  * @vcq_hdl: VCQ that registered it
- * @stadd:   what the registration gave
+ * @stadd:   STADD that the registration returned
  * @flags:   0
  *
  * Returns when nothing under way can touch the memory any more.
@@ -657,14 +664,14 @@ int utofu_dereg_mem(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
  * @vcq_hdl:    VCQ that sends
  * @rmt_vcq_id: VCQ that the target's memory is registered with, and that gets
  *              the RMT_* notice
- * @rmt_stadd:  where in the target's memory
- * @edata:      0 … 255, comes back in every notice
+ * @rmt_stadd:  address in the target's memory
+ * @edata:      0 … 255, returned in every notice
  * @flags:      UTOFU_ONESIDED_FLAG_*
- * @cbdata:     comes back from utofu_poll_tcq()
+ * @cbdata:     returned by utofu_poll_tcq()
  *
- * A transfer is queued, and carried out while the program goes on. What goes
- * wrong then is told by utofu_poll_tcq() and utofu_poll_mrq(), whether a report
- * was asked for or not.
+ * A transfer is queued, and carried out while the program continues.
+ * utofu_poll_tcq() and utofu_poll_mrq() report later errors, whether a report
+ * was requested or not.
  *
  * Return: UTOFU_SUCCESS when the command is queued; UTOFU_ERR_BUSY when the
  * queue is full: poll the TCQ and try again; UTOFU_ERR_INVALID_VCQ_ID,
@@ -673,7 +680,7 @@ int utofu_dereg_mem(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
  */
 
 /**
- * utofu_put - copy own memory to the target
+ * utofu_put - copy local memory to the target
  * @lcl_stadd: source, registered with this VCQ
  * @length:    bytes, 0 … max_putget_size
  *
@@ -684,7 +691,7 @@ int utofu_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	      uint64_t edata, unsigned long int flags, void *cbdata);
 
 /**
- * utofu_get - copy the target's memory to one's own
+ * utofu_get - copy the target's memory to local memory
  * @lcl_stadd: destination, registered with this VCQ
  * @length:    bytes, 0 … max_putget_size
  *
@@ -696,16 +703,15 @@ int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 
 /**
  * utofu_put_gap, utofu_get_gap - put or get at a pace
- * @lcl_stadd: own memory, source of a put and destination of a get, registered
- *       with this VCQ
+ * @lcl_stadd: local memory, source of a put and destination of a get,
+ *       registered with this VCQ
  * @length: bytes, 0 … max_putget_size
- * @mtu: bytes of payload in a packet at most, 1 … max_mtu, rounded down to a
+ * @mtu: most bytes of payload in a packet, 1 … max_mtu, rounded down to a
  *       multiple of 8 (up to 8 below that); 0: max_mtu
- * @gap: 0 … max_gap: pause after each packet, the time of so many times 8 bytes
- *       on a link
+ * @gap: 0 … max_gap: pause after each packet, in units of the time that 8 bytes
+ *       take on a link
  *
- * Of a get it is the data that are paced. Only in virtual time either has an
- * effect.
+ * For a get, the data are paced. Both have an effect in virtual time only.
  *
  * Return: also UTOFU_ERR_INVALID_SIZE for @length and @mtu,
  * UTOFU_ERR_INVALID_ARG for @gap.
@@ -721,17 +727,17 @@ int utofu_get_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 
 /**
  * utofu_put_stride, utofu_get_stride - put or get several blocks
- * @lcl_stadd:  own memory, source of a put and destination of a get, registered
- *              with this VCQ
+ * @lcl_stadd:  local memory, source of a put and destination of a get,
+ *              registered with this VCQ
  * @length:     bytes of a block, 0 … max_putget_size
  * @stride:     bytes from the beginning of a block to that of the next, on both
  *              sides; below 2^40
  * @num_blocks: 1 … 2^24 - 1
  *
- * Each block is moved as a put or get of its own, in order: it has its own
+ * Each block is transferred as a separate put or get, in order: it has its own
  * notices, with its own STADDs, and its own session progress step; through a
- * SESSION_MODE VCQ it waits for a step of its own. The TCQ report is one for
- * all, when all have ended.
+ * SESSION_MODE VCQ it waits for a step of its own. There is one TCQ report,
+ * when all blocks have ended.
  *
  * Return: also UTOFU_ERR_INVALID_SIZE for @length and @stride,
  * UTOFU_ERR_INVALID_NUMBER for @num_blocks.
@@ -748,16 +754,17 @@ int utofu_get_stride(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 /**
  * utofu_put_stride_gap, utofu_get_stride_gap - put or get several blocks
  * at a pace
- * @lcl_stadd:  own memory, source of a put and destination of a get, registered
- *              with this VCQ
+ * @lcl_stadd:  local memory, source of a put and destination of a get,
+ *              registered with this VCQ
  * @length:     bytes of a block, 0 … max_putget_size
  * @stride:     bytes from the beginning of a block to that of the next, on both
  *              sides; below 2^40
  * @num_blocks: 1 … 2^24 - 1
- * @mtu:        bytes of payload in a packet at most, 1 … max_mtu; 0: max_mtu
+ * @mtu:        most bytes of payload in a packet, 1 … max_mtu; 0: max_mtu
  * @gap:        0 … max_gap: pause after each packet
  *
- * What utofu_put_stride() and utofu_put_gap() say holds for both together.
+ * Combines utofu_put_stride() with utofu_put_gap(), and utofu_get_stride() with
+ * utofu_get_gap().
  *
  * Return: also UTOFU_ERR_INVALID_SIZE for @length, @stride and @mtu,
  * UTOFU_ERR_INVALID_NUMBER for @num_blocks, UTOFU_ERR_INVALID_ARG for @gap.
@@ -775,7 +782,7 @@ int utofu_get_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 
 /**
  * utofu_put_piggyback - put a few bytes that travel in the descriptor
- * @lcl_data: any memory; free for reuse on return
+ * @lcl_data: any memory; may be reused on return
  * @length:   bytes, 1 … max_piggyback_size
  *
  * Return: also UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_SIZE.
@@ -800,9 +807,9 @@ int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
  * utofu_armw4, utofu_armw8 - operate atomically on a word of the target
  * @armw_op:   enum utofu_armw_op
  * @op_value:  its operand
- * @rmt_stadd: of a naturally aligned word of 4 or 8 bytes
+ * @rmt_stadd: naturally aligned word of 4 or 8 bytes
  *
- * The LCL_ARMW notice brings the value before the operation.
+ * The LCL_ARMW notice carries the value before the operation.
  *
  * Return: also UTOFU_ERR_INVALID_OP.
  */
@@ -817,12 +824,12 @@ int utofu_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 
 /**
  * utofu_cswap4, utofu_cswap8 - compare and swap a word of the target
- * @old_value: what the word is compared with
- * @new_value: what it becomes if they are equal
- * @rmt_stadd: of a naturally aligned word of 4 or 8 bytes
+ * @old_value: value to compare the word with
+ * @new_value: value to store if they are equal
+ * @rmt_stadd: naturally aligned word of 4 or 8 bytes
  *
- * The LCL_ARMW notice brings the value before the operation: the word was
- * changed if that is @old_value.
+ * The LCL_ARMW notice carries the value before the operation: the word was
+ * changed if that equals @old_value.
  */
 int utofu_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		 uint32_t old_value, uint32_t new_value,
@@ -834,10 +841,11 @@ int utofu_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		 unsigned long int flags, void *cbdata);
 
 /**
- * utofu_nop - queue a command that does nothing, in its turn
+ * utofu_nop - queue a command that does nothing
  * @flags: UTOFU_ONESIDED_FLAG_TCQ_NOTICE and UTOFU_ONESIDED_FLAG_DELAY_START
  *
- * Its report tells that all commands of the VCQ before it have ended.
+ * It is carried out in its turn: its report says that all earlier commands of
+ * the VCQ have ended.
  *
  * Return: UTOFU_SUCCESS when the command is queued; UTOFU_ERR_BUSY when the
  * queue is full; UTOFU_ERR_INVALID_FLAGS.
@@ -848,12 +856,12 @@ int utofu_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags, void *cbdata);
 
 /**
  * DOC: prepared transfers
- * @desc:      room for max_toq_desc_size bytes, which needs no alignment
- * @desc_size: set to the command's length in bytes
+ * @desc:      room for max_toq_desc_size bytes, of any alignment
+ * @desc_size: set to the length of the command in bytes
  *
- * The function with prepare_ in its name takes the arguments of the one without
- * it and writes the command to @desc. Nothing is queued: utofu_post_toq() does
- * that, as often as one likes. It returns UTOFU_ERR_INVALID_POINTER where @desc
+ * A function with prepare_ in its name takes the arguments of the one without
+ * it and writes the command to @desc. It queues nothing: utofu_post_toq() does
+ * that, any number of times. It returns UTOFU_ERR_INVALID_POINTER where @desc
  * or @desc_size is NULL, and never UTOFU_ERR_BUSY.
  */
 int utofu_prepare_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -939,12 +947,13 @@ int utofu_prepare_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 
 /**
  * utofu_post_toq - queue prepared commands
- * @vcq_hdl:   the VCQ that they were prepared with
- * @desc:      one or more of them, one behind the other
- * @desc_size: bytes, of all together
- * @cbdata:    of each of them
+ * @vcq_hdl:   VCQ that they were prepared with
+ * @desc:      one or more prepared commands, back to back
+ * @desc_size: total bytes
+ * @cbdata:    for each of the commands
  *
- * All or none are queued. DELAY_START of the last one is what counts.
+ * Either all commands are queued, or none. The DELAY_START flag of the last
+ * command decides for all.
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_BUSY; UTOFU_ERR_INVALID_POINTER;
  * UTOFU_ERR_INVALID_SIZE (0, not whole commands, or more than the queue can
@@ -955,16 +964,16 @@ int utofu_post_toq(utofu_vcq_hdl_t vcq_hdl, void *desc, size_t desc_size,
 		   void *cbdata);
 
 /**
- * utofu_poll_tcq - take the next report of own commands
+ * utofu_poll_tcq - take the next report of this VCQ's commands
  * @vcq_hdl: handle of the VCQ
  * @flags:   0
  * @cbdata:  set to what the command was posted with, also on UTOFU_ERR_TCQ_*
  *
- * Reports come in the order of the commands: of those with TCQ_NOTICE, and of
- * every one that failed before it left the node.
+ * Reports come in the order of the commands: one for each command with
+ * TCQ_NOTICE, and one for each that failed before it left the node.
  *
- * Return: UTOFU_SUCCESS, UTOFU_ERR_NOT_FOUND (nothing there),
- * UTOFU_ERR_TCQ_* (what went wrong with the command), UTOFU_ERR_INVALID_FLAGS,
+ * Return: UTOFU_SUCCESS, UTOFU_ERR_NOT_FOUND (the queue is empty),
+ * UTOFU_ERR_TCQ_* (why the command failed), UTOFU_ERR_INVALID_FLAGS,
  * UTOFU_ERR_INVALID_POINTER.
  */
 int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
@@ -976,17 +985,16 @@ int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
  * @flags:   0
  * @notice:  filled, also on UTOFU_ERR_MRQ_*
  *
- * Return: UTOFU_SUCCESS, UTOFU_ERR_NOT_FOUND (nothing there),
- * UTOFU_ERR_MRQ_* (the command that the notice is of failed; with a notice of
- * zeros UTOFU_ERR_MRQ_OTHER says, from then on, that notices were lost because
- * they were not polled for), UTOFU_ERR_INVALID_FLAGS,
- * UTOFU_ERR_INVALID_POINTER.
+ * Return: UTOFU_SUCCESS, UTOFU_ERR_NOT_FOUND (the queue is empty),
+ * UTOFU_ERR_MRQ_* (the command of this notice failed; UTOFU_ERR_MRQ_OTHER with
+ * a notice of zeros says, from then on, that notices were lost because they
+ * were not polled in time), UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_INVALID_POINTER.
  */
 int utofu_poll_mrq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 		   struct utofu_mrq_notice *notice);
 
 /**
- * utofu_query_num_unread_tcq - count the reports that wait to be polled
+ * utofu_query_num_unread_tcq - count the reports that are ready to be polled
  * @vcq_hdl: handle of the VCQ
  * @count:   set to the number
  *
@@ -995,7 +1003,7 @@ int utofu_poll_mrq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 int utofu_query_num_unread_tcq(utofu_vcq_hdl_t vcq_hdl, size_t *count);
 
 /**
- * utofu_query_num_unread_mrq - count the notices that wait to be polled
+ * utofu_query_num_unread_mrq - count the notices that are ready to be polled
  * @vcq_hdl: handle of the VCQ
  * @count:   set to the number
  *
@@ -1008,15 +1016,15 @@ int utofu_query_num_unread_mrq(utofu_vcq_hdl_t vcq_hdl, size_t *count);
 /**
  * DOC: barrier gates
  *
- * A barrier gate waits until a signal has come from each of its sources, a gate
- * of its own node and one of another, and then signals its destinations, one of
- * each kind. Gates are linked into a network, as a program likes: a ring, a
- * tree, a butterfly. A start and end gate sends when its program starts a
- * barrier; when signals have come from its own sources too, the barrier has
- * ended there. Signals carry the values of a reduction, and a gate combines
- * those that it gets.
+ * A barrier gate waits for one signal from each of its sources, a gate of its
+ * own node and a gate of another node, and then signals its destinations, one
+ * of each kind. Programs link gates into any network: a ring, a tree, a
+ * butterfly. A start and end gate sends its signals when the program starts a
+ * barrier; the barrier has ended there when the signals of its own sources have
+ * come. Signals carry the values of a reduction, and a gate combines those it
+ * receives.
  *
- * A VBG ID names a gate as a VCQ ID does a VCQ.
+ * A VBG ID names a gate as a VCQ ID names a VCQ.
  */
 
 /**
@@ -1027,12 +1035,12 @@ int utofu_query_num_unread_mrq(utofu_vcq_hdl_t vcq_hdl, size_t *count);
  * @vbg_ids: filled with their IDs; the first one is a start and end gate, the
  *           others are relays
  *
- * Without THREAD_SAFE calls with the gates of one allocation must not overlap
+ * Without THREAD_SAFE, calls with the gates of one allocation must not overlap
  * in time.
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_TNI_ID, UTOFU_ERR_INVALID_NUMBER,
  * UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_FULL where the
- * TNI has not so many left: then none is allocated; UTOFU_ERR_OUT_OF_MEMORY,
+ * TNI has fewer gates left: none is allocated then; UTOFU_ERR_OUT_OF_MEMORY,
  * UTOFU_ERR_OUT_OF_RESOURCE.
  */
 int utofu_alloc_vbg(utofu_tni_id_t tni_id, size_t num_vbgs,
@@ -1040,38 +1048,40 @@ int utofu_alloc_vbg(utofu_tni_id_t tni_id, size_t num_vbgs,
 
 /**
  * utofu_free_vbg - free barrier gates
- * @vbg_ids:  those of one utofu_alloc_vbg(), all of them, in any order
+ * @vbg_ids:  all gates of one utofu_alloc_vbg(), in any order
  * @num_vbgs: how many
  *
- * A barrier that is under way there never ends on the other nodes.
+ * A barrier that is under way through these gates never ends on the other
+ * nodes.
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_VBG_ID,
- * UTOFU_ERR_INVALID_NUMBER (not all): then none is freed.
+ * UTOFU_ERR_INVALID_NUMBER (not all of them): none is freed then.
  */
 int utofu_free_vbg(utofu_vbg_id_t vbg_ids[], size_t num_vbgs);
 
 /**
  * utofu_set_vbg - link barrier gates
- * @vbg_settings: links of own gates; UTOFU_VBG_ID_NULL where there is none, and
- *                UTOFU_PATH_COORD_NULL in the first one for the default path
+ * @vbg_settings: links of gates of this process; UTOFU_VBG_ID_NULL where there
+ *                is no link, and UTOFU_PATH_COORD_NULL in the first coordinate
+ *                for the default path
  * @num_vbg_settings: how many
  *
- * What had arrived at these gates is forgotten. All nodes should have set their
- * gates before any starts a barrier: a signal that finds no gate linked to its
- * sender is lost.
+ * Signals that have arrived at these gates are dropped. All nodes should set
+ * their gates before any of them starts a barrier: a signal is lost if its gate
+ * is not linked to its sender.
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER
- * (0), UTOFU_ERR_INVALID_VBG_ID (no own gate; a local link to another TNI or
- * node; a remote link that is no gate), UTOFU_ERR_INVALID_PATH,
- * UTOFU_ERR_BUSY while a barrier is under way there. After an error none of
- * them is changed.
+ * (0), UTOFU_ERR_INVALID_VBG_ID (not a gate of this process; a local link to
+ * another TNI or node; a remote link that is no gate), UTOFU_ERR_INVALID_PATH,
+ * UTOFU_ERR_BUSY while a barrier is under way there. After an error no gate has
+ * changed.
  */
 int utofu_set_vbg(struct utofu_vbg_setting vbg_settings[],
 		  size_t num_vbg_settings);
 
 /**
  * utofu_query_vbg_info - take a VBG ID apart
- * @vbg_id:    any gate's
+ * @vbg_id:    ID of any gate
  * @coords:    filled with six coordinates
  * @tni_id:    set to the TNI
  * @bg_id:     set to the number of the gate
@@ -1086,27 +1096,27 @@ int utofu_query_vbg_info(utofu_vbg_id_t vbg_id, uint8_t coords[],
 
 /**
  * utofu_barrier - start a barrier
- * @vbg_id: own start and end gate
+ * @vbg_id: start and end gate of this process
  * @flags:  0
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_VBG_ID (no own start and end gate, or
- * not linked), UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_BUSY until the one before has
- * been polled to its end.
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_VBG_ID (not a start and end gate of
+ * this process, or not linked), UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_BUSY until
+ * the previous barrier has been polled to its end.
  */
 int utofu_barrier(utofu_vbg_id_t vbg_id, unsigned long int flags);
 
 /**
  * utofu_reduce_uint64 - start a reduction of integers
- * @vbg_id:    own start and end gate
+ * @vbg_id:    start and end gate of this process
  * @reduce_op: enum utofu_reduce_op: BAND, BOR, BXOR, MAX, MAXLOC or SUM
- * @data:      elements; free for reuse on return
- * @num_data:  how many, 1 … max_uint64_reduction; of MAXLOC an even number
+ * @data:      elements; may be reused on return
+ * @num_data:  how many, 1 … max_uint64_reduction; even for MAXLOC
  * @flags:     0
  *
  * All nodes must agree on @reduce_op and @num_data.
  *
  * Return: as utofu_barrier(); UTOFU_ERR_INVALID_OP, UTOFU_ERR_NOT_SUPPORTED (an
- * operation, but not of integers), UTOFU_ERR_INVALID_NUMBER,
+ * operation, but not on integers), UTOFU_ERR_INVALID_NUMBER,
  * UTOFU_ERR_INVALID_POINTER.
  */
 int utofu_reduce_uint64(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
@@ -1115,13 +1125,14 @@ int utofu_reduce_uint64(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
 
 /**
  * utofu_reduce_double - start a reduction of floating-point numbers
- * @vbg_id:    own start and end gate
+ * @vbg_id:    start and end gate of this process
  * @reduce_op: enum utofu_reduce_op: BFPSUM
- * @data:      elements, finite; free for reuse on return
+ * @data:      elements, finite; may be reused on return
  * @num_data:  how many, 1 … max_double_reduction
  * @flags:     0
  *
- * The sum has the same bits whatever the order in which the values meet.
+ * The sum is bit for bit the same in whatever order the values are added. All
+ * nodes must agree on @num_data.
  *
  * Return: as utofu_reduce_uint64(); UTOFU_ERR_INVALID_DATA for a NaN or an
  * infinity.
@@ -1131,23 +1142,23 @@ int utofu_reduce_double(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
 			unsigned long int flags);
 
 /**
- * utofu_poll_barrier - see whether a barrier has ended
- * @vbg_id: with which it was started
+ * utofu_poll_barrier - check whether a barrier has ended
+ * @vbg_id: gate that it was started with
  * @flags:  0
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_COMPLETED; UTOFU_ERR_NOT_PROCESSED (none
- * was started, or its end has been told); UTOFU_ERR_BARRIER_MISMATCH (the nodes
- * did not agree on what they started); UTOFU_ERR_BARRIER_OTHER (a node is gone,
- * or a gate got two signals where it waits for one); UTOFU_ERR_INVALID_OP (it
- * was a reduction, or one of another type), UTOFU_ERR_INVALID_VBG_ID,
- * UTOFU_ERR_INVALID_FLAGS.
+ * was started, or its end was already reported); UTOFU_ERR_BARRIER_MISMATCH
+ * (the nodes did not agree on what they started); UTOFU_ERR_BARRIER_OTHER (a
+ * node is gone, or a gate got two signals where it waits for one);
+ * UTOFU_ERR_INVALID_OP (it was a reduction, or one of another type),
+ * UTOFU_ERR_INVALID_VBG_ID, UTOFU_ERR_INVALID_FLAGS.
  */
 int utofu_poll_barrier(utofu_vbg_id_t vbg_id, unsigned long int flags);
 
 /**
- * utofu_poll_reduce_uint64, utofu_poll_reduce_double - see whether a reduction
- * has ended
- * @vbg_id: with which it was started
+ * utofu_poll_reduce_uint64, utofu_poll_reduce_double - check whether a
+ * reduction has ended
+ * @vbg_id: gate that it was started with
  * @flags:  0
  * @data:   on UTOFU_SUCCESS filled with as many elements as it was started with
  *
@@ -1161,21 +1172,21 @@ int utofu_poll_reduce_double(utofu_vbg_id_t vbg_id, unsigned long int flags,
 /* ---- The rest ---- */
 
 /**
- * utofu_query_tofu_version - tell the version of the interconnect
+ * utofu_query_tofu_version - get the version of the interconnect
  * @major_ver: set, unless NULL
  * @minor_ver: set, unless NULL
  */
 void utofu_query_tofu_version(int *major_ver, int *minor_ver);
 
 /**
- * utofu_query_utofu_version - tell the version of this interface
+ * utofu_query_utofu_version - get the version of this interface
  * @major_ver: set to UTOFU_VERSION_MAJOR of the library, unless NULL
  * @minor_ver: set to UTOFU_VERSION_MINOR of the library, unless NULL
  */
 void utofu_query_utofu_version(int *major_ver, int *minor_ver);
 
 /**
- * utofu_query_my_coords - tell where this node is
+ * utofu_query_my_coords - get the coordinates of this node
  * @coords: filled with six coordinates X Y Z A B C
  *
  * Return: UTOFU_SUCCESS, UTOFU_ERR_INVALID_POINTER.
@@ -1184,12 +1195,13 @@ int utofu_query_my_coords(uint8_t coords[]);
 
 /**
  * utofu_get_last_error - print the last error of this thread
- * @text: comes first, and a colon behind it; NULL for neither
+ * @text: printed first, followed by a colon; NULL for neither
  *
- * A line on standard error: name, number and meaning of the last code that a
- * function has returned to the thread and that is an error. UTOFU_ERR_BUSY,
- * UTOFU_ERR_NOT_FOUND and UTOFU_ERR_NOT_COMPLETED are none here: programs meet them
- * whenever they wait. Success does not change what is remembered.
+ * Prints one line on standard error: name, number and meaning of the last error
+ * code that a function has returned to this thread. UTOFU_ERR_BUSY,
+ * UTOFU_ERR_NOT_FOUND and UTOFU_ERR_NOT_COMPLETED do not count as errors:
+ * programs meet them whenever they wait. Success does not change what is
+ * remembered.
  *
  * It is not a part of version 1.0 of the interface, but programs call it.
  */

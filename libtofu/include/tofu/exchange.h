@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Persistent exchanges: a process sends some messages and receives as many, the
- * same ones again and again. <tofu/neighbor.h> and <tofu/rsched.h> make such an
- * exchange, each with its own idea of which engine sends what when; from then on
- * all is done by the functions of this file. Documentation/library/exchange.rst
- * tells of it at length.
+ * same ones again and again. <tofu/neighbor.h> and <tofu/rsched.h> create such
+ * an exchange; each decides in its own way which engine sends what, and when.
+ * The functions of this file do the rest. See
+ * Documentation/library/exchange.rst.
  *
- * Making one registers memory, and connecting it prepares every descriptor.
- * Starting and testing allocate nothing, register nothing and make no system
- * call.
+ * Creating an exchange registers memory, and connecting it prepares every
+ * descriptor. Starting and testing allocate nothing, register nothing and make
+ * no system call.
  *
  * Functions return enum utofu_return_code. An exchange belongs to one thread at
  * a time.
@@ -35,19 +35,20 @@ extern "C" {
 struct tofu_exchange;
 
 /**
- * struct tofu_message - what goes to a neighbour, and what comes from it
- * @send:       bytes to be sent
+ * struct tofu_message - a message to a neighbour and a message from it
+ * @send:       bytes to send
  * @send_bytes: how many; 0: nothing is sent
- * @recv:       two buffers, used in turn, each of @recv_bytes
- * @recv_bytes: how many come; 0: nothing comes
- * @back:       index that the message coming from there has there, whose @back
- *              is the index of this one. Of a torus the message that goes in a
- *              direction has the opposite one as its @back.
+ * @recv:       two buffers of @recv_bytes, used in turn
+ * @recv_bytes: bytes to receive; 0: nothing is received
+ * @back:       index that the incoming message has at its sender, where @back
+ *              is the index of this one. On a torus, @back of the message in
+ *              one direction is the index of the opposite direction.
  *
- * With 0 bytes both ways it is none: there may be no neighbour. Several messages
- * can go to the same process, or to this one. Where all processes meet before each
- * exchange, what comes may be from another process than the one that this message
- * goes to: around a ring in one direction, for one.
+ * A message with 0 bytes both ways does not exist: there may be no neighbour.
+ * Several messages can go to the same process, or to this one. Where a barrier
+ * precedes each exchange, the incoming message may be from another process than
+ * the one that the outgoing message goes to: around a ring in one direction,
+ * for example.
  */
 struct tofu_message {
 	const void *send;
@@ -60,7 +61,8 @@ struct tofu_message {
 #define TOFU_EXCHANGE_CARD_WORDS 32
 
 /**
- * struct tofu_exchange_card - what a neighbour has to know of a receive buffer
+ * struct tofu_exchange_card - what a neighbour needs to know of a receive
+ * buffer
  * @word: opaque; means the same on every node
  */
 struct tofu_exchange_card {
@@ -68,33 +70,34 @@ struct tofu_exchange_card {
 };
 
 /**
- * tofu_exchange_card - tell what the neighbour needs that fills a receive buffer
+ * tofu_exchange_card - describe a receive buffer to the neighbour that fills it
  * @exchange: the exchange
  * @message:  index of the message that is received
- * @card:     filled; to be brought to the neighbour by any means, MPI for one
+ * @card:     filled; to be sent to the neighbour by any means, for example MPI
  *
- * The first exchange of a neighbour that has the card may fill the first buffer
- * at any time.
+ * As soon as the neighbour has the card, its first exchange may fill the first
+ * buffer at any time.
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER (no
- * such message).
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER
+ * (no such message).
  */
 int tofu_exchange_card(const struct tofu_exchange *exchange,
 		       unsigned int message, struct tofu_exchange_card *card);
 
 /**
- * tofu_exchange_connect - tell where a message goes
+ * tofu_exchange_connect - connect a message to its neighbour
  * @exchange: the exchange
  * @message:  index of the message that is sent
- * @card:     that the neighbour has made for its message @back
+ * @card:     card that the neighbour has made for its message @back
  *
- * Once for every message that has bytes in either direction, before the first
- * start; for the others it is allowed. The last one prepares all descriptors.
+ * To be called once, before the first start, for each message that has bytes in
+ * either direction; allowed for the others. The last call prepares all
+ * descriptors.
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER (no
- * such message); UTOFU_ERR_INVALID_DATA for a card that is none, or another
- * message's, or of an exchange with other sizes, engines, algorithm or barrier;
- * UTOFU_ERR_USED where it is connected.
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER
+ * (no such message); UTOFU_ERR_INVALID_DATA for what is not a card, or the card
+ * of another message, or of an exchange with other sizes, engines, algorithm or
+ * barrier; UTOFU_ERR_USED where it is already connected.
  */
 int tofu_exchange_connect(struct tofu_exchange *exchange, unsigned int message,
 			  const struct tofu_exchange_card *card);
@@ -103,37 +106,37 @@ int tofu_exchange_connect(struct tofu_exchange *exchange, unsigned int message,
  * tofu_exchange_start - begin the next exchange
  * @exchange: the exchange
  *
- * From here on the send buffers must not be written, and what the last exchange
- * but one has received may be overwritten, until this one has ended; what the
- * last one has received may be read until the next start.
+ * Until this exchange has ended, the send buffers must not be written, and the
+ * buffers that the exchange before the last one received may be overwritten.
+ * What the last exchange received may be read until the next start.
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_BUSY: the last one, or another barrier of the
- * same gate, has not ended; UTOFU_ERR_INVALID_ARG: a message is not connected; or
- * what went wrong before, as tofu_exchange_test().
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_BUSY: the last exchange, or another barrier
+ * of the same gate, has not ended; UTOFU_ERR_INVALID_ARG: a message is not
+ * connected; or an earlier error, as tofu_exchange_test().
  */
 int tofu_exchange_start(struct tofu_exchange *exchange);
 
 /**
- * tofu_exchange_test - make progress, and see whether it has ended
+ * tofu_exchange_test - make progress, and check whether the exchange has ended
  * @exchange: the exchange
  *
- * Ended: all that was sent may be written again, all that comes is there.
+ * Once it has ended, the send buffers may be written again, and all incoming
+ * messages are there.
  *
  * Return: UTOFU_SUCCESS, also where none was started; UTOFU_ERR_NOT_COMPLETED;
- * UTOFU_ERR_TCQ_*, UTOFU_ERR_MRQ_*, UTOFU_ERR_BARRIER_*: what went wrong, of which
- * UTOFU_ERR_MRQ_OTHER can also say that a neighbour has sent more than belongs to
- * an exchange. The exchange can then only be freed. A neighbour that is gone is
- * UTOFU_ERR_MRQ_PEER, also where it had answered all puts: after many tests without
- * success those that still owe something are asked.
+ * UTOFU_ERR_TCQ_*, UTOFU_ERR_MRQ_*, UTOFU_ERR_BARRIER_*: the exchange has
+ * failed and can only be freed. UTOFU_ERR_MRQ_OTHER can also say that a
+ * neighbour has sent more than belongs to an exchange. UTOFU_ERR_MRQ_PEER says
+ * that a neighbour is gone, even if it had answered all puts: after many tests
+ * without success, the neighbours that still owe something are probed.
  */
 int tofu_exchange_test(struct tofu_exchange *exchange);
 
 /**
- * tofu_exchange_wait - test until it has ended
+ * tofu_exchange_wait - wait until the exchange has ended
  * @exchange: the exchange
  *
- * Leaves the processor to others, by sched_yield(), where nothing has come for
- * long.
+ * Yields the processor, with sched_yield(), when nothing has come for long.
  *
  * Return: as tofu_exchange_test(), without UTOFU_ERR_NOT_COMPLETED.
  */
@@ -149,23 +152,23 @@ int tofu_exchange_wait(struct tofu_exchange *exchange);
 int tofu_exchange_puts(const struct tofu_exchange *exchange, size_t *puts);
 
 /**
- * tofu_exchange_received - find what the last exchange that ended has received
+ * tofu_exchange_received - get the buffer that the last ended exchange received
  * @exchange: the exchange
  * @message:  index
  * @buffer:   set to one of the message's two buffers
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER (no
- * such message); UTOFU_ERR_NOT_PROCESSED where none has ended.
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER
+ * (no such message); UTOFU_ERR_NOT_PROCESSED where none has ended.
  */
 int tofu_exchange_received(const struct tofu_exchange *exchange,
 			   unsigned int message, void **buffer);
 
 /**
- * tofu_exchange_free - free it
- * @exchange: the exchange; NULL is nothing
+ * tofu_exchange_free - free an exchange
+ * @exchange: the exchange, or NULL
  *
  * No neighbour may be in an exchange that this process has not ended: it would
- * learn that its neighbour is gone.
+ * find its neighbour gone.
  */
 void tofu_exchange_free(struct tofu_exchange *exchange);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who this process is in its job, and where the others are: by the environment
- * and the machine's shape alone, without communication.
+ * The rank of this process in its job, and the nodes of the others, from the
+ * environment and the shape of the machine alone, without communication.
  *
  * Functions return enum utofu_return_code. They may be called at any time, by
  * any thread.
@@ -25,11 +25,11 @@ extern "C" {
 
 /**
  * struct tofu_job_info - a job, as one of its processes sees it
- * @rank:  this process, 0 … @ranks - 1
+ * @rank:  rank of this process, 0 … @ranks - 1
  * @ranks: processes of the job
- * @ppn:   processes of each node; the last node can have fewer
- * @nodes: of the machine; the product of @shape
- * @shape: the machine's sizes along X, Y, Z, A, B, C, 1 … 256 each
+ * @ppn:   processes per node; the last node can have fewer
+ * @nodes: nodes of the machine; the product of @shape
+ * @shape: sizes of the machine along X, Y, Z, A, B, C, 1 … 256 each
  */
 struct tofu_job_info {
 	uint32_t rank;
@@ -40,30 +40,30 @@ struct tofu_job_info {
 };
 
 /**
- * tofu_query_job - tell who this process is in its job
+ * tofu_query_job - get the rank of this process, and the shape of its job
  * @info: filled
  *
- * Rank and number of processes are TOFU_RANK and TOFU_RANKS of the environment;
- * else those of mpirun or srun; else TOFU_NODE and TOFU_NODES, as tofu-run and
- * tofu-cluster set them; else this is the only process. TOFU_PPN is the number of
- * processes a node, 1 by default.
+ * Rank and number of processes come from TOFU_RANK and TOFU_RANKS in the
+ * environment; else from mpirun or srun; else from TOFU_NODE and TOFU_NODES, as
+ * tofu-run and tofu-cluster set them; else this is the only process. TOFU_PPN
+ * is the number of processes per node, 1 by default.
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_NOT_AVAILABLE where
- * the environment does not fit the machine, or there is no interconnect.
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_NOT_AVAILABLE
+ * where the environment does not fit the machine, or there is no interconnect.
  */
 int tofu_query_job(struct tofu_job_info *info);
 
 /**
- * tofu_query_rank_coords - tell on which node a process of the job is
- * @rank:   of the process
+ * tofu_query_rank_coords - get the node of a process of the job
+ * @rank:   rank of the process
  * @coords: set to the node's six coordinates X, Y, Z, A, B, C
  *
  * Nodes are numbered from 0 along C, then B, A, Z, Y and X, and processes are
  * placed in blocks: rank r is on node r / ppn. The only process of a job can be
  * on any node.
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_INVALID_NUMBER for
- * a rank that the job does not have; UTOFU_ERR_NOT_AVAILABLE as of
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_INVALID_NUMBER
+ * for a rank that the job does not have; UTOFU_ERR_NOT_AVAILABLE as
  * tofu_query_job().
  */
 int tofu_query_rank_coords(uint32_t rank, uint8_t coords[]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Phases of a program, for the traces of a machine in virtual time: what the
- * program says here stands beside what engines and links do meanwhile.
+ * Phases of a program, for the traces of a machine in virtual time: traces show
+ * the phases that a program marks beside the work of engines and links.
  */
 #ifndef TOFU_MARK_H
 #define TOFU_MARK_H
@@ -14,7 +14,7 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* No phase any more */
+/* End of the current phase */
 #define TOFU_MARK_END UINT64_C(0)
 
 /**
@@ -35,10 +35,10 @@ extern "C" {
 /**
  * tofu_mark - begin a phase of this process, and end the one before it
  * @name: TOFU_MARK_NAME() of a string literal, of which the first eight
- *        characters count, or TOFU_MARK_END: there is no phase any more
+ *        characters count; TOFU_MARK_END ends the phase and begins none
  *
- * Traces of a machine in virtual time show the phases beside what engines and
- * links do meanwhile:
+ * Traces of a machine in virtual time show the phases beside the work of
+ * engines and links:
  *
  *	tofu_mark(TOFU_MARK_NAME("pack"));
  *	...
@@ -46,12 +46,12 @@ extern "C" {
  *	...
  *	tofu_mark(TOFU_MARK_END);
  *
- * A mark is one store, of which nobody takes notice where there is no trace. It
- * takes the same time whether there is one or not.
+ * A mark is one store, which nobody reads unless there is a trace. It takes the
+ * same time with and without a trace.
  *
  * May be called at any time, by any thread; a process has one phase at a time.
- * Before the first VCQ is there and after the last one is gone, nothing is
- * recorded.
+ * Nothing is recorded before the process has its first VCQ and after it has
+ * freed its last.
  */
 void tofu_mark(uint64_t name);
 
