@@ -15,16 +15,16 @@
 
 /* ---- Operations ---- */
 
-/* Values are those of enum utofu_reduce_op. */
+/* Same values as enum utofu_reduce_op */
 enum tofu_reduce_op {
 	TOFU_REDUCE_BARRIER = 1,
 	TOFU_REDUCE_BAND = 2,
 	TOFU_REDUCE_BOR = 3,
 	TOFU_REDUCE_BXOR = 4,
 	TOFU_REDUCE_MAX = 5, /* unsigned */
-	TOFU_REDUCE_MAXLOC = 6, /* of pairs: value, location; the lower one */
+	TOFU_REDUCE_MAXLOC = 6, /* pairs: value, location; lowest location */
 	TOFU_REDUCE_SUM = 7, /* wrapping */
-	TOFU_REDUCE_BFPSUM = 8, /* of doubles */
+	TOFU_REDUCE_BFPSUM = 8, /* sum of doubles */
 	TOFU_REDUCE_OPS = 9,
 };
 
@@ -32,11 +32,11 @@ enum tofu_reduce_op {
 #define TOFU_REDUCE_DOUBLES 3 /* most elements of BFPSUM */
 #define TOFU_REDUCE_ADDENDS 8192 /* channels that BFPSUM can add up */
 
-/* How a barrier ended. */
+/* How a barrier ended */
 enum tofu_barrier_status {
 	TOFU_BARRIER_OK = 0,
 	TOFU_BARRIER_MISMATCH = 1, /* operations or counts that differ */
-	TOFU_BARRIER_OTHER = 2, /* a node is gone; a gate was overrun; a bad command */
+	TOFU_BARRIER_OTHER = 2, /* node gone, gate overrun, or bad command */
 };
 
 /* ---- Channels ---- */
@@ -48,7 +48,7 @@ enum tofu_barrier_status {
 #define TOFU_CHANNEL_COUNT_BITS 8
 
 /* struct tofu_channel.done */
-#define TOFU_CHANNEL_ENDED_SHIFT 0 /* barriers that ended, from zero at ENABLE */
+#define TOFU_CHANNEL_ENDED_SHIFT 0 /* barriers ended, from zero at ENABLE */
 #define TOFU_CHANNEL_ENDED_BITS 32
 #define TOFU_CHANNEL_STATUS_SHIFT 32 /* of the last one */
 #define TOFU_CHANNEL_STATUS_BITS 8
@@ -63,7 +63,7 @@ enum tofu_barrier_status {
  * @reserved1: 0
  *
  * Software fills its part and writes to the channel's page. The device reads
- * that part some time before it stores @done.
+ * that part before it stores @done.
  */
 struct tofu_channel {
 	__le64 command;
@@ -84,8 +84,8 @@ TOFU_ASSERT_OFFSET(struct tofu_channel, result, 72);
 
 /*
  * A link word names a gate: TOFU_LINK_COORDS is TOFU_ROUTE_COORDS of its node.
- * Links within a TNI have only GATE and VALID. PATH is of a remote destination:
- * TOFU_TOQ_PATH.
+ * Links within a TNI have only GATE and VALID. A remote destination also has
+ * PATH, which is TOFU_TOQ_PATH.
  */
 #define TOFU_LINK_COORDS_SHIFT 0
 #define TOFU_LINK_COORDS_BITS 28
@@ -95,7 +95,7 @@ TOFU_ASSERT_OFFSET(struct tofu_channel, result, 72);
 #define TOFU_LINK_GATE_BITS 8
 #define TOFU_LINK_PATH_SHIFT 40
 #define TOFU_LINK_PATH_BITS 4
-#define TOFU_LINK_VALID_SHIFT 63 /* else there is no such link */
+#define TOFU_LINK_VALID_SHIFT 63 /* 0: there is no such link */
 #define TOFU_LINK_VALID_BITS 1
 
 #endif /* TOFU_UAPI_BARRIER_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note OR MIT */
 /*
- * What the other headers of this folder share: the static assertion and the
- * field accessors. Every structure here is little-endian, naturally aligned,
- * without padding that the compiler chose.
+ * Static assertions and field accessors for the other headers of this folder.
+ * Every structure here is little-endian, naturally aligned, and has no implicit
+ * padding.
  */
 #ifndef TOFU_UAPI_BASE_H
 #define TOFU_UAPI_BASE_H
@@ -22,10 +22,9 @@
 		    #type "." #member " is at " #offset)
 
 /*
- * A field of a 64-bit word is named by a shift and a width:
- * TOFU_X_SHIFT and TOFU_X_BITS. TOFU_GET(word, TOFU_X) reads it and
- * TOFU_SET(TOFU_X, value) gives a word with nothing but that field, the value
- * cut to the field's width.
+ * A field of a 64-bit word is named by a shift and a width: TOFU_X_SHIFT and
+ * TOFU_X_BITS. TOFU_GET(word, TOFU_X) reads it. TOFU_SET(TOFU_X, value) gives a
+ * word with only that field set, to the value truncated to the field's width.
  */
 #define TOFU_MASK(bits) ((1ULL << (bits)) - 1)
 #define TOFU_GET(word, field) \

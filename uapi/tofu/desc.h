@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note OR MIT */
 /*
- * What stands in the rings of a command queue (CQ): transmit order queue
- * (TOQ), transmit completion queue (TCQ) and message receive queue (MRQ).
- * Shared by device, driver and library. Documentation/spec/queues.rst is the
+ * Entries of the rings of a command queue (CQ): transmit order queue (TOQ),
+ * transmit completion queue (TCQ) and message receive queue (MRQ). Shared by
+ * device, driver and library. Documentation/spec/queues.rst is the
  * specification; this is its only copy in code.
  */
 #ifndef TOFU_UAPI_DESC_H
@@ -23,11 +23,11 @@
 
 #define TOFU_LENGTH_MAX 0xffffffULL /* bytes of a put or get */
 #define TOFU_PIGGYBACK_MAX 32 /* bytes carried in a descriptor */
-#define TOFU_PIGGYBACK_SLOT 8 /* up to so many fit the first slot */
+#define TOFU_PIGGYBACK_SLOT 8 /* bytes that fit into the first slot */
 #define TOFU_BLOCKS_MAX 0xffffffULL /* of a strided put or get */
-#define TOFU_LINE 8 /* bytes: MTU and gap are counted in these */
+#define TOFU_LINE 8 /* bytes: unit of MTU and gap */
 #define TOFU_PATHS 12
-#define TOFU_WINDOW 64 /* commands of a CQ in flight at most */
+#define TOFU_WINDOW 64 /* most commands of a CQ in flight */
 
 /* ---- Addresses ---- */
 
@@ -48,9 +48,9 @@
 	(TOFU_FIELD(TOFU_ADDR_OFFSET) | TOFU_FIELD(TOFU_ADDR_STAG))
 
 /*
- * struct tofu_toq_desc.route and struct tofu_mrq_entry.route: the other side
- * of a transfer. TAG is not looked at by the engine: it is copied from the
- * command into its notices on both sides.
+ * struct tofu_toq_desc.route and struct tofu_mrq_entry.route: the other side of
+ * a transfer. The engine ignores TAG: it copies it from the command into the
+ * command's notices on both sides.
  */
 #define TOFU_ROUTE_X_SHIFT 0
 #define TOFU_ROUTE_X_BITS 8
@@ -95,7 +95,7 @@ enum tofu_armw_op {
 	TOFU_ARMW_OPS = 6,
 };
 
-/* struct tofu_toq_desc.ctrl; every bit not named here is reserved: zero. */
+/* struct tofu_toq_desc.ctrl; all other bits are reserved: zero */
 #define TOFU_TOQ_FLIP_SHIFT 0
 #define TOFU_TOQ_FLIP_BITS 1
 #define TOFU_TOQ_CMD_SHIFT 8
@@ -110,7 +110,7 @@ enum tofu_armw_op {
 #define TOFU_TOQ_SPS_BITS 4
 #define TOFU_TOQ_GAP_SHIFT 48 /* lines between packets; PUT and GET only */
 #define TOFU_TOQ_GAP_BITS 8
-#define TOFU_TOQ_MTU_SHIFT 56 /* lines in a packet, 0: as many as can be; likewise */
+#define TOFU_TOQ_MTU_SHIFT 56 /* lines in a packet, 0: most; PUT and GET only */
 #define TOFU_TOQ_MTU_BITS 8
 #define TOFU_TOQ_ARMW_OP_SHIFT 48 /* ARMW only */
 #define TOFU_TOQ_ARMW_OP_BITS 4
@@ -127,7 +127,7 @@ enum tofu_armw_op {
 /* TOFU_TOQ_FLAGS */
 #define TOFU_TOQ_F_STRONG_ORDER (1U << 0) /* bytes land in ascending order */
 #define TOFU_TOQ_F_RMT_NOTICE (1U << 1) /* RMT_* entry in the target's MRQ */
-#define TOFU_TOQ_F_LCL_NOTICE (1U << 2) /* LCL_* entry in the own MRQ */
+#define TOFU_TOQ_F_LCL_NOTICE (1U << 2) /* LCL_* entry in the sender's MRQ */
 #define TOFU_TOQ_F_TCQ_NOTICE (1U << 3) /* entry in the TCQ */
 #define TOFU_TOQ_F_CACHE_INJECTION (1U << 4) /* a hint: no effect on data */
 #define TOFU_TOQ_F_STRIDE (1U << 5) /* blocks; PUT and GET only, two slots */
@@ -138,13 +138,13 @@ enum tofu_armw_op {
  * @ctrl:  TOFU_TOQ_*
  * @route: TOFU_ROUTE_*: target node and TNI, length in bytes, tag
  * @rmt:   TOFU_ADDR_*: target CQ, STAG and offset
- * @lcl:   TOFU_ADDR_* of PUT (source) and GET (destination), the CQ field
- *         being this CQ's number; the data of PUT_PIGGYBACK up to 8 bytes;
- *         the operand of ARMW (the new value of CSWAP)
+ * @lcl:   PUT: TOFU_ADDR_* of the source; GET: of the destination; the CQ field
+ *         is this CQ's number. PUT_PIGGYBACK: up to 8 bytes of data. ARMW: the
+ *         operand (for CSWAP the new value)
  *
- * PUT_PIGGYBACK of more than 8 bytes and ARMW CSWAP take a second slot,
- * struct tofu_toq_data; so do PUT and GET with the flag STRIDE, struct
- * tofu_toq_stride. The slots of a command may wrap around the ring's end.
+ * PUT_PIGGYBACK of more than 8 bytes and ARMW CSWAP take a second slot, struct
+ * tofu_toq_data; PUT and GET with the flag STRIDE take a struct
+ * tofu_toq_stride. The slots of a command may wrap around the end of the ring.
  */
 struct tofu_toq_desc {
 	__le64 ctrl;
@@ -160,8 +160,8 @@ TOFU_ASSERT_OFFSET(struct tofu_toq_desc, lcl, 24);
 
 /**
  * struct tofu_toq_data - the second slot of a command
- * @word: 32 bytes of piggyback data; of CSWAP, word[0] is the value to
- *        compare with and the rest is zero
+ * @word: 32 bytes of piggyback data; for CSWAP, word[0] is the value to compare
+ *        with and the rest is zero
  */
 struct tofu_toq_data {
 	__le64 word[4];
@@ -172,7 +172,7 @@ TOFU_ASSERT_SIZE(struct tofu_toq_data, 32);
  * struct tofu_toq_stride - second slot of a PUT or GET in blocks
  * @stride: bytes from the beginning of a block to that of the next, on both
  *          sides; TOFU_ADDR_OFFSET_BITS wide
- * @blocks: 1 … TOFU_BLOCKS_MAX; the route's length is that of one block
+ * @blocks: 1 … TOFU_BLOCKS_MAX; the length in the route is that of one block
  * @reserved: zero
  */
 struct tofu_toq_stride {
@@ -184,11 +184,11 @@ TOFU_ASSERT_SIZE(struct tofu_toq_stride, 32);
 TOFU_ASSERT_OFFSET(struct tofu_toq_stride, blocks, 8);
 
 /**
- * tofu_toq_slots - how many slots a command takes
+ * tofu_toq_slots - count the slots that a command takes
  * @ctrl:  struct tofu_toq_desc.ctrl
  * @route: struct tofu_toq_desc.route
  *
- * Return: 1 or 2. A command that the engine does not know takes one.
+ * Return: 1 or 2; 1 for a command that the engine does not know.
  */
 static inline unsigned int tofu_toq_slots(__u64 ctrl, __u64 route)
 {
@@ -209,11 +209,11 @@ static inline unsigned int tofu_toq_slots(__u64 ctrl, __u64 route)
 }
 
 /**
- * tofu_ring_flip - the flip bit of an entry
+ * tofu_ring_flip - compute the flip bit of an entry
  * @index: free-running index of the entry, from 0 at the ring's start
  * @code:  size code of the ring
  *
- * Memory of a new ring is zero, so the first round writes 1.
+ * The memory of a new ring is zero, so the first round writes 1.
  */
 static inline unsigned int tofu_ring_flip(__u64 index, unsigned int code)
 {
@@ -224,20 +224,20 @@ static inline unsigned int tofu_ring_flip(__u64 index, unsigned int code)
 
 enum tofu_status {
 	TOFU_ST_OK = 0,
-	/* Found before anything left the node: in the TCQ. */
+	/* Found before anything left the node; reported in the TCQ */
 	TOFU_ST_TCQ_DESC = 1, /* unknown command, reserved bit, flip bit */
 	TOFU_ST_TCQ_MEMORY = 2, /* local table or page cannot be read */
 	TOFU_ST_TCQ_STADD = 3, /* local STAG, range, or read-only */
-	TOFU_ST_TCQ_LENGTH = 4, /* length not of the command's kind */
-	/* Found later: in the initiator's MRQ. */
+	TOFU_ST_TCQ_LENGTH = 4, /* invalid length for this kind of command */
+	/* Found later; reported in the initiator's MRQ */
 	TOFU_ST_PEER = 16, /* no such node, TNI, CQ or group; it died */
-	TOFU_ST_LCL_MEMORY = 17, /* as TCQ_MEMORY, but late; of a GET also the copy */
+	TOFU_ST_LCL_MEMORY = 17, /* as TCQ_MEMORY, later; GET: also the copy */
 	TOFU_ST_RMT_MEMORY = 18, /* target's table or page unusable */
 	TOFU_ST_LCL_STADD = 19, /* local region deregistered under way */
 	TOFU_ST_RMT_STADD = 20, /* target STAG, range, read-only, alignment */
-	TOFU_ST_LCL_LENGTH = 21, /* the answer's does not fit */
-	TOFU_ST_RMT_LENGTH = 22, /* the request's does not fit */
-	TOFU_ST_MRQ_OTHER = 31, /* the peer answered what no ICC answers */
+	TOFU_ST_LCL_LENGTH = 21, /* the answer's length does not fit */
+	TOFU_ST_RMT_LENGTH = 22, /* the request's length does not fit */
+	TOFU_ST_MRQ_OTHER = 31, /* the peer's answer is not one of an ICC */
 };
 
 /* ---- TCQ ---- */
@@ -255,7 +255,7 @@ enum tofu_status {
 
 /* ---- MRQ ---- */
 
-/* Values are those of enum utofu_mrq_notice_type. */
+/* Same values as enum utofu_mrq_notice_type */
 enum tofu_mrq_type {
 	TOFU_MRQ_LCL_PUT = 0,
 	TOFU_MRQ_RMT_PUT = 1,
@@ -280,11 +280,11 @@ enum tofu_mrq_type {
 /**
  * struct tofu_mrq_entry - a notice
  * @ctrl:  TOFU_MRQ_*; written last
- * @route: TOFU_ROUTE_* of the other side: of LCL_* the target, of RMT_* the
- *         initiator; length and tag as in the command
+ * @route: TOFU_ROUTE_* of the other side: the target for LCL_*, the initiator
+ *         for RMT_*; length and tag as in the command
  * @rmt:   target's STADD as in the command
- * @lcl:   of LCL_PUT (0 for piggyback), LCL_GET, RMT_PUT and RMT_GET the
- *         initiator's STADD; of LCL_ARMW and RMT_ARMW the value before the
+ * @lcl:   LCL_PUT (0 for piggyback), LCL_GET, RMT_PUT and RMT_GET: the
+ *         initiator's STADD; LCL_ARMW and RMT_ARMW: the value before the
  *         operation, zero-extended
  */
 struct tofu_mrq_entry {

@@ -2,15 +2,15 @@
 /*
  * The driver's interface to user space: /dev/tofuN.
  *
- * A CQ is a file descriptor: TOFU_IOC_CQ_CREATE on the device gives it, its
- * rings and pages are mapped from it, memory is registered on it, poll(2)
- * waits on it, and closing the last reference destroys it with all that was
+ * A CQ is a file descriptor: TOFU_IOC_CQ_CREATE on the device returns it, its
+ * rings and pages are mapped from it, memory is registered on it, poll(2) waits
+ * on it, and closing the last reference destroys it and all that was
  * registered. Documentation/driver.rst describes it at length.
  *
- * Every structure begins with its size as the caller knows it. A kernel that
- * knows a longer one takes the rest as zero; a shorter one wants the
- * caller's rest to be zero (E2BIG). Reserved fields and unknown flags must be
- * zero.
+ * Every structure begins with its size as the caller knows it. A kernel with a
+ * longer structure takes the rest as zero; a kernel with a shorter one requires
+ * the caller's rest to be zero (E2BIG). Reserved fields and unknown flags must
+ * be zero.
  *
  * errno, the same for all calls:
  *   EINVAL    a field is out of its range, or a reserved one not zero
@@ -36,22 +36,22 @@
 
 #define TOFU_IOC_TYPE 'T'
 
-/* Bytes of the first version of struct tofu_ioc_info, which is accepted. */
+/* Size of the first version of struct tofu_ioc_info, still accepted */
 #define TOFU_IOC_INFO_SIZE_1 48
 
 /**
  * struct tofu_ioc_info - TOFU_IOC_INFO, on device and CQ
- * @size:    of this structure
+ * @size:    size of this structure
  * @flags:   in: 0
  * @tnis:    TNIs of the controller
- * @cqs:     CQs of a TNI that user space can have (0 … cqs - 1)
+ * @cqs:     CQs of a TNI that are for user space (0 … cqs - 1)
  * @node:    number of this node
- * @nodes:   count of nodes of the machine
+ * @nodes:   nodes of the machine
  * @coords:  TOFU_ROUTE_X … C of this node
  * @shape:   as TOFU_REG_SHAPE
  * @ring_code_max: largest size code of a ring
  * @stags:   entries of a CQ's steering table
- * @caps:    TOFU_INFO_*; from here on not in the first version
+ * @caps:    TOFU_INFO_*; this and what follows are not in the first version
  * @gates:   in: 0; out: gates of a TNI; 0: there is no barrier interface
  */
 struct tofu_ioc_info {
@@ -76,11 +76,11 @@ TOFU_ASSERT_OFFSET(struct tofu_ioc_info, caps, TOFU_IOC_INFO_SIZE_1);
 
 /**
  * struct tofu_ioc_time - TOFU_IOC_TIME, on device and CQ
- * @size:   of this structure
+ * @size:   size of this structure
  * @flags:  0
  * @time:   out: as TOFU_REG_TIME: ns of virtual time, or 0
- * @cycles: out: the processor's cycle counter, as user space reads it, at the
- *          same moment but for an instruction or two
+ * @cycles: out: the processor's cycle counter, as user space reads it, within
+ *          an instruction or two of @time
  */
 struct tofu_ioc_time {
 	__u32 size;
@@ -95,13 +95,13 @@ TOFU_ASSERT_SIZE(struct tofu_ioc_time, 24);
 #define TOFU_MAP_UNCACHED 1
 
 /**
- * struct tofu_map - something of a CQ to be mapped
- * @key:    offset for mmap(2) on the CQ's file; opaque
- * @length: for mmap(2), bytes
+ * struct tofu_map - a mapping that a file offers
+ * @key:    offset for mmap(2) on the file; opaque
+ * @length: length for mmap(2), bytes
  * @cache:  TOFU_MAP_*: how the kernel will map it
  * @reserved: 0
  *
- * All are mapped MAP_SHARED, whole; PROT_EXEC is refused.
+ * To be mapped whole and MAP_SHARED; PROT_EXEC is refused.
  */
 struct tofu_map {
 	__u64 key;
@@ -125,19 +125,19 @@ enum tofu_map_index {
 
 /**
  * struct tofu_ioc_cq_create - TOFU_IOC_CQ_CREATE, on the device
- * @size:     of this structure
+ * @size:     size of this structure
  * @flags:    TOFU_CQ_SESSION_MODE
  * @tni:      TNI
- * @cq:       in: number of the CQ, or TOFU_CQ_ANY for the lowest free;
- *            out: its number
+ * @cq:       in: number of the CQ, or TOFU_CQ_ANY for the lowest free one; out:
+ *            its number
  * @toq_code: size code of TOQ and TCQ
  * @mrq_code: size code of the MRQ
  * @fd:       out: the CQ's file, O_CLOEXEC
  * @reserved: 0
- * @map:      out: what can be mapped from it
+ * @map:      out: the mappings that it offers
  *
- * The CQ's group (GPID) is the low 16 bits of the caller's effective user
- * id: processes of different users cannot reach each other's memory.
+ * The CQ's group (GPID) is the low 16 bits of the caller's effective user id:
+ * processes of different users cannot reach each other's memory.
  */
 struct tofu_ioc_cq_create {
 	__u32 size;
@@ -157,17 +157,17 @@ TOFU_ASSERT_SIZE(struct tofu_ioc_cq_create, 152);
 
 /**
  * struct tofu_ioc_mem_reg - TOFU_IOC_MEM_REG, on a CQ
- * @size:     of this structure
+ * @size:     size of this structure
  * @flags:    TOFU_MEM_*
  * @addr:     first byte
  * @length:   bytes, not 0
  * @stag:     in: below TOFU_STAG_AUTO, or TOFU_STAG_ANY; out: the STAG
  * @reserved: 0
- * @offset:   out: of @addr in the region, which begins at the
+ * @offset:   out: offset of @addr in the region, which begins at the
  *            TOFU_STAG_ALIGN boundary below it
  *
  * Pins the pages. Unmapping the memory later does no harm: the region then
- * names memory that nobody else has.
+ * refers to pages that have no other user.
  */
 struct tofu_ioc_mem_reg {
 	__u32 size;
@@ -182,7 +182,7 @@ TOFU_ASSERT_SIZE(struct tofu_ioc_mem_reg, 40);
 
 /**
  * struct tofu_ioc_mem_dereg - TOFU_IOC_MEM_DEREG, on a CQ
- * @size:  of this structure
+ * @size:  size of this structure
  * @flags: 0
  * @stag:  STAG
  * @reserved: 0
@@ -205,18 +205,18 @@ enum tofu_gates_map_index {
 
 /**
  * struct tofu_ioc_gates_create - TOFU_IOC_GATES_CREATE, on the device
- * @size:     of this structure
+ * @size:     size of this structure
  * @flags:    0
  * @tni:      TNI
- * @count:    gates: 1 … TOFU_GATES
+ * @count:    number of gates, 1 … TOFU_GATES
  * @fd:       out: their file, O_CLOEXEC; closing its last reference frees them
  * @reserved: 0
  * @gate:     in: 0; out: their numbers. The first one has the channel of its
  *            number; the others are relays.
- * @map:      out: what can be mapped from the file
+ * @map:      out: the mappings that the file offers
  *
- * None is linked: until TOFU_IOC_GATE_SET a gate is disabled. The group
- * (GPID) is that of a CQ.
+ * Gates are created without links: a gate is disabled until TOFU_IOC_GATE_SET.
+ * Their group (GPID) is chosen as that of a CQ.
  */
 struct tofu_ioc_gates_create {
 	__u32 size;
@@ -232,14 +232,14 @@ TOFU_ASSERT_SIZE(struct tofu_ioc_gates_create, 120);
 
 /**
  * struct tofu_ioc_gate_set - TOFU_IOC_GATE_SET, on gates
- * @size:    of this structure
+ * @size:    size of this structure
  * @flags:   0
- * @index:   which of them, an index of struct tofu_ioc_gates_create.gate
+ * @index:   index into struct tofu_ioc_gates_create.gate
  * @reserved: 0
  * @src_lcl, @src_rmt, @dst_lcl, @dst_rmt: link words, TOFU_LINK_*
  *
- * Enables the gate; what had arrived at it is forgotten. A channel counts the
- * barriers that ended from zero again.
+ * Enables the gate, and drops signals that had arrived at it. A channel counts
+ * ended barriers from zero again.
  */
 struct tofu_ioc_gate_set {
 	__u32 size;

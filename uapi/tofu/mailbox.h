@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note OR MIT */
 /*
  * The mailbox: a second PCI device, through which a machine in virtual time
- * talks to its host. Waiting for the host takes no virtual time: the access
- * that waits does not end before there is something.
+ * talks to its host. Waiting for the host takes no virtual time: a read that
+ * waits completes when there is something to return.
  *
  * Shared by the device and the programs of the guest.
  * Documentation/spec/mailbox.rst is the specification.
@@ -34,20 +34,20 @@
 #define TOFU_MAILBOX_ID_VERSION 1
 
 /*
- * Read: waits until a frame of the host stands in the receive window; its
- * bytes, header included. It stands there until the next read.
+ * Read: waits until a frame from the host is in the receive window; returns its
+ * bytes, header included. The frame stays there until the next read.
  */
 #define TOFU_MAILBOX_RECEIVE 0x08
 
 /*
- * Write n: sends the first n bytes of the send window, which must be left
- * alone until the next read; more than the window's size: ignored. Read: waits
- * until they have been sent; then 0.
+ * Write n: sends the first n bytes of the send window, which must not change
+ * until the next read; ignored if n exceeds the window's size. Read: waits
+ * until they have been sent; returns 0.
  */
 #define TOFU_MAILBOX_SEND 0x10
 
-/* Reads of RECEIVE and SEND that have no such answer: */
-#define TOFU_MAILBOX_AGAIN (~0ULL - 1) /* interrupted: read once more */
+/* Other results of reading RECEIVE and SEND: */
+#define TOFU_MAILBOX_AGAIN (~0ULL - 1) /* interrupted: read again */
 #define TOFU_MAILBOX_GONE (~0ULL) /* the host is gone, for good */
 
 /* ---- Windows, in TOFU_MAILBOX_BAR_WINDOWS ---- */
@@ -56,13 +56,13 @@
 #define TOFU_MAILBOX_SEND_WINDOW 0x80000
 #define TOFU_MAILBOX_WINDOW_SIZE 0x80000
 
-/* A frame is a header and its payload; the device gives no other sense to it. */
+/* A frame is a header and its payload, which the device does not interpret. */
 #define TOFU_MAILBOX_PAYLOAD_MAX 0x40000
 
 /**
  * struct tofu_mailbox_frame - header of a frame
  * @length: bytes of payload that follow, at most TOFU_MAILBOX_PAYLOAD_MAX
- * @type, @job: of the two ends
+ * @type, @job: for the two ends to use
  */
 struct tofu_mailbox_frame {
 	__le32 length;

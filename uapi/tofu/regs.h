@@ -14,7 +14,7 @@
 
 /*
  * 1b36:00xx is the vendor and range that QEMU gives to its own devices; the
- * number is not registered with anybody.
+ * number is not registered.
  */
 #define TOFU_PCI_VENDOR_ID 0x1b36
 #define TOFU_PCI_DEVICE_ID 0x00f0
@@ -27,7 +27,7 @@
 #define TOFU_BAR_PAGES_SIZE 0x200000
 #define TOFU_BAR_MSIX 4
 
-/* MSI-X: vector 0 is the controller's, one more a CQ. */
+/* MSI-X: vector 0 is the controller's; each CQ has one more. */
 #define TOFU_VECTOR_GLOBAL 0
 #define TOFU_VECTOR_CQ(tni, cq) (1 + (tni) * TOFU_CQS_PER_TNI + (cq))
 #define TOFU_VECTORS(tnis) (1 + (tnis) * TOFU_CQS_PER_TNI)
@@ -61,12 +61,12 @@
 #define TOFU_CAPS_RAM_PAGES_BITS 1
 #define TOFU_CAPS_DIRECT_SHIFT 18 /* direct descriptors save time: use them */
 #define TOFU_CAPS_DIRECT_BITS 1
-#define TOFU_CAPS_GATES_SHIFT 19 /* per TNI; 0: there is no barrier interface */
+#define TOFU_CAPS_GATES_SHIFT 19 /* per TNI; 0: no barrier interface */
 #define TOFU_CAPS_GATES_BITS 7
 
 #define TOFU_REG_CTRL 0x010
 /*
- * Write 1: every CQ is disabled and forgotten. Reads 1 until no other node
+ * Write 1: disables every CQ and forgets its state. Reads 1 until no other node
  * reads this node's memory any more.
  */
 #define TOFU_CTRL_RESET (1ULL << 0)
@@ -77,10 +77,10 @@
 #define TOFU_SHAPE_AXIS_BITS 10
 #define TOFU_REG_BAD_ACCESS 0x030 /* count, read-only */
 #define TOFU_REG_BAD_PACKETS 0x038 /* count of packets dropped, read-only */
-#define TOFU_REG_TIME 0x040 /* ns of virtual time; 0: there is none */
-#define TOFU_REG_MACHINE 0x048 /* its name: 8 characters, zero-padded, or 0 */
+#define TOFU_REG_TIME 0x040 /* ns of virtual time; 0: no virtual time */
+#define TOFU_REG_MACHINE 0x048 /* name: 8 characters, zero-padded, or 0 */
 
-/* Ports of the router: counters, read-only. */
+/* Ports of the router: counters, read-only */
 enum tofu_port {
 	TOFU_PORT_XP, TOFU_PORT_XM, TOFU_PORT_YP, TOFU_PORT_YM,
 	TOFU_PORT_ZP, TOFU_PORT_ZM, TOFU_PORT_A, TOFU_PORT_BP,
@@ -93,7 +93,7 @@ enum tofu_port_counter {
 	TOFU_PORT_TX_BYTES,
 	TOFU_PORT_RX_PACKETS,
 	TOFU_PORT_RX_BYTES,
-	TOFU_PORT_TX_WAIT_NS, /* packets had to wait for the link, added up */
+	TOFU_PORT_TX_WAIT_NS, /* total time that packets waited for the link */
 	TOFU_PORT_COUNTERS,
 };
 
@@ -106,9 +106,9 @@ enum tofu_port_counter {
 
 /*
  * Writing ENABLE = 1 takes over the registers from TOQ_BASE to GPID, checks
- * them and starts with empty rings at index 0; wrong settings leave the CQ
- * disabled with TOFU_CQ_STATUS_BAD_CONFIG. Those registers can only be
- * written while the CQ is disabled.
+ * them and starts with empty rings at index 0; invalid settings leave the CQ
+ * disabled with TOFU_CQ_STATUS_BAD_CONFIG. Those registers can only be written
+ * while the CQ is disabled.
  */
 #define TOFU_CQ_CTRL 0x00
 #define TOFU_CQ_CTRL_ENABLE (1ULL << 0)
@@ -123,7 +123,7 @@ enum tofu_port_counter {
 #define TOFU_CQ_TCQ_BASE 0x18
 #define TOFU_CQ_MRQ_BASE 0x20
 #define TOFU_CQ_RINGS 0x28
-#define TOFU_CQ_RINGS_TOQ_SHIFT 0 /* size code; the TCQ has the same */
+#define TOFU_CQ_RINGS_TOQ_SHIFT 0 /* size code, also of the TCQ */
 #define TOFU_CQ_RINGS_TOQ_BITS 4
 #define TOFU_CQ_RINGS_MRQ_SHIFT 4
 #define TOFU_CQ_RINGS_MRQ_BITS 4
@@ -136,37 +136,37 @@ enum tofu_port_counter {
 #define TOFU_CQ_GPID 0x50 /* 16 bits; both ends of a transfer must agree */
 
 /*
- * Write 1: starts a flush. Reads 1 until nothing that began before it can
- * touch this node's memory through this CQ's tables: every command that had
- * been fetched has ended, and no other node reads a get's source any more.
- * A write while it reads 1 begins it anew.
+ * Write 1: starts a flush. Reads 1 until nothing that began before it can touch
+ * this node's memory through this CQ's tables: every command that had been
+ * fetched has ended, and no other node reads a get's source any more. A write
+ * while it reads 1 restarts the flush.
  */
 #define TOFU_CQ_FLUSH 0x58
 
-/* Causes, each armed by a one and disarmed when its interrupt is raised. */
+/* Causes, each armed by a one and disarmed when its interrupt is raised */
 #define TOFU_CQ_IRQ_ARM 0x60 /* write: arms; read: armed causes */
-#define TOFU_CQ_IRQ_CAUSE 0x68 /* those raised; write 1s to clear */
+#define TOFU_CQ_IRQ_CAUSE 0x68 /* raised causes; write 1s to clear */
 #define TOFU_CQ_IRQ_TCQ (1ULL << 0) /* an entry was written */
 #define TOFU_CQ_IRQ_MRQ (1ULL << 1)
 #define TOFU_CQ_IRQ_FLUSH (1ULL << 2) /* a flush has ended */
 #define TOFU_CQ_IRQ_EXCEPTION (1ULL << 3) /* STATUS has gained an error */
 #define TOFU_CQ_IRQ_ALL 0xfULL
 
-/* Free-running positions, read-only: entries fetched or written so far. */
+/* Free-running positions, read-only: entries fetched or written so far */
 #define TOFU_CQ_TOQ_HEAD 0x70
 #define TOFU_CQ_TCQ_TAIL 0x78
 #define TOFU_CQ_MRQ_TAIL 0x80
 
 /*
- * Read-only: of a CQ in session mode, commands that may still be fetched: steps
- * that have come less commands fetched.
+ * Read-only: commands that a CQ in session mode may still fetch: steps received
+ * minus commands fetched.
  */
 #define TOFU_CQ_SESSION 0x88
 
 /* Counters, read-only, from zero at ENABLE. */
 enum tofu_cq_counter {
 	TOFU_CQ_TX_COMMANDS,
-	TOFU_CQ_TX_BYTES, /* payload sent by puts, asked for by gets */
+	TOFU_CQ_TX_BYTES, /* payload sent by puts, requested by gets */
 	TOFU_CQ_RX_REQUESTS,
 	TOFU_CQ_RX_BYTES, /* payload written by others' puts, read by gets */
 	TOFU_CQ_TCQ_ERRORS,
@@ -178,17 +178,17 @@ enum tofu_cq_counter {
 #define TOFU_CQ_COUNTER(counter) (0x90 + (counter) * 8)
 
 /*
- * Where the time went, read-only: ns of virtual time, of the last command that
- * was sent, and of the last request that ended with a notice here. 0 without
+ * Time stamps, read-only, in ns of virtual time: of the last command that was
+ * sent, and of the last request that ended with a notice here. 0 without
  * virtual time.
  */
 enum tofu_cq_stamp {
-	TOFU_CQ_TX_DOORBELL, /* software stored into fetch_start */
-	TOFU_CQ_TX_ENGINE, /* the engine began with the command */
+	TOFU_CQ_TX_DOORBELL, /* software stored to fetch_start */
+	TOFU_CQ_TX_ENGINE, /* the engine began the command */
 	TOFU_CQ_TX_WIRE, /* its last packet entered the first link */
 	TOFU_CQ_RX_WIRE, /* the request entered its first link */
-	TOFU_CQ_RX_ENGINE, /* it came out of the last link */
-	TOFU_CQ_RX_NOTICE, /* the notice could be seen */
+	TOFU_CQ_RX_ENGINE, /* the request left the last link */
+	TOFU_CQ_RX_NOTICE, /* the notice became visible */
 	TOFU_CQ_STAMPS,
 };
 
@@ -201,8 +201,8 @@ enum tofu_cq_stamp {
 
 /*
  * Writing ENABLE = 1 takes over the registers from SRC_LCL to CHANNEL, checks
- * them and forgets what had arrived; wrong settings leave the gate disabled.
- * Those registers can only be written while the gate is disabled.
+ * them and drops signals that had arrived; invalid settings leave the gate
+ * disabled. Those registers can only be written while the gate is disabled.
  */
 #define TOFU_GATE_CTRL 0x00
 #define TOFU_GATE_CTRL_ENABLE (1ULL << 0)
@@ -210,26 +210,26 @@ enum tofu_cq_stamp {
 #define TOFU_GATE_SRC_RMT 0x10
 #define TOFU_GATE_DST_LCL 0x18
 #define TOFU_GATE_DST_RMT 0x20
-#define TOFU_GATE_GPID 0x28 /* 16 bits; as of a CQ */
-#define TOFU_GATE_CHANNEL 0x30 /* bus address of struct tofu_channel; 0: a relay */
+#define TOFU_GATE_GPID 0x28 /* 16 bits; as TOFU_CQ_GPID */
+#define TOFU_GATE_CHANNEL 0x30 /* address of struct tofu_channel; 0: relay */
 #define TOFU_GATE_STATE 0x38 /* read-only */
-#define TOFU_GATE_STATE_LCL_SHIFT 0 /* a signal of SRC_LCL waits */
+#define TOFU_GATE_STATE_LCL_SHIFT 0 /* a signal from SRC_LCL waits */
 #define TOFU_GATE_STATE_LCL_BITS 1
-#define TOFU_GATE_STATE_RMT_SHIFT 1 /* one of SRC_RMT */
+#define TOFU_GATE_STATE_RMT_SHIFT 1 /* a signal from SRC_RMT waits */
 #define TOFU_GATE_STATE_RMT_BITS 1
-#define TOFU_GATE_STATE_BEGUN_SHIFT 2 /* started by software, and not ended */
+#define TOFU_GATE_STATE_BEGUN_SHIFT 2 /* started by software, not yet ended */
 #define TOFU_GATE_STATE_BEGUN_BITS 1
-#define TOFU_GATE_STATE_FIRED_SHIFT 32 /* how many times it has fired */
+#define TOFU_GATE_STATE_FIRED_SHIFT 32 /* number of times it has fired */
 #define TOFU_GATE_STATE_FIRED_BITS 32
 
 /* ---- CQ pages, in TOFU_BAR_PAGES ---- */
 
 /*
- * The BAR holds the CQ pages, a kick page for each at the same offset in the
+ * The BAR holds the CQ pages, a kick page for each CQ at the same offset in the
  * second TOFU_PAGES_HALF, and the pages of the channels in the third.
  */
 #define TOFU_PAGE_SIZE 0x1000
-#define TOFU_PAGE_CQS 16 /* pages a TNI, of which 12 exist */
+#define TOFU_PAGE_CQS 16 /* pages per TNI, of which 12 exist */
 #define TOFU_PAGES_HALF 0x80000
 #define TOFU_CQ_PAGE(tni, cq) \
 	(((tni) * TOFU_PAGE_CQS + (cq)) * (__u64)TOFU_PAGE_SIZE)
@@ -239,47 +239,47 @@ enum tofu_cq_stamp {
 	(2 * TOFU_PAGES_HALF + TOFU_CQ_PAGE(tni, channel))
 
 /* A write of any value and size to a channel's page at: */
-#define TOFU_CHANNEL_START 0x0 /* start what the channel's block says */
+#define TOFU_CHANNEL_START 0x0 /* start what the channel's block describes */
 /*
- * A poll of the block found nothing; as TOFU_KICK_POLL, and for the same
- * reason. In virtual time never wanted.
+ * A poll of the block found nothing; like TOFU_KICK_POLL, and for the same
+ * reason. Never wanted in virtual time.
  */
 #define TOFU_CHANNEL_POLL 0x8
 
 /* A write of any value and size to the kick page at: */
-#define TOFU_KICK_TAIL 0x0 /* fetch_start was moved */
+#define TOFU_KICK_TAIL 0x0 /* fetch_start has moved */
 #define TOFU_KICK_POLL 0x8 /* a poll of the rings found nothing */
 /*
  * For traces: the value is the name of a phase that begins, 8 characters, the
- * first one in the lowest byte; 0: the phase has ended.
+ * first in the lowest byte; 0: the phase has ended.
  */
 #define TOFU_KICK_MARK 0x10
 
-/* struct tofu_cq_page.need_kick: which kicks the engine wants now. */
+/* struct tofu_cq_page.need_kick: the kicks that the engine wants now */
 #define TOFU_NEED_KICK_TAIL (1U << 0)
 #define TOFU_NEED_KICK_POLL (1U << 1)
 
 /*
- * struct tofu_cq_page.fetch_start: the last command, and no other since the
- * word was last stored, stands in @direct as well as in the TOQ. Only when all
- * commands before it have ended.
+ * struct tofu_cq_page.fetch_start: the last command, the only one since the
+ * word was last stored, is in @direct as well as in the TOQ. To be set only
+ * when all earlier commands have ended.
  */
 #define TOFU_FETCH_DIRECT (1ULL << 63)
 
 /**
- * struct tofu_cq_page - what user space maps of a CQ
+ * struct tofu_cq_page - the page of a CQ that user space maps
  * @direct:      software: slots of a direct command, see TOFU_FETCH_DIRECT
  * @fetch_start: software: free-running count of TOQ slots written, 63 bits
  * @mrq_full_pointer: software: free-running count of MRQ entries read
  * @piggyback:   reserved
- * @tcq_read:    software: free-running count of TCQ entries read; only for
- *               the kernel, so that it can say whether any are unread
+ * @tcq_read:    software: free-running count of TCQ entries read; tells the
+ *               kernel whether any are unread
  * @need_kick:   device: TOFU_NEED_KICK_*
  * @status:      device: TOFU_CQ_STATUS_*
  * @toq_head:    device: free-running count of TOQ slots fetched
  *
- * The rest of the page is reserved. The device takes nothing from this page
- * but what software owns, and trusts none of it.
+ * The rest of the page is reserved. The device reads only what software writes,
+ * and trusts none of it.
  */
 struct tofu_cq_page {
 	__u8 direct[64];
@@ -307,14 +307,14 @@ TOFU_ASSERT_OFFSET(struct tofu_cq_page, toq_head, 0x88);
 
 #define TOFU_STAG_BITS_MIN 13
 #define TOFU_STAG_BITS_MAX 15
-#define TOFU_STAG_AUTO 4096 /* lower ones are chosen by the caller */
+#define TOFU_STAG_AUTO 4096 /* callers choose STAGs below */
 #define TOFU_STAG_ALIGN 256 /* a region begins at such a boundary */
 
 /**
  * struct tofu_steering - entry of the steering table, indexed by STAG
  * @ctrl:   TOFU_STEERING_*
- * @mbva:   where the region begins in its memory block, bytes
- * @length: of the region, bytes
+ * @mbva:   offset of the region in its memory block, bytes
+ * @length: length of the region, bytes
  */
 struct tofu_steering {
 	__le64 ctrl;
@@ -337,10 +337,10 @@ TOFU_ASSERT_OFFSET(struct tofu_steering, length, 16);
  * struct tofu_memory_block - entry of the memory block table, indexed by mbid
  * @ctrl:  TOFU_MB_*
  * @table: bus address of the page table: npage 64-bit bus addresses
- * @npage: pages of the block
+ * @npage: number of pages of the block
  *
- * Byte v of the block is byte v mod page size of page v / page size. A page's
- * address need not be aligned to its size.
+ * Byte v of the block is byte v mod page size of page v / page size. The
+ * address of a page need not be aligned to its size.
  */
 struct tofu_memory_block {
 	__le64 ctrl;
