@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What differs between the kernels that the driver builds for: 6.1 to 6.12.
+ * Differences between the kernels that the driver builds for: 6.1 to 6.12.
  */
 #ifndef TOFU_COMPAT_H
 #define TOFU_COMPAT_H
@@ -18,8 +18,9 @@
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define TOFU_DEVNODE_CONST
 /*
- * A long-term pin for reading has to break copy-on-write by itself here, or
- * the owner's next write would go to another page than the pinned one.
+ * These kernels do not break copy-on-write for a long-term read pin by
+ * themselves. Unbroken, the owner's next write would go to another page than
+ * the pinned one.
  */
 #define TOFU_PIN_READ (FOLL_LONGTERM | FOLL_WRITE | FOLL_FORCE)
 #else

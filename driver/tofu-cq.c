@@ -10,7 +10,7 @@
 #define CREATE_TRACE_POINTS
 #include "tofu-trace.h"
 
-/* How long close() waits for a flush before it leaves it to the reaper. */
+/* How long close() waits for a flush before it leaves it to the reaper */
 #define TOFU_CLOSE_LIMIT HZ
 #define TOFU_REAP_INTERVAL (HZ / 2)
 
@@ -34,8 +34,8 @@ static void tofu_cq_disable(struct tofu_cq *cq)
 }
 
 /*
- * What the last owner has left would be taken for commands, or be read by the
- * new one.
+ * What the last owner left would be taken for commands, or read by the new
+ * owner.
  */
 static void tofu_cq_clear_page(struct tofu_cq *cq)
 {
@@ -143,7 +143,7 @@ static int tofu_cq_map_page(struct tofu_cq *cq)
 	struct tofu_dev *tdev = cq->handle.tdev;
 	phys_addr_t page = tdev->pages + TOFU_CQ_PAGE(cq->tni, cq->nr);
 
-	/* As user space maps it: no two kinds of one page. */
+	/* Mapped as in user space: no page may have two memory types. */
 	cq->page = tdev->ram_pages ? ioremap_cache(page, TOFU_PAGE_SIZE) :
 				     ioremap(page, TOFU_PAGE_SIZE);
 	return cq->page ? 0 : -ENOMEM;
@@ -231,7 +231,7 @@ static void tofu_cq_free(struct tofu_cq *cq)
 }
 
 /*
- * Gives back all but the structure itself. The CQ is disabled and quiet:
+ * Frees everything but the structure itself. The CQ is disabled and quiet:
  * nothing touches its memory, here or on other nodes.
  */
 static void tofu_cq_drop_locked(struct tofu_cq *cq)
@@ -248,9 +248,9 @@ static void tofu_cq_drop_locked(struct tofu_cq *cq)
 }
 
 /*
- * Some node may still read this memory, and cannot be asked. Whatever else
- * came to use these pages would be sent to it: so they are lost until the next
- * boot, and so is the structure that names them.
+ * Some node may still read this memory, and cannot be asked. It would read the
+ * data of any new user of these pages. So they are lost until the next boot,
+ * and so is the structure that refers to them.
  */
 static void tofu_cq_leak_locked(struct tofu_cq *cq)
 {
@@ -298,7 +298,7 @@ static void tofu_cq_destroy(struct tofu_cq *cq)
 
 /* ---- What was left behind ---- */
 
-/* Return: true when something is left to be done. */
+/* Return: true if there is work left. */
 static bool tofu_cq_reap_one_locked(struct tofu_cq *cq)
 {
 	bool left;
@@ -372,7 +372,7 @@ void tofu_cq_drop_all(struct tofu_dev *tdev, bool quiet)
 			tofu_cq_drop_locked(cq);
 		else
 			tofu_cq_leak_locked(cq);
-		/* Else the file's release frees it. */
+		/* Otherwise the release of the file frees it. */
 		if (cq->late)
 			tofu_cq_free(cq);
 	}
@@ -401,7 +401,7 @@ static __poll_t tofu_cq_look(struct tofu_cq *cq)
 	u64 status = readq(cq->regs + TOFU_CQ_STATUS);
 	__poll_t mask = 0;
 
-	/* User space may lie about what it has read: to itself. */
+	/* User space can only deceive itself about what it has read. */
 	if (readq(cq->regs + TOFU_CQ_MRQ_TAIL) != mrq_read ||
 	    readq(cq->regs + TOFU_CQ_TCQ_TAIL) != tcq_read)
 		mask |= EPOLLIN | EPOLLRDNORM;
@@ -420,7 +420,9 @@ static __poll_t tofu_cq_poll(struct file *file, struct poll_table_struct *table)
 	poll_wait(file, &cq->wait, table);
 	down_read(&tdev->op_sem);
 	if (!tofu_handle_gone(&cq->handle)) {
-		/* Arm, then look, then sleep: else a wakeup could be missed. */
+		/*
+		 * Arm, check, then sleep: any other order could miss a wakeup.
+		 */
 		writeq(TOFU_CQ_IRQ_TCQ | TOFU_CQ_IRQ_MRQ |
 		       TOFU_CQ_IRQ_EXCEPTION, cq->regs + TOFU_CQ_IRQ_ARM);
 		mask = tofu_cq_look(cq);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * debugfs: what is alive, so that a test can see that nothing leaks.
+ * debugfs: counts of live objects, for tests that look for leaks.
  */
 #include <linux/debugfs.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The character device, and how ioctls are taken apart.
+ * The character device, and dispatch of ioctls.
  */
 #include <linux/fs.h>
 #include <linux/idr.h>
@@ -14,7 +14,7 @@
 
 #define TOFU_MINORS 16
 
-/* As long as the longest structure of any table of ioctls. */
+/* As long as the longest structure of any ioctl table */
 union tofu_ioc_any {
 	struct tofu_ioc_info info;
 	struct tofu_ioc_time time;
@@ -34,8 +34,8 @@ static DEFINE_IDA(tofu_minors);
 int tofu_ucmd_respond(struct tofu_ucmd *ucmd)
 {
 	/*
-	 * Both sizes bound it: a caller's longer structure must not make the
-	 * kernel tell what lies behind its own.
+	 * Both sizes bound the copy: a caller's longer structure must not make
+	 * the kernel leak what lies behind its own.
 	 */
 	if (copy_to_user(ucmd->ubuf, ucmd->cmd,
 			 min(ucmd->user_size, ucmd->size)))
@@ -49,7 +49,7 @@ static const struct tofu_ioctl_op *tofu_op_find(unsigned int cmd,
 {
 	size_t i;
 
-	/* The size part differs between versions of a structure. */
+	/* The size in the command differs between versions of a structure. */
 	for (i = 0; i < count; i++)
 		if (!((ops[i].cmd ^ cmd) & ~IOCSIZE_MASK))
 			return &ops[i];
@@ -75,7 +75,7 @@ long tofu_ioctl(struct file *file, unsigned int cmd, unsigned long arg,
 		return -EFAULT;
 	if (ucmd.user_size < op->min_size)
 		return -EINVAL;
-	/* No future structure is that long; the rest is read to its end. */
+	/* No future structure is that long: bounds the check of the rest. */
 	if (ucmd.user_size > PAGE_SIZE)
 		return -E2BIG;
 	ret = copy_struct_from_user(&buf, op->size, ucmd.ubuf, ucmd.user_size);
@@ -118,7 +118,7 @@ int tofu_dev_time(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
 
 	if (arg->flags)
 		return -EINVAL;
-	/* Nothing may come between the two. */
+	/* Nothing may come between the two reads. */
 	local_irq_save(flags);
 	arg->time = tdev->direct ? tofu_read(tdev, TOFU_REG_TIME) : 0;
 	arg->cycles = get_cycles();
@@ -175,7 +175,7 @@ static long tofu_dev_ioctl(struct file *file, unsigned int cmd,
 	return ret;
 }
 
-/* The file holds the cdev, and that holds the device. */
+/* The file holds the cdev, and the cdev holds the device. */
 static int tofu_dev_open(struct inode *inode, struct file *file)
 {
 	file->private_data = container_of(inode->i_cdev, struct tofu_dev, cdev);
@@ -252,8 +252,8 @@ void tofu_dev_unregister(struct tofu_dev *tdev)
 }
 
 /*
- * For everybody: what keeps users apart is the group of a CQ, which is made of
- * the user's number, and the limit of locked memory.
+ * Open to all users: they are kept apart by the group of a CQ, which is the low
+ * bits of the user ID, and by the limit of locked memory.
  */
 static char *tofu_devnode(TOFU_DEVNODE_CONST struct device *dev, umode_t *mode)
 {

@@ -3,9 +3,9 @@
  * Barrier gates of a TNI as a file: the first one with a channel, the others
  * relays.
  *
- * A gate is no danger to gates of others: what comes from a gate that the
- * target does not name as its source, or of another group, is dropped. So a
- * link may name any gate.
+ * A gate cannot disturb other users' gates: a target drops what comes from
+ * another group, or from a gate that it does not name as its source. So a link
+ * may name any gate.
  */
 #include <linux/bitmap.h>
 #include <linux/fs.h>
@@ -39,8 +39,8 @@ static void __iomem *tofu_gate_regs(struct tofu_gates *gates,
 }
 
 /*
- * The answer to the read comes after the write was carried out: from then on
- * the device does not touch the channel's block.
+ * The read completes after the write was carried out: from then on the device
+ * does not touch the channel's block.
  */
 static bool tofu_gate_disable(struct tofu_gates *gates, unsigned int index)
 {
@@ -50,7 +50,7 @@ static bool tofu_gate_disable(struct tofu_gates *gates, unsigned int index)
 	return !readq(regs + TOFU_GATE_CTRL);
 }
 
-/* Return: whether all of them are disabled. */
+/* Return: whether all gates are disabled. */
 static bool tofu_gates_disable(struct tofu_gates *gates)
 {
 	bool disabled = true;
@@ -61,7 +61,10 @@ static bool tofu_gates_disable(struct tofu_gates *gates)
 	return disabled;
 }
 
-/* The device counts from zero again, and says so only when a barrier ends. */
+/*
+ * The device restarts its count at zero, but stores it only when a barrier
+ * ends.
+ */
 static void tofu_channel_clear(struct tofu_gates *gates)
 {
 	struct tofu_channel *channel = gates->channel.addr;
@@ -112,7 +115,7 @@ static bool tofu_coords_exist(struct tofu_dev *tdev, u64 coords)
 	return true;
 }
 
-/* No link is zero; a link has no other fields than these. */
+/* 0 is no link; other links must not have any fields but these. */
 static bool tofu_link_check(struct tofu_dev *tdev, u64 link, u64 fields)
 {
 	u64 path = TOFU_GET(link, TOFU_LINK_PATH);
@@ -159,7 +162,7 @@ static int tofu_gate_set(struct tofu_ucmd *ucmd)
 
 /* ---- Which gates are free ---- */
 
-/* Return: the number of a free relay. Gates with a channel are the last choice. */
+/* Return: the number of a free relay. Gates with a channel are used last. */
 static int tofu_relay_choose(const unsigned long *used)
 {
 	unsigned int nr = find_next_zero_bit(used, TOFU_GATES, TOFU_CHANNELS);
@@ -224,8 +227,8 @@ static void tofu_gates_free(struct tofu_gates *gates)
 }
 
 /*
- * Gives back all but the structure itself. No other node knows the channel's
- * block, so gates that are disabled are quiet, whatever the network does.
+ * Frees everything but the structure itself. No other node knows the channel's
+ * block, so disabled gates are quiet, whatever the network does.
  */
 static void tofu_gates_drop_locked(struct tofu_gates *gates)
 {
@@ -268,7 +271,7 @@ void tofu_gates_drop_all(struct tofu_dev *tdev)
 	struct tofu_gates *gates, *next;
 
 	mutex_lock(&tdev->lock);
-	/* The files' release frees them. */
+	/* The release of the files frees them. */
 	list_for_each_entry_safe(gates, next, &tdev->gates_list, link)
 		tofu_gates_drop_locked(gates);
 	mutex_unlock(&tdev->lock);

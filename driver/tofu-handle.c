@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Handles: files of the driver's own, which give user space a part of the
- * hardware.
+ * Handles: files that give user space a part of the hardware.
  *
- * A file of its own inode each, so that every handle has an address space
- * through which its mappings, and no others, can be taken away.
+ * Each file has its own inode, and so an address space through which its
+ * mappings, and no others, can be zapped.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -67,7 +66,7 @@ int tofu_handle_release(struct inode *inode, struct file *file)
 	struct tofu_handle *handle = tofu_handle_of(file);
 	struct tofu_dev *tdev = handle->tdev;
 
-	/* The handle may be the last to hold it. */
+	/* The handle may hold the last reference. */
 	get_device(&tdev->dev);
 	down_read(&tdev->op_sem);
 	handle->inode = NULL;
@@ -88,7 +87,7 @@ static int tofu_fs_init_context(struct fs_context *fc)
 	return init_pseudo(fc, TOFU_FS_MAGIC) ? 0 : -ENOMEM;
 }
 
-/* Mounted while there are handles: the mount holds the module. */
+/* Mounted while there are handles: the mount keeps the module loaded. */
 static struct file_system_type tofu_fs = {
 	.name = TOFU_NAME,
 	.owner = THIS_MODULE,
@@ -110,7 +109,7 @@ static struct file *tofu_handle_file(struct tofu_handle *handle)
 		file = ERR_CAST(inode);
 		goto err_release_fs;
 	}
-	/* The file's end drops it; the device's file holds another. */
+	/* The file's release drops it; the device's file holds another. */
 	__module_get(THIS_MODULE);
 	file = alloc_file_pseudo(inode, tofu_mount, handle->ops->name, O_RDWR,
 				 handle->ops->fops);
@@ -139,7 +138,7 @@ int tofu_handle_install(struct tofu_handle *handle, struct tofu_ucmd *ucmd,
 		handle->ops->destroy(handle);
 		return PTR_ERR(file);
 	}
-	/* From here on the file's end destroys the handle. */
+	/* From here on the file's release destroys the handle. */
 	*fd = get_unused_fd_flags(O_CLOEXEC);
 	if (*fd < 0) {
 		ret = *fd;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Interrupts of a CQ, and the flushes that they announce.
+ * Interrupts of a CQ, and the flushes whose end they signal.
  */
 #include <linux/interrupt.h>
 #include <linux/jiffies.h>
@@ -8,7 +8,7 @@
 #include "tofu.h"
 #include "tofu-trace.h"
 
-/* An interrupt may be lost; nobody waits for one longer than this. */
+/* An interrupt may be lost: look again after this time. */
 #define TOFU_FLUSH_POLL (HZ / 10)
 
 /* ---- Flushes ---- */
@@ -26,13 +26,13 @@ static void tofu_flush_start_locked(struct tofu_cq *cq)
 		return;
 	flush->started = flush->requested;
 	trace_tofu_flush_start(cq, flush->started);
-	/* Arming does not look back: so arm first. */
+	/* Arming ignores earlier causes: so arm first. */
 	writeq(TOFU_CQ_IRQ_FLUSH, cq->regs + TOFU_CQ_IRQ_ARM);
 	writeq(1, cq->regs + TOFU_CQ_FLUSH);
 }
 
 /*
- * All ones, what a removed device reads as, means 'not done': the safe side,
+ * All ones, as a removed device reads, mean 'not done'. That is the safe side,
  * as nothing is known about the other nodes then.
  */
 static void tofu_flush_look_locked(struct tofu_cq *cq)
@@ -113,12 +113,13 @@ static irqreturn_t tofu_irq(int irq, void *data)
 	u64 cause = readq(cq->regs + TOFU_CQ_IRQ_CAUSE) & TOFU_CQ_IRQ_ALL;
 
 	/*
-	 * The vector is this CQ's alone: no cause left means that the handler
-	 * before has taken it, not that the interrupt is somebody else's.
+	 * The vector belongs to this CQ alone: no cause left means that an
+	 * earlier handler has taken it, not that the interrupt is another
+	 * device's.
 	 */
 	writeq(cause, cq->regs + TOFU_CQ_IRQ_CAUSE);
 	trace_tofu_irq(cq, cause);
-	/* Sleepers look for themselves, also after a flush. */
+	/* Sleepers check their own conditions, also after a flush. */
 	wake_up_all(&cq->wait);
 	return IRQ_HANDLED;
 }

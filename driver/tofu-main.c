@@ -11,8 +11,8 @@
 #include "tofu.h"
 
 /*
- * How long a reset may take. It ends when no other node reads this node's
- * memory, or is known to be gone.
+ * How long a reset may take. It ends when all other nodes have stopped reading
+ * this node's memory, or are known to be gone.
  */
 #define TOFU_RESET_LIMIT_US (10 * USEC_PER_SEC)
 #define TOFU_RESET_POLL_US 1000
@@ -58,8 +58,8 @@ static int tofu_hw_identify(struct tofu_dev *tdev)
 }
 
 /*
- * User space and the device share memory with no call of the kernel between,
- * so nothing could be synchronised or bounced.
+ * User space and the device share memory without system calls in between, so
+ * there is no point at which to synchronize or to use a bounce buffer.
  */
 static int tofu_hw_check_coherent(struct pci_dev *pdev)
 {
@@ -91,7 +91,7 @@ static int tofu_hw_init(struct tofu_dev *tdev)
 	ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
 	if (ret)
 		return ret;
-	/* Regions are described by tables of pages: any length and place. */
+	/* Regions are described by page tables: any length and place. */
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
 	dma_set_seg_boundary(&pdev->dev, ULONG_MAX);
 
@@ -115,14 +115,14 @@ static int tofu_hw_init(struct tofu_dev *tdev)
 /* ---- Taking the hardware from user space ---- */
 
 /*
- * Afterwards nobody is inside the driver who could use the hardware, and
- * nothing is mapped. The caller has to leave op_sem.
+ * Afterwards no one inside the driver can use the hardware, and nothing is
+ * mapped. Returns with op_sem held for writing.
  */
 static void tofu_revoke(struct tofu_dev *tdev)
 {
 	bool quiet;
 
-	/* First without op_sem: those who wait inside have to leave. */
+	/* First without op_sem: waiters inside have to leave. */
 	WRITE_ONCE(tdev->gone, true);
 	tofu_cq_wake_all(tdev);
 	down_write(&tdev->op_sem);
@@ -155,7 +155,10 @@ static int tofu_pci_setup(struct tofu_dev *tdev)
 	ret = pci_alloc_irq_vectors(pdev, vectors, vectors, PCI_IRQ_MSIX);
 	if (ret < 0)
 		return ret;
-	/* After the reset: it may still know the memory of the last kernel. */
+	/*
+	 * After the reset: the device may still know the previous kernel's
+	 * memory.
+	 */
 	pci_set_master(pdev);
 	return 0;
 }
@@ -204,7 +207,7 @@ static void tofu_remove(struct pci_dev *pdev)
 	put_device(&tdev->dev);
 }
 
-/* The next kernel must not find others reading or writing its memory. */
+/* Other nodes must not read or write the next kernel's memory. */
 static void tofu_shutdown(struct pci_dev *pdev)
 {
 	struct tofu_dev *tdev = pci_get_drvdata(pdev);

@@ -2,9 +2,8 @@
 /*
  * Rings, and what user space maps of a handle.
  *
- * Pages are filled in by the fault handler, not by mmap(): at that time the
- * mapping is not yet in the file's address space, so that a revocation would
- * overlook it.
+ * Pages are filled in by the fault handler, not by mmap(): during mmap() the
+ * mapping is not yet in the file's address space, so revocation would miss it.
  */
 #include <linux/dma-mapping.h>
 #include <linux/fs.h>
@@ -13,7 +12,7 @@
 #include "compat.h"
 #include "tofu.h"
 
-/* Keys are opaque, so they may as well look as no size or index does. */
+/* Keys are opaque; this shift makes them differ from any size or index. */
 #define TOFU_KEY_SHIFT 33
 
 static_assert(PAGE_SIZE == TOFU_PAGE_SIZE, "a CQ page is a page");
@@ -26,10 +25,11 @@ static u64 tofu_map_key(unsigned int index)
 /* ---- Rings ---- */
 
 /*
- * Pages of our own with a streaming mapping, not dma_alloc_coherent(): the
- * fault handler needs page frame numbers, which only dma_mmap_coherent() knows
- * of coherent memory, and that works in mmap() only. On a device that sees the
- * processor's caches, which probing has checked, they are the same.
+ * Pages of our own with a streaming mapping instead of dma_alloc_coherent():
+ * the fault handler needs page frame numbers. Of coherent memory only
+ * dma_mmap_coherent() knows them, which works in mmap() only. The two are the
+ * same on a device that snoops the processor's caches, which probing has
+ * checked.
  */
 int tofu_ring_alloc(struct tofu_dev *tdev, struct tofu_ring *ring, size_t bytes)
 {
@@ -97,14 +97,14 @@ void tofu_handle_describe_maps(const struct tofu_handle *handle,
 
 /* ---- Mappings ---- */
 
-/* The index was checked by tofu_handle_mmap(); a split keeps the page offset. */
+/* tofu_handle_mmap() checked the index; a split keeps the page offset. */
 static unsigned int tofu_vma_index(struct vm_area_struct *vma)
 {
 	return ((u64)vma->vm_pgoff << PAGE_SHIFT >> TOFU_KEY_SHIFT) - 1;
 }
 
 /*
- * The first touch fills in all of it, so that the data path has no more
+ * The first touch fills in the whole area, so that the data path has no more
  * faults.
  */
 static vm_fault_t tofu_map_populate(struct tofu_handle *handle,
@@ -153,7 +153,7 @@ int tofu_handle_mmap(struct file *file, struct vm_area_struct *vma)
 	for (i = 0; i < TOFU_MAPS; i++)
 		if (vma->vm_pgoff == tofu_map_key(i) >> PAGE_SHIFT)
 			break;
-	/* An area that the handle does not have has no length. */
+	/* An area that the handle lacks has length 0. */
 	if (i == TOFU_MAPS || length != handle->areas[i].size)
 		return -EINVAL;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Registered memory: pinned pages, and the tables by which the device finds
- * them. A region has a steering entry, a memory block of the same number, and
- * a page table.
+ * Registered memory: pinned pages, and the tables through which the device
+ * finds them. A region has a steering entry, a memory block of the same number,
+ * and a page table.
  */
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
@@ -14,7 +14,7 @@
 #include "tofu.h"
 #include "tofu-trace.h"
 
-/* Largest page of a memory block: 2^40 bytes, all that an offset can name. */
+/* Largest page of a memory block: 2^40 bytes, the range of an offset */
 #define TOFU_MEM_SHIFT_MAX 40
 
 /**
@@ -23,16 +23,16 @@
  * @stag:    its number there
  * @live:    the device knows it; protected by mem_lock
  * @read_only: others may only read it
- * @start:   first byte of the caller
- * @length:  bytes of the caller
- * @npages:  pinned
+ * @start:   the caller's first byte
+ * @length:  the caller's length in bytes
+ * @npages:  number of pinned pages
  * @mm:      whose pinned_vm counts them
  * @sgt:     pages and their bus addresses
  * @table:   page table
  * @table_dma: its bus address
  * @entries: its length
- * @shift:   log2 of the page size of the block
- * @ticket:  flush that has to end before it is freed
+ * @shift:   log2 of the block's page size
+ * @ticket:  flush that has to end before the region is freed
  * @link:    in tofu_cq.deferred
  */
 struct tofu_mem {
@@ -115,7 +115,7 @@ static int tofu_mem_pin(struct tofu_mem *mem)
 	struct page **pages;
 	int ret;
 
-	/* Before a table of such a size is even asked for. */
+	/* Checked before a table of such a size is even allocated */
 	if (mem->npages > totalram_pages())
 		return -ENOMEM;
 	pages = kvmalloc_array(mem->npages, sizeof(*pages),
@@ -171,18 +171,18 @@ static u64 tofu_mem_first(const struct tofu_mem *mem)
 	return mem->start >> PAGE_SHIFT;
 }
 
-/* Where the region's first small page lies in its first one of @shift. */
+/* Offset of the region's first small page in its first page of @shift */
 static u64 tofu_mem_lead(const struct tofu_mem *mem, unsigned int shift)
 {
 	return (mem->start & PAGE_MASK) & (BIT_ULL(shift) - 1);
 }
 
 /*
- * The largest page size of which the region consists: as of the user's
- * addresses, so that huge pages come out whole. Wherever bus addresses are not
- * contiguous, a page must begin. The first page may begin below the region,
- * but not below bus address 0: user addresses have higher powers of two in
- * them than bus addresses.
+ * The largest page size that the region consists of, by user addresses, so that
+ * huge pages stay whole. A page must begin wherever bus addresses are not
+ * contiguous. The first page may begin below the region, but not below bus
+ * address 0: user addresses are aligned to higher powers of two than bus
+ * addresses.
  */
 static unsigned int tofu_mem_shift(struct tofu_mem *mem)
 {
@@ -218,9 +218,9 @@ static void tofu_table_fill(struct tofu_mem *mem)
 		u64 addr = sg_page_iter_dma_address(&iter);
 
 		/*
-		 * The first entry may name bus addresses below the region
-		 * that are somebody else's: the steering entry begins at the
-		 * region, so that none of them can be reached.
+		 * The first entry may cover bus addresses below the region that
+		 * belong to others. They cannot be reached: the steering entry
+		 * begins at the region.
 		 */
 		if (i == 0)
 			mem->table[i++] = cpu_to_le64(addr -
@@ -274,7 +274,7 @@ static void tofu_mem_publish_locked(struct tofu_mem *mem)
 	entry->mbva = cpu_to_le64(tofu_mem_lead(mem, mem->shift) +
 				  (mem->start & ~PAGE_MASK) - before);
 	entry->length = cpu_to_le64(mem->length + before);
-	/* The device may look at any time: what enables an entry comes last. */
+	/* The device may look at any time: write what enables an entry last. */
 	dma_wmb();
 	WRITE_ONCE(block->ctrl,
 		   cpu_to_le64(TOFU_SET(TOFU_MB_ENABLE, 1) |
@@ -284,7 +284,9 @@ static void tofu_mem_publish_locked(struct tofu_mem *mem)
 	mem->live = true;
 }
 
-/* What began before may still use the entries: a flush has to follow. */
+/*
+ * Transfers that began earlier may still use the entries: a flush must follow.
+ */
 static void tofu_mem_withdraw_locked(struct tofu_mem *mem)
 {
 	WRITE_ONCE(mem->cq->stt[mem->stag].ctrl, 0);
@@ -294,7 +296,7 @@ static void tofu_mem_withdraw_locked(struct tofu_mem *mem)
 
 /* ---- Registration ---- */
 
-/* Gives the region its number; it is not live yet. */
+/* Assigns the region's STAG; the region is not live yet. */
 static int tofu_stag_take(struct tofu_mem *mem, u32 wanted)
 {
 	struct tofu_cq *cq = mem->cq;
@@ -352,7 +354,7 @@ err_unaccount:
 	return ret;
 }
 
-/* Nothing can touch the pages any more, and nobody finds the region. */
+/* Nothing may touch the pages any more, and no one can look the region up. */
 static void tofu_mem_free(struct tofu_mem *mem)
 {
 	trace_tofu_mem_dereg(mem->cq, mem->stag, mem->start, mem->length);
@@ -381,7 +383,7 @@ static int tofu_mem_create(struct tofu_cq *cq,
 	mem->npages = ((arg->addr + arg->length - 1) >> PAGE_SHIFT) -
 		      (arg->addr >> PAGE_SHIFT) + 1;
 
-	/* First the cheap question whether there is a STAG. */
+	/* First the cheap check for a free STAG */
 	ret = tofu_stag_take(mem, arg->stag);
 	if (ret)
 		goto err_kfree;
@@ -429,7 +431,7 @@ int tofu_mem_reg(struct tofu_ucmd *ucmd)
 
 	arg->stag = mem->stag;
 	arg->offset = mem->start & (TOFU_STAG_ALIGN - 1);
-	/* Answered before it is live, so that nothing is to be flushed. */
+	/* Answer before it is live, so that a failure needs no flush. */
 	ret = tofu_ucmd_respond(ucmd);
 	if (ret) {
 		tofu_stag_give_back(mem);
@@ -445,7 +447,7 @@ int tofu_mem_reg(struct tofu_ucmd *ucmd)
 
 /* ---- Deregistration ---- */
 
-/* Takes a live region from the device; its STAG stays occupied. */
+/* Takes a live region from the device; its STAG stays in use. */
 static struct tofu_mem *tofu_mem_withdraw(struct tofu_cq *cq, u32 stag)
 {
 	struct tofu_mem *mem;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sysfs: where the node is, and its counters. One value a file.
+ * sysfs: the node's coordinates and its counters, one value per file.
  *
  * All files read registers; they are removed before the registers are.
  */
@@ -161,7 +161,7 @@ static const char * const tofu_cq_stamp_names[TOFU_CQ_STAMPS] = {
 
 /**
  * struct tofu_counter - a file that reads a register
- * @attr: file
+ * @attr: its attribute
  * @reg:  offset in TOFU_BAR_REGS
  */
 struct tofu_counter {
@@ -170,10 +170,10 @@ struct tofu_counter {
 };
 
 /**
- * struct tofu_counters - registers that follow each other
- * @reg:   the first one
- * @names: of their files
- * @count: how many
+ * struct tofu_counters - consecutive registers
+ * @reg:   offset of the first one
+ * @names: names of their files
+ * @count: number of registers
  */
 struct tofu_counters {
 	u32 reg;
@@ -202,7 +202,7 @@ static struct attribute *tofu_counter_attr(struct tofu_counter *counter,
 	return &counter->attr.attr;
 }
 
-/* A folder with a file for each register of up to two runs of them. */
+/* A folder with a file for each register of at most two runs of registers */
 static const struct attribute_group *
 tofu_counter_group(struct device *parent, const char *name,
 		   const struct tofu_counters *runs, unsigned int nr_runs)
@@ -279,7 +279,7 @@ int tofu_sysfs_groups(struct tofu_dev *tdev)
 	for (i = 0; i < cqs; i++)
 		groups[n++] = tofu_cq_group(tdev, i / TOFU_CQS_PER_TNI,
 					    i % TOFU_CQS_PER_TNI);
-	/* A group that could not be made would end the list too early. */
+	/* A group whose allocation failed would end the list too early. */
 	for (i = 0; i < n; i++)
 		if (!groups[i])
 			return -ENOMEM;

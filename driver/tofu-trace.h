@@ -110,7 +110,7 @@ DEFINE_EVENT(tofu_cq_word, tofu_flush_start,
 	TP_PROTO(const struct tofu_cq *cq, u64 word), TP_ARGS(cq, word));
 DEFINE_EVENT(tofu_cq_word, tofu_flush_end,
 	TP_PROTO(const struct tofu_cq *cq, u64 word), TP_ARGS(cq, word));
-/* The word is the causes, TOFU_CQ_IRQ_*. */
+/* The word is the interrupt causes, TOFU_CQ_IRQ_*. */
 DEFINE_EVENT(tofu_cq_word, tofu_irq,
 	TP_PROTO(const struct tofu_cq *cq, u64 word), TP_ARGS(cq, word));
 

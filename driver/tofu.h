@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The driver's objects, and what its files offer each other.
+ * The driver's objects, and the interfaces between its files.
  *
  * Locks, in the order in which they nest:
  *
  *   tofu_dev.op_sem   read: an operation of user space is inside the driver,
  *                     so the hardware is there; write: revocation
  *   mmap_lock         taken by copying from and to user space, and by pinning
- *   tofu_dev.lock     which CQs and gates there are
- *   tofu_gates.set_lock  registers of gates that are set
- *   tofu_dev.map_sem  read: a fault is filling in a mapping; write: no more
- *   tofu_cq.mem_lock  which regions a CQ has
+ *   tofu_dev.lock     the sets of CQs and gates in use
+ *   tofu_gates.set_lock  registers of gates
+ *   tofu_dev.map_sem  read: a fault is filling in a mapping; write: revocation
+ *   tofu_cq.mem_lock  the set of a CQ's regions
  *   tofu_flush.lock   a spinlock, taken in interrupts
  *
- * op_sem cannot serve faults, which come with mmap_lock held; so there is
+ * Faults cannot take op_sem, since they come with mmap_lock held; hence
  * map_sem.
  */
 #ifndef TOFU_TOFU_H
@@ -55,18 +55,18 @@ struct tofu_mem;
  * @pages:   physical address of TOFU_BAR_PAGES
  * @ram_pages: CQ pages are memory
  * @direct:  direct descriptors save time; the device is in virtual time
- * @tnis:    TNIs
- * @gates:   of a TNI: TOFU_GATES, or 0
+ * @tnis:    number of TNIs
+ * @gates:   gates of a TNI: TOFU_GATES, or 0
  * @ring_code_max: largest size code of a ring
  * @stags:   entries of a CQ's tables
  * @op_sem:  see above
  * @map_sem: see above
  * @gone:    removed, or being reset; written under @op_sem and @map_sem
  * @lock:    protects @cqs, @gates_list and @gates_used
- * @cqs:     those in use, also when only a late flush keeps them
+ * @cqs:     CQs in use, including those that only wait for a late flush
  * @gates_list: gates that user space has
  * @gates_used: their numbers, by TNI
- * @reaper:  finishes what a late flush has left behind
+ * @reaper:  work that frees what late flushes have kept
  * @nr_cqs:  CQs in @cqs; this and the next four are for debugfs
  * @nr_gates: gates in use
  * @nr_regions: registered regions
@@ -107,15 +107,15 @@ struct tofu_dev {
 
 /**
  * struct tofu_flush - the flushes of a CQ
- * @lock:      protects all
+ * @lock:      protects all members
  * @requested: newest ticket given out
- * @started:   tickets up to this are served by the flush that runs, or were
- * @done:      tickets up to this are served; a flush runs when != @started
+ * @started:   tickets up to this one are served by the current flush, or
+ *             already are
+ * @done:      tickets up to this one are served; a flush runs when != @started
  *
- * A write to TOFU_CQ_FLUSH while a flush runs would begin it anew, so that
- * many callers could keep each other waiting for ever. Hence one at a time:
- * who comes while one runs is served by the next, together with all others
- * who came by then.
+ * A write to TOFU_CQ_FLUSH while a flush runs would restart it, so that many
+ * callers could keep each other waiting for ever. Hence one flush runs at a
+ * time: callers that come meanwhile are all served by the next one.
  */
 struct tofu_flush {
 	spinlock_t lock; /* all of it */
@@ -126,7 +126,7 @@ struct tofu_flush {
 
 /**
  * struct tofu_ring - memory that the device and user space share
- * @addr: pages of the kernel's own
+ * @addr: pages allocated by the driver
  * @dma:  their bus address
  * @size: bytes, a multiple of the page size
  */
@@ -138,9 +138,9 @@ struct tofu_ring {
 
 /**
  * struct tofu_area - pages that user space can map
- * @pfn:    the first one
+ * @pfn:    the first page
  * @size:   bytes, a multiple of the page size
- * @cached: how
+ * @cached: memory type
  */
 struct tofu_area {
 	unsigned long pfn;
@@ -152,13 +152,13 @@ struct tofu_handle;
 
 /**
  * struct tofu_handle_ops - a kind of handle
- * @name:  of its files
- * @fops:  theirs; of tofu_handle_*() but for poll()
+ * @name:  name of its files
+ * @fops:  their operations: tofu_handle_*() but for poll()
  * @ioctls: their commands
- * @nr_ioctls: how many
+ * @nr_ioctls: number of commands
  * @destroy: the file is gone: take the hardware back and free the handle; the
  *         caller holds op_sem for reading
- * @free:  the file is gone, the hardware was taken back by revocation
+ * @free:  the file is gone, and revocation has already taken the hardware back
  */
 struct tofu_handle_ops {
 	const char *name;
@@ -170,12 +170,12 @@ struct tofu_handle_ops {
 };
 
 /**
- * struct tofu_handle - a part of the hardware that user space has as a file
+ * struct tofu_handle - a part of the hardware that user space holds as a file
  * @tdev:  controller; referenced
  * @ops:   kind
- * @areas: what can be mapped; those that it has not are of no size
- * @inode: of the file: its address space knows all mappings. NULL after the
- *         file's release
+ * @areas: mappable areas; a missing one has size 0
+ * @inode: the file's inode, whose address space has all its mappings; NULL
+ *         after the file's release
  * @dead:  the hardware was taken away; written under op_sem and map_sem
  */
 struct tofu_handle {
@@ -187,10 +187,10 @@ struct tofu_handle {
 };
 
 /**
- * struct tofu_cq - a command queue that user space has
+ * struct tofu_cq - a command queue that user space holds
  * @handle:   its file
- * @tni:      which TNI
- * @nr:       which of its CQs
+ * @tni:      number of its TNI
+ * @nr:       number of the CQ
  * @regs:     its registers
  * @page:     its page
  * @rings:    TOFU_MAP_TOQ, TOFU_MAP_TCQ and TOFU_MAP_MRQ; others empty
@@ -228,15 +228,15 @@ struct tofu_cq {
 };
 
 /**
- * struct tofu_gates - gates of a TNI that user space has
+ * struct tofu_gates - gates of a TNI that user space holds
  * @handle:  their file
  * @link:    in tofu_dev.gates_list
- * @tni:     which TNI
- * @count:   how many
+ * @tni:     number of their TNI
+ * @count:   number of gates
  * @nr:      their numbers; the first one has the channel of its number
  * @gpid:    group of the creator
- * @channel: a page, of which struct tofu_channel is the beginning
- * @set_lock: a gate is set by one at a time
+ * @channel: a page that begins with struct tofu_channel
+ * @set_lock: serializes setting of gates
  */
 struct tofu_gates {
 	struct tofu_handle handle;
@@ -251,7 +251,7 @@ struct tofu_gates {
 
 /**
  * struct tofu_ucmd - an ioctl under way
- * @file: on which it was called
+ * @file: file that it was called on
  * @ubuf: the caller's structure
  * @user_size: its size as the caller knows it
  * @size: its size as this kernel knows it
@@ -268,9 +268,9 @@ struct tofu_ucmd {
 /**
  * struct tofu_ioctl_op - a row of an ioctl table
  * @cmd:  TOFU_IOC_*
- * @size: of the structure
- * @min_size: of its first version
- * @run:  does it and answers by tofu_ucmd_respond()
+ * @size: size of the structure
+ * @min_size: size of its first version
+ * @run:  carries it out, and answers with tofu_ucmd_respond()
  */
 struct tofu_ioctl_op {
 	unsigned int cmd;
@@ -290,7 +290,7 @@ int tofu_dev_init(void);
 void tofu_dev_exit(void);
 
 /**
- * tofu_dev_alloc - make a controller's software side, not yet visible
+ * tofu_dev_alloc - allocate a controller's software side, not yet visible
  * @pdev: PCI function
  *
  * Return: the controller, to be dropped with put_device(), or an ERR_PTR.
@@ -300,12 +300,12 @@ int tofu_dev_register(struct tofu_dev *tdev);
 void tofu_dev_unregister(struct tofu_dev *tdev);
 
 /**
- * tofu_ioctl - find a command in a table and run it
- * @file:  called on
- * @cmd:   command; the size in it is not looked at
+ * tofu_ioctl - look up a command in a table and run it
+ * @file:  file that it was called on
+ * @cmd:   command; the size in it is ignored
  * @arg:   pointer to the structure
  * @ops:   table
- * @count: its rows
+ * @count: number of rows
  *
  * Return: what the command returned, or -ENOTTY, -EFAULT, -EINVAL (too
  * short), -E2BIG.
@@ -313,13 +313,15 @@ void tofu_dev_unregister(struct tofu_dev *tdev);
 long tofu_ioctl(struct file *file, unsigned int cmd, unsigned long arg,
 		const struct tofu_ioctl_op *ops, size_t count);
 
-/* tofu_ucmd_respond - copy the structure back, as much as the caller knows */
+/*
+ * tofu_ucmd_respond - copy the structure back, up to the size the caller knows
+ */
 int tofu_ucmd_respond(struct tofu_ucmd *ucmd);
 
 /* tofu_dev_info - TOFU_IOC_INFO; the caller holds op_sem */
 int tofu_dev_info(struct tofu_dev *tdev, struct tofu_ucmd *ucmd);
 
-/* tofu_dev_time - TOFU_IOC_TIME; likewise */
+/* tofu_dev_time - TOFU_IOC_TIME; the caller holds op_sem */
 int tofu_dev_time(struct tofu_dev *tdev, struct tofu_ucmd *ucmd);
 
 /* ---- tofu-main.c: the hardware ---- */
@@ -329,7 +331,7 @@ static inline u64 tofu_read(struct tofu_dev *tdev, u32 reg)
 	return readq(tdev->regs + reg);
 }
 
-/* tofu_gpid - the group of what the caller creates */
+/* tofu_gpid - return the group of what the caller creates */
 static inline u64 tofu_gpid(void)
 {
 	return from_kuid(&init_user_ns, current_euid()) & 0xffff;
@@ -339,24 +341,28 @@ static inline u64 tofu_gpid(void)
 
 struct tofu_handle *tofu_handle_of(struct file *file);
 
-/* tofu_handle_init - of a zeroed handle; tofu_handle_put() drops the device */
+/*
+ * tofu_handle_init - set up a zeroed handle; tofu_handle_put() drops the device
+ */
 void tofu_handle_init(struct tofu_handle *handle, struct tofu_dev *tdev,
 		      const struct tofu_handle_ops *ops);
 void tofu_handle_put(struct tofu_handle *handle);
 
 /**
  * tofu_handle_install - give a handle to user space, and answer the command
- * @handle: complete; destroyed when this fails
+ * @handle: complete; destroyed if this fails
  * @ucmd:   command
- * @fd:     where in its structure the descriptor goes
+ * @fd:     place for the descriptor in the command's structure
  */
 int tofu_handle_install(struct tofu_handle *handle, struct tofu_ucmd *ucmd,
 			s32 *fd);
 
-/* tofu_handle_revoke - dead from now on, with no mapping; op_sem is held */
+/*
+ * tofu_handle_revoke - mark a handle dead and zap its mappings; op_sem is held
+ */
 void tofu_handle_revoke(struct tofu_handle *handle);
 
-/* tofu_handle_gone - the hardware is not its any more; under op_sem or map_sem */
+/* tofu_handle_gone - check for a lost handle; under op_sem or map_sem */
 static inline bool tofu_handle_gone(const struct tofu_handle *handle)
 {
 	return handle->dead || READ_ONCE(handle->tdev->gone);
@@ -378,27 +384,28 @@ int tofu_cq_create(struct tofu_dev *tdev, struct tofu_ucmd *ucmd);
  * tofu_cq_revoke - take every CQ from user space
  * @tdev: controller; gone is set, the caller holds op_sem for writing
  *
- * Disables them, zaps their mappings, wakes who waits. The memory stays.
+ * Disables them, zaps their mappings, wakes their waiters. The memory stays.
  */
 void tofu_cq_revoke(struct tofu_dev *tdev);
 
-/* tofu_cq_wake_all - wake who waits, so that they see gone and leave */
+/* tofu_cq_wake_all - wake all waiters, so that they see gone and leave */
 void tofu_cq_wake_all(struct tofu_dev *tdev);
 
 /**
- * tofu_cq_drop_all - give back what revoked CQs have
- * @tdev:  as above; the reaper is stopped
- * @quiet: nothing can touch their memory any more. Else all of it is leaked.
+ * tofu_cq_drop_all - free the resources of revoked CQs
+ * @tdev:  controller, revoked; the reaper is stopped
+ * @quiet: nothing can touch their memory any more; if false, all of it is
+ *         leaked
  */
 void tofu_cq_drop_all(struct tofu_dev *tdev, bool quiet);
 
-/* tofu_cq_reap - tofu_dev.reaper */
+/* tofu_cq_reap - work function of tofu_dev.reaper */
 void tofu_cq_reap(struct work_struct *work);
 
-/* tofu_cq_reap_later - have the reaper look soon */
+/* tofu_cq_reap_later - schedule the reaper */
 void tofu_cq_reap_later(struct tofu_dev *tdev);
 
-/* tofu_cq_of - the CQ of a CQ's file */
+/* tofu_cq_of - get the CQ of a CQ's file */
 struct tofu_cq *tofu_cq_of(struct file *file);
 
 /* ---- tofu-gate.c ---- */
@@ -417,7 +424,7 @@ int tofu_ring_alloc(struct tofu_dev *tdev, struct tofu_ring *ring,
 void tofu_ring_free(struct tofu_dev *tdev, struct tofu_ring *ring);
 
 struct tofu_area tofu_area_of_ring(const struct tofu_ring *ring);
-/* tofu_area_of_bar - a page of TOFU_BAR_PAGES */
+/* tofu_area_of_bar - describe a page of TOFU_BAR_PAGES */
 struct tofu_area tofu_area_of_bar(struct tofu_dev *tdev, u64 offset,
 				  bool cached);
 
@@ -427,7 +434,10 @@ void tofu_handle_describe_maps(const struct tofu_handle *handle,
 
 /* ---- tofu-mem.c ---- */
 
-/* Both run with op_sem held for reading. */
+/*
+ * tofu_mem_reg, tofu_mem_dereg - the ioctls; the caller holds op_sem for
+ * reading
+ */
 int tofu_mem_reg(struct tofu_ucmd *ucmd);
 int tofu_mem_dereg(struct tofu_ucmd *ucmd);
 
@@ -435,14 +445,14 @@ int tofu_mem_dereg(struct tofu_ucmd *ucmd);
  * tofu_mem_reap_locked - free deferred regions whose flush has ended
  * @cq: the caller holds mem_lock
  *
- * Return: true when some are left.
+ * Return: true if some are left.
  */
 bool tofu_mem_reap_locked(struct tofu_cq *cq);
 
-/* tofu_mem_free_all - free every region; nothing can touch them any more */
+/* tofu_mem_free_all - free every region; nothing may touch them any more */
 void tofu_mem_free_all(struct tofu_cq *cq);
 
-/* tofu_mem_count_all - regions of a CQ, for the message about a leak */
+/* tofu_mem_count_all - count a CQ's regions, for the message about a leak */
 unsigned int tofu_mem_count_all(struct tofu_cq *cq);
 
 /* ---- tofu-irq.c: interrupts and flushes ---- */
@@ -453,15 +463,15 @@ void tofu_irq_free(struct tofu_cq *cq);
 void tofu_flush_init(struct tofu_flush *flush);
 
 /**
- * tofu_flush_begin - want a flush
+ * tofu_flush_begin - request a flush
  * @cq: CQ
  *
- * Return: a ticket. It is served when nothing that began before this call can
+ * Return: a ticket. It is served once nothing that began before this call can
  * touch memory through the CQ's tables.
  */
 u64 tofu_flush_begin(struct tofu_cq *cq);
 
-/* tofu_flush_done - look whether a ticket is served; any context */
+/* tofu_flush_done - check whether a ticket is served; any context */
 bool tofu_flush_done(struct tofu_cq *cq, u64 ticket);
 
 /**
@@ -469,17 +479,17 @@ bool tofu_flush_done(struct tofu_cq *cq, u64 ticket);
  * @cq:     CQ
  * @ticket: from tofu_flush_begin()
  *
- * Return: 0, -EINTR after a fatal signal, -ENODEV when the device is going.
+ * Return: 0, -EINTR after a fatal signal, -ENODEV when the device goes away.
  */
 int tofu_flush_wait(struct tofu_cq *cq, u64 ticket);
 
 /**
- * tofu_flush_wait_limit - sleep without regard of signals
+ * tofu_flush_wait_limit - sleep uninterruptibly, for a limited time
  * @cq:     CQ
  * @ticket: from tofu_flush_begin()
  * @limit:  jiffies
  *
- * Return: true when the ticket is served, false when it is late.
+ * Return: true if the ticket is served, false if it is late.
  */
 bool tofu_flush_wait_limit(struct tofu_cq *cq, u64 ticket, long limit);
 
