@@ -13,11 +13,11 @@
 #include "tofu-time.h"
 #include "trace.h"
 
-/* So many waits keep the BQL, which others need seldom. */
+/* First waits that keep the BQL, which others seldom need */
 #define TOFU_TIME_TURNS_LOCKED 16
-/* After so many waits, most of them of a millisecond, work is let through. */
+/* Waits, most of them of a millisecond, before other work is let through */
 #define TOFU_TIME_TURNS_PATIENT 30000
-/* How long to wait for a processor to leave the gate. */
+/* How long to wait for a processor to leave the horizon */
 #define TOFU_TIME_LEAVE_US 100
 
 uint64_t tofu_time_now(void)
@@ -32,19 +32,19 @@ static uint32_t tofu_time_node(const TofuTime *time)
 
 static bool tofu_time_due(TofuTime *time)
 {
-    return timer_expire_time_ns(&time->gate) <= tofu_time_now();
+    return timer_expire_time_ns(&time->horizon) <= tofu_time_now();
 }
 
 /*
- * Moving the gate of a halted machine makes its clock jump: to the gate, or to
- * an earlier timer.
+ * Moving the horizon of a halted machine makes its clock jump: to the horizon,
+ * or to an earlier timer.
  */
 static void tofu_time_arm(TofuTime *time, uint64_t when)
 {
     if (when > INT64_MAX) {
-        timer_del(&time->gate);
-    } else if (timer_expire_time_ns(&time->gate) != when) {
-        timer_mod_ns(&time->gate, when);
+        timer_del(&time->horizon);
+    } else if (timer_expire_time_ns(&time->horizon) != when) {
+        timer_mod_ns(&time->horizon, when);
     }
 }
 
@@ -53,7 +53,7 @@ static bool tofu_time_halted(void)
     return first_cpu->halted && !cpu_has_work(first_cpu);
 }
 
-/* When the processor may next do something by itself. */
+/* The earliest time at which the processor may act by itself */
 static uint64_t tofu_time_busy_from(uint64_t now)
 {
     int64_t left;
@@ -65,7 +65,7 @@ static uint64_t tofu_time_busy_from(uint64_t now)
     return left < 0 ? UINT64_MAX : now + left;
 }
 
-/* One look at the node; returns when to look again. */
+/* Looks at the node once; returns when to look again. */
 static uint64_t tofu_time_look(TofuTime *time, uint64_t now)
 {
     uint64_t next = now;
@@ -84,10 +84,10 @@ static uint64_t tofu_time_look(TofuTime *time, uint64_t now)
 }
 
 /*
- * Whether the processor has to leave a closed gate; it will be back. It may
- * take an interrupt meanwhile that is not the one that it would see first. So
- * those who halt it are served at once, and others, of whom the host decides
- * when they come, only where a person would begin to wonder.
+ * Whether the processor has to leave a horizon that has not moved; it will be
+ * back. Meanwhile it may take an interrupt that is not the one that it would
+ * see first. So a request to stop it is served at once. Other work, which comes
+ * at times of the host, waits until a person would begin to wonder.
  */
 static bool tofu_time_leave(const TofuTime *time, unsigned int turn)
 {
@@ -107,8 +107,8 @@ static void tofu_time_wait(TofuTime *time, unsigned int turn)
     bql_lock();
 }
 
-/* Stand at the gate until it opens. */
-static void tofu_time_stand(TofuTime *time)
+/* Wait at the horizon until it has moved. */
+static void tofu_time_wait_horizon(TofuTime *time)
 {
     uint64_t now = tofu_time_now();
     uint64_t next = tofu_time_look(time, now);
@@ -126,15 +126,15 @@ static void tofu_time_stand(TofuTime *time)
 }
 
 /*
- * A halted processor goes on from gate to gate in here, until it has something
- * to do: leaving it to the main loop to let time jump takes two switches of
- * threads for each.
+ * A halted processor advances from horizon to horizon in here, until it has
+ * something to do: leaving time jumps to the main loop would take two switches
+ * of threads for each.
  */
 static void tofu_time_stop(TofuTime *time)
 {
     time->stopping = true;
     do {
-        tofu_time_stand(time);
+        tofu_time_wait_horizon(time);
     } while (tofu_time_halted() && tofu_time_due(time) &&
              !tofu_time_leave(time, 0));
     time->stopping = false;
@@ -145,9 +145,10 @@ static void tofu_time_wake(CPUState *cpu, run_on_cpu_data data)
 }
 
 /*
- * Called whenever timers of the virtual clock are due, for one: by a processor
- * that is about to run, and by the main loop when it has let the clock of a
- * halted one jump. Work of any kind makes a halted processor come here too.
+ * Called, among other times, whenever timers of the virtual clock are due: by a
+ * processor that is about to run, and by the main loop when it has let the
+ * clock of a halted processor jump. Work of any kind makes a halted processor
+ * come here, too.
  */
 static void tofu_time_notify(void *opaque, QEMUClockType type)
 {
@@ -165,7 +166,7 @@ static void tofu_time_notify(void *opaque, QEMUClockType type)
 
 void tofu_time_update(TofuTime *time)
 {
-    uint64_t before = timer_expire_time_ns(&time->gate);
+    uint64_t before = timer_expire_time_ns(&time->horizon);
     uint64_t next;
 
     if (time->closed || time->stopping) {
@@ -173,7 +174,7 @@ void tofu_time_update(TofuTime *time)
     }
     next = tofu_time_look(time, tofu_time_now());
     tofu_time_arm(time, next);
-    /* The processor has been given time up to the gate's old place. */
+    /* The processor was granted time up to the old horizon. */
     if (next < before && current_cpu) {
         qemu_cpu_kick(current_cpu);
     }
@@ -186,7 +187,7 @@ void tofu_time_join(TofuTime *time)
     }
 }
 
-/* An opened gate is never run, so that its callback is never called. */
+/* Nobody runs the list of the horizon timer, so this is never called. */
 static void tofu_time_nop(void *opaque)
 {
 }
@@ -200,8 +201,8 @@ void tofu_time_init(TofuTime *time, struct tofu_node *node,
     time->closed = false;
     time->lists.tl[QEMU_CLOCK_VIRTUAL] = timerlist_new(QEMU_CLOCK_VIRTUAL,
                                                        tofu_time_notify, time);
-    timer_init_full(&time->gate, &time->lists, QEMU_CLOCK_VIRTUAL, SCALE_NS, 0,
-                    tofu_time_nop, NULL);
+    timer_init_full(&time->horizon, &time->lists, QEMU_CLOCK_VIRTUAL, SCALE_NS,
+                    0, tofu_time_nop, NULL);
 }
 
 void tofu_time_cleanup(TofuTime *time)
@@ -212,12 +213,12 @@ void tofu_time_cleanup(TofuTime *time)
         g_usleep(TOFU_TIME_LEAVE_US);
         bql_lock();
     }
-    timer_del(&time->gate);
-    timer_deinit(&time->gate);
+    timer_del(&time->horizon);
+    timer_deinit(&time->horizon);
     timerlist_free(time->lists.tl[QEMU_CLOCK_VIRTUAL]);
 }
 
-/* QEMU keeps this to itself but for the options that it was given. */
+/* QEMU keeps this private; only the options that it was given tell. */
 static bool tofu_time_sleeps(void)
 {
     return qemu_opt_get_bool(qemu_opts_find(qemu_find_opts("icount"), NULL),

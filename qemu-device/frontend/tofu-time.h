@@ -4,10 +4,10 @@
  *
  * With -icount a processor runs up to the first timer of the virtual clock, a
  * halted machine jumps there, and the clock stands still while a timer is due.
- * The gate is a timer for that, which nobody runs: it is due when the
+ * The horizon timer uses that; its callback never runs. It is due when the
  * controller has something to do, or when other nodes have to catch up. All
- * work of the controller is done then, or inside an access of the guest, in
- * the processor's thread and under the BQL.
+ * work of the controller is done then, or inside an access of the guest, in the
+ * processor's thread and under the BQL.
  */
 #ifndef HW_TOFU_TOFU_TIME_H
 #define HW_TOFU_TOFU_TIME_H
@@ -16,23 +16,24 @@
 #include "node/node.h"
 
 /*
- * TofuTime: the gate of a node
- * @deliver: raises the interrupts that the node has asked for; called after
+ * TofuTime: the horizon of a node, up to which its processor may run
+ * @deliver: raises the interrupts that the node has requested; called after
  *           each look at the node, without its lock
- * @owner: for @deliver
- * @lists: only that of the virtual clock exists, for @gate alone
- * @joining: the guest has begun to use the controller, others are missing
- * @stopping: a processor stands at the gate
+ * @owner: argument of @deliver
+ * @lists: has a list for the virtual clock only, which holds @horizon alone
+ * @horizon: due where the processor has to stop
+ * @joining: the guest has begun to use the controller, some others have not
+ * @stopping: a processor is stopped at the horizon
  * @closed: no more calls into the node
  *
- * All is used under the BQL.
+ * All members are used under the BQL.
  */
 typedef struct TofuTime {
     struct tofu_node *node;
     void (*deliver)(void *owner);
     void *owner;
     QEMUTimerListGroup lists;
-    QEMUTimer gate;
+    QEMUTimer horizon;
     bool joining;
     bool stopping;
     bool closed;
@@ -48,24 +49,24 @@ bool tofu_time_check(Error **errp);
 void tofu_time_init(TofuTime *time, struct tofu_node *node,
                     void (*deliver)(void *owner), void *owner);
 
-/* tofu_time_cleanup: returns when no processor uses the node any more */
+/* tofu_time_cleanup: stop; on return no processor uses the node any more */
 void tofu_time_cleanup(TofuTime *time);
 
-/* tofu_time_now: of the virtual clock, ns */
+/* tofu_time_now: the time of the virtual clock, ns */
 uint64_t tofu_time_now(void);
 
 /*
- * tofu_time_update: the node has something new to do
+ * tofu_time_update: look at the node, which has something new to do
  *
- * Called in an access of a processor, without the node's lock.
+ * Called in a processor's access, without the node's lock.
  */
 void tofu_time_update(TofuTime *time);
 
 /*
  * tofu_time_join: enter the machine's common time, once
  *
- * Called like tofu_time_update(). The processor does nothing after the access
- * before all other nodes have come.
+ * Called like tofu_time_update(). After the access the processor does nothing
+ * until all other nodes have joined.
  */
 void tofu_time_join(TofuTime *time);
 
