@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What differs between the QEMUs that the device builds with: 7.2 and 10.0
+ * Differences between the QEMUs that the device builds with: 7.2 and 10.0
  *
- * The device is written for the newer one. For the older one, its names and
- * signatures are made here, and nothing else looks at the version.
+ * The device is written for the newer one. This file defines the newer names
+ * and signatures for the older one; no other file checks the version.
  */
 #ifndef HW_TOFU_COMPAT_H
 #define HW_TOFU_COMPAT_H
@@ -38,7 +38,7 @@
 #define bql_unlock() qemu_mutex_unlock_iothread()
 #define bql_locked() qemu_mutex_iothread_locked()
 
-/* A context has a lock there, which is given up while it is waited for. */
+/* There, a context has a lock, which is released while waiting for it. */
 static inline void tofu_aio_wait_bh_oneshot(AioContext *ctx, QEMUBHFunc *bh,
                                             void *opaque)
 {
@@ -48,11 +48,11 @@ static inline void tofu_aio_wait_bh_oneshot(AioContext *ctx, QEMUBHFunc *bh,
 }
 #define aio_wait_bh_oneshot tofu_aio_wait_bh_oneshot
 
-/* Block devices stop handlers that are marked as external; no one else does. */
+/* There, only handlers marked as external stop, for block devices. */
 #define aio_set_event_notifier(ctx, notifier, read, poll, ready) \
     (aio_set_event_notifier)(ctx, notifier, false, read, poll, ready)
 
-/* Properties end with one that has no name; the class keeps them for ever. */
+/* There, a nameless property ends the list; the class keeps it for ever. */
 static inline Property *tofu_properties(const Property *from, size_t count)
 {
     Property *to = g_new0(Property, count + 1);
@@ -70,7 +70,7 @@ static inline void device_class_set_legacy_reset(DeviceClass *dc,
     dc->reset = reset;
 }
 
-/* The reason belongs to the caller there. */
+/* There, the caller keeps ownership of the reason. */
 static inline int tofu_migrate_add_blocker(Error **reason, Error **errp)
 {
     int ret = migrate_add_blocker(*reason, errp);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tofu interconnect controller: who runs the engine
+ * Tofu interconnect controller: the threads that run the engine
  *
- * Whenever the event loop may block, the doorbells have been armed by
- * tofu_node_sleep() and nothing has been done since. There are two ways to
- * that point: the loop stops polling (tofu_io_poll_end), or something was
- * handled while it was not polling (tofu_io_run).
+ * Whenever the event loop may block, tofu_node_sleep() has armed the doorbells
+ * and nothing has been done since. There are two ways to that point: the loop
+ * stops polling (tofu_io_poll_end), or it handled something without polling
+ * (tofu_io_run).
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -14,7 +14,7 @@
 #include "tofu-io.h"
 #include "trace.h"
 
-/* Looks at the engine in one go, so that others' handlers get their turn. */
+/* Looks at the engine per call, so that other handlers get their turn */
 #define TOFU_IO_ROUNDS 16
 
 static uint32_t tofu_io_node(const TofuIO *io)
@@ -33,8 +33,8 @@ static bool tofu_io_progress(TofuIO *io)
 }
 
 /*
- * Arm the doorbells. The tick is left alone while it runs: moving it would
- * make the loop look again instead of blocking, for ever.
+ * Arms the doorbells. A running tick is left alone: moving it would make the
+ * loop look again instead of blocking, for ever.
  */
 static void tofu_io_sleep(TofuIO *io)
 {
@@ -84,7 +84,7 @@ static bool tofu_io_poll(void *opaque)
     return tofu_io_progress(tofu_io_of(opaque));
 }
 
-/* What polling found has been dealt with; where it found it, there is more. */
+/* The work that polling found is done; there may be more of it. */
 static void tofu_io_poll_ready(EventNotifier *bell)
 {
     TofuIO *io = tofu_io_of(bell);
@@ -112,7 +112,7 @@ static void tofu_io_poll_end(EventNotifier *bell)
     tofu_io_sleep(io);
 }
 
-/* In the thread: so that no handler runs before everything is in place. */
+/* Runs in the thread, so that no handler runs before all is set up. */
 static void tofu_io_start_bh(void *opaque)
 {
     TofuIO *io = opaque;
@@ -143,7 +143,7 @@ static IOThread *tofu_io_thread_new(TofuIO *io, bool assist, Error **errp)
     g_autofree char *id = g_strdup_printf("tofu-%p", io);
     IOThread *thread = iothread_create(id, errp);
 
-    /* Who polls beside a guest that assists takes the processor from it. */
+    /* Polling beside a guest that assists would take the processor from it. */
     if (thread && assist) {
         aio_context_set_poll_params(iothread_get_aio_context(thread), 0, 0, 0,
                                     &error_abort);

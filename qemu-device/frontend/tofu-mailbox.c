@@ -3,8 +3,8 @@
  * Mailbox: a channel to the host that takes no virtual time
  *
  * The processor waits inside its access, without the BQL, so that the rest of
- * QEMU goes on. The guard against re-entrance keeps other processors out
- * meanwhile.
+ * QEMU continues. Meanwhile the guard against re-entrance keeps other
+ * processors out.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
@@ -19,7 +19,7 @@
 
 #include <poll.h>
 
-/* How long it takes until a processor that waits sees that it has to stop. */
+/* Longest time until a waiting processor sees that it has to stop */
 #define TOFU_MAILBOX_LOOK_MS 20
 
 static char *tofu_mailbox_window(TofuMailboxState *s, hwaddr offset)
@@ -35,8 +35,8 @@ static void tofu_mailbox_gone(TofuMailboxState *s, const char *why)
 }
 
 /*
- * Wait until the socket can be read or written. Only the end of the machine's
- * run interrupts: anything else would come at times of the host.
+ * Waits until the socket can be read or written. Only the end of the machine's
+ * run interrupts it: anything else would come at times of the host.
  */
 static bool tofu_mailbox_wait(TofuMailboxState *s, short events)
 {
@@ -58,8 +58,8 @@ static bool tofu_mailbox_wait(TofuMailboxState *s, short events)
 }
 
 /*
- * What is to be done with @ret of recv() or send(): true: it has moved @done,
- * or it is worth another try; false: the answer of the access is @result.
+ * Evaluates @ret of recv() or send(). True: it has advanced @done, or should be
+ * tried again; false: the access returns @result.
  */
 static bool tofu_mailbox_moved(TofuMailboxState *s, ssize_t ret, short events,
                                size_t *done, uint64_t *result)
@@ -80,7 +80,7 @@ static bool tofu_mailbox_moved(TofuMailboxState *s, ssize_t ret, short events,
     return false;
 }
 
-/* Where the next bytes of a frame go, and how many of them are wanted. */
+/* The place for a frame's next bytes, and the number of bytes wanted */
 static size_t tofu_mailbox_want(TofuMailboxState *s, char **at)
 {
     size_t header = sizeof(s->frame);

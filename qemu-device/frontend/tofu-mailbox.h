@@ -16,12 +16,12 @@ OBJECT_DECLARE_SIMPLE_TYPE(TofuMailboxState, TOFU_MAILBOX)
 /*
  * TofuMailboxState:
  * @fd: property: a stream socket that QEMU has inherited
- * @gone: the host's end is closed, or speaks nonsense
+ * @gone: the host has closed its end, or broken the protocol
  * @frame: header of the frame that is being received
- * @received: bytes of it, and of its payload, that have come
+ * @received: bytes received so far of the frame's header and payload
  * @to_send, @sent: bytes of the send window
  *
- * All belong to the processor that is in an access; there is one at a time.
+ * Owned by the processor that is in an access; there is one at a time.
  */
 struct TofuMailboxState {
     PCIDevice parent_obj;

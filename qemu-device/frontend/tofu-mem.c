@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tofu interconnect controller: what the engine can reach of the guest
+ * Tofu interconnect controller: the guest memory that the engine can reach
  */
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
@@ -15,8 +15,8 @@
     "and -machine memory-backend=mem0"
 
 /*
- * Memory of the machine, as opposed to a device's memory (a BAR of this or
- * another device, ROM): memory of a backend object.
+ * Memory of the machine belongs to a backend object; a device's memory (a BAR
+ * of this or another device, ROM) does not.
  */
 static bool tofu_ram_is_machine(MemoryRegion *mr)
 {
@@ -76,7 +76,7 @@ void tofu_ram_written(TofuRam *ram, uint64_t addr, size_t len)
     address_space_cache_invalidate(&section->cache, addr - section->addr, len);
 }
 
-/* A cache may cover less than it was asked for: then it takes several. */
+/* A cache may cover less than requested: several are made then. */
 static void tofu_ram_append(TofuRam *ram, GArray *sections,
                             const MemoryRegionSection *from)
 {
@@ -137,7 +137,7 @@ static void tofu_ram_sections_free(GArray *sections)
     g_array_free(sections, true);
 }
 
-/* The QEMU of the other side maps the files; memory without one is skipped. */
+/* The peer's QEMU maps the files; memory without a file is skipped. */
 static void tofu_ram_publish(TofuRam *ram)
 {
     g_autoptr(GArray) table = g_array_new(false, false,
@@ -206,9 +206,9 @@ static void tofu_ram_region_del(MemoryListener *listener,
 }
 
 /*
- * Any change makes a new table, also one of a region that is not RAM: a cache
- * holds on to the whole memory map that it was made from, and so to regions
- * of devices that are being unplugged.
+ * Any change makes a new table, even that of a region that is not RAM: a cache
+ * holds a reference to the whole memory map that it was made from, and so to
+ * regions of devices that are being unplugged.
  */
 static void tofu_ram_commit(MemoryListener *listener)
 {
@@ -262,7 +262,7 @@ void tofu_ram_cleanup(TofuRam *ram)
 {
     GArray *empty;
 
-    /* Deletes every region: the table that this commits is empty. */
+    /* Removes every region, so it commits an empty table. */
     memory_listener_unregister(&ram->listener);
     g_array_free(ram->incoming, true);
     ram->incoming = NULL;

@@ -10,9 +10,9 @@
 #include "trace.h"
 
 /*
- * Whether the access is a processor's own, and not what a device does while
- * its model relies on the BQL: a guest can tell any device to write here, and
- * that its interrupt message goes here. A message names its sender.
+ * Whether a processor makes the access, rather than a device whose model relies
+ * on the BQL: a guest can tell any device to write here, and send its interrupt
+ * messages here. A message names its sender.
  */
 static bool tofu_kick_by_cpu(MemTxAttrs attrs)
 {
@@ -20,9 +20,9 @@ static bool tofu_kick_by_cpu(MemTxAttrs attrs)
 }
 
 /*
- * The engine runs on the processor's thread, without the BQL: others can go on
- * meanwhile, and the kick of an idle guest may give up its time slice. The
- * regions are exempt from the guard against re-entrance (see
+ * The engine runs on the processor's thread, without the BQL: other threads
+ * continue meanwhile, and the kick of an idle guest may yield its time slice.
+ * The regions are exempt from the guard against re-entrance (see
  * tofu_pages_init()), and the access keeps the device alive.
  */
 static bool tofu_bql_leave(MemTxAttrs attrs)
@@ -59,7 +59,7 @@ static void tofu_kick(TofuPCIState *s, hwaddr offset, bool poll,
     tofu_bql_return(left);
 }
 
-/* Whose page it is: of a TNI, and of which of its CQs or channels. */
+/* The owner of a page: a TNI, and the number of its CQ or channel */
 static void tofu_page_owner(hwaddr addr, unsigned int *tni, unsigned int *nr)
 {
     unsigned int page = addr / TOFU_PAGE_SIZE;
@@ -68,7 +68,7 @@ static void tofu_page_owner(hwaddr addr, unsigned int *tni, unsigned int *nr)
     *nr = page % TOFU_PAGE_CQS;
 }
 
-/* The CQ of a page in one of the halves; false: there is none. */
+/* Finds the CQ of a page in one of the halves; false: there is none. */
 static bool tofu_page_cq(const TofuPCIState *s, hwaddr addr, unsigned int *tni,
                          unsigned int *cq)
 {
@@ -117,8 +117,9 @@ static const MemoryRegionOps tofu_kicks_ops = {
 };
 
 /*
- * In virtual time the store itself is the event, whatever part of the word it
- * is. A device's is none: it may come from the node itself, as a message.
+ * In virtual time the store itself is the event, whichever part of the word it
+ * writes. A device's store is none: it may come from the node itself, as a
+ * message.
  */
 static void tofu_store(TofuPCIState *s, hwaddr addr, MemTxAttrs attrs)
 {
@@ -221,7 +222,7 @@ static void tofu_channel_start(TofuPCIState *s, hwaddr addr, MemTxAttrs attrs)
         tofu_kick_node(s, addr, false);
         tofu_bql_return(left);
     } else if (tofu_kick_by_cpu(attrs)) {
-        /* As for tofu_store(): what a device writes is no event. */
+        /* As for tofu_store(): a device's write is no event. */
         tofu_channel_store(s, tni, channel);
         tofu_time_update(&s->time);
     }
@@ -255,7 +256,10 @@ void tofu_pages_init(TofuPCIState *s)
     TofuPages *pages = &s->pages;
     Object *owner = OBJECT(s);
 
-    /* Not by the region: it has to outlive the region, as the node does. */
+    /*
+     * Not allocated by the region: it has to outlive the region, as the node
+     * does.
+     */
     pages->memory = qemu_memalign(TOFU_PAGE_SIZE, TOFU_PAGES_HALF);
     memset(pages->memory, 0, TOFU_PAGES_HALF);
 
@@ -273,8 +277,8 @@ void tofu_pages_init(TofuPCIState *s)
                           "tofu-channel-pages",
                           TOFU_BAR_PAGES_SIZE - TOFU_CHANNEL_PAGE(0, 0));
     /*
-     * A kick gives up the BQL: another processor can be in one at the same
-     * time. That is no re-entrance, the node has its own lock.
+     * A kick releases the BQL, so another processor can be in a kick at the
+     * same time. That is not re-entrance: the node has its own lock.
      */
     pages->cqs.disable_reentrancy_guard = true;
     pages->kicks.disable_reentrancy_guard = true;

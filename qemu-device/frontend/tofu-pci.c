@@ -38,7 +38,7 @@ static void tofu_home_written(void *home, uint64_t addr, size_t len)
     tofu_ram_written(&s->ram, addr, len);
 }
 
-/* MSI-X state belongs to the BQL, which must not be taken here. */
+/* MSI-X state is protected by the BQL, which must not be taken here. */
 static void tofu_home_irq(void *home, unsigned int vector)
 {
     TofuPCIState *s = home;
@@ -96,7 +96,7 @@ static void tofu_irq_bh(void *opaque)
 
 /*
  * In virtual time a processor sees an interrupt at the time of its cause. The
- * guard is what a bottom half has: a message may go to the device's registers.
+ * guard is as in a bottom half: the message may go to the device's registers.
  */
 static void tofu_irq_deliver(void *opaque)
 {
@@ -114,15 +114,15 @@ static void tofu_irq_deliver(void *opaque)
 
 /* ---- TOFU_BAR_REGS ---- */
 
-/* A read may end something (a flush), whose interrupt is due at once, too. */
+/* A read may end a flush, whose interrupt is then due at once. */
 static uint64_t tofu_regs_read(void *opaque, hwaddr addr, unsigned int size)
 {
     TofuPCIState *s = opaque;
     uint64_t value;
 
     /*
-     * Counters of the ports follow when somebody looks, or when the processor
-     * has to stop anyway, and that may be at any time.
+     * Counters of the ports are updated when software reads them, or when the
+     * processor has to stop, which may be at any time.
      */
     if (s->machine) {
         tofu_time_update(&s->time);
@@ -144,7 +144,7 @@ static bool tofu_regs_joins(hwaddr addr, uint64_t value, unsigned int size)
            (value & TOFU_CTRL_RESET);
 }
 
-/* A write may begin something (a flush, a CQ with a full ring): look at once. */
+/* A write may start work (a flush, a CQ with a full ring): look at once. */
 static void tofu_regs_write(void *opaque, hwaddr addr, uint64_t value,
                             unsigned int size)
 {
@@ -166,7 +166,7 @@ static void tofu_regs_write(void *opaque, hwaddr addr, uint64_t value,
     }
 }
 
-/* Wrong sizes and alignments get through: the controller counts them. */
+/* Wrong sizes and alignments pass: the controller counts them. */
 static const MemoryRegionOps tofu_regs_ops = {
     .read = tofu_regs_read,
     .write = tofu_regs_write,
@@ -197,7 +197,7 @@ static char *tofu_pci_machine_names(void)
     return g_strdup(names->str);
 }
 
-/* What virtual time has no use for is refused where someone asked for it. */
+/* Refuses explicit properties that virtual time has no use for. */
 static bool tofu_pci_check_machine(TofuPCIState *s, Error **errp)
 {
     g_autofree char *names = tofu_pci_machine_names();
@@ -343,7 +343,7 @@ static bool tofu_pci_init_express(PCIDevice *pci, Error **errp)
     return true;
 }
 
-/* Who runs the engine, and who raises interrupts. */
+/* Starts what runs the engine and raises interrupts. */
 static bool tofu_pci_start(TofuPCIState *s, Error **errp)
 {
     if (s->machine) {
@@ -412,8 +412,8 @@ err_bars:
 }
 
 /*
- * The node stays until tofu_pci_finalize(), without memory and without a
- * thread: a processor may be in a kick, which has given up the BQL.
+ * The node lives until tofu_pci_finalize(), without memory and without a
+ * thread: a processor may be in a kick, which has released the BQL.
  */
 static void tofu_pci_exit(PCIDevice *pci)
 {
@@ -447,9 +447,9 @@ static void tofu_pci_finalize(Object *obj)
 }
 
 /*
- * Other nodes copy a put out of this guest's memory when they come to it.
- * Whoever is reset will soon use that memory for something else, which must
- * not arrive as if it had been sent. A node that never comes to it is not
+ * Other nodes copy a put out of this guest's memory when they carry it out. A
+ * guest that is reset will soon reuse that memory, and its new contents must
+ * not arrive as if they had been sent. A node that does not respond is not
  * waited for longer than a person would notice.
  */
 #define TOFU_DRAIN_US 100000
@@ -509,7 +509,9 @@ static void tofu_pci_write_config(PCIDevice *pci, uint32_t addr,
 
 static void tofu_pci_instance_init(Object *obj)
 {
-    /* For the size of the configuration space; the capability comes later. */
+    /*
+     * Decides the size of the configuration space; the capability comes later.
+     */
     PCI_DEVICE(obj)->cap_present |= QEMU_PCI_CAP_EXPRESS;
 }
 

@@ -2,10 +2,10 @@
 /*
  * Tofu interconnect controller as a PCI device
  *
- * The controller itself is icc/, what it talks through is fabric/; this is
- * their home in QEMU. Locks: the BQL is taken before the node's lock and
- * never under it. The node's callbacks run under the node's lock, on any
- * thread, with or without the BQL; in virtual time always with it.
+ * The controller itself is icc/, its transport is fabric/; this is the PCI
+ * device around them. Locks: the BQL is taken before the node's lock and never
+ * under it. The node's callbacks run under the node's lock, on any thread, with
+ * or without the BQL; in virtual time always with it.
  *
  * May include: node/, uapi/, QEMU
  */
@@ -23,12 +23,12 @@
 OBJECT_DECLARE_SIMPLE_TYPE(TofuPCIState, TOFU_PCI)
 
 /*
- * TofuPages: TOFU_BAR_PAGES
- * @bar: all of it
+ * TofuPages: the regions of TOFU_BAR_PAGES
+ * @bar: container of all of them
  * @cqs: the CQ pages: RAM, or I/O that traps
  * @kicks: the kick pages: I/O
  * @channels: the pages of the channels, to the end of the BAR: I/O
- * @memory: of @cqs, TOFU_PAGES_HALF bytes, in either case
+ * @memory: memory of @cqs, TOFU_PAGES_HALF bytes, in either case
  */
 typedef struct TofuPages {
     MemoryRegion bar;
@@ -42,13 +42,13 @@ typedef struct TofuPages {
  * TofuPCIState:
  * @fabric, @node_number, @tnis, @inline_max, @trap, @assist, @machine_name,
  * @trace_file: properties
- * @machine: of that name; NULL: no virtual time
- * @node: from realize to the object's end: a processor may still be in an
- *        access to a BAR when the device is unplugged
+ * @machine: machine of that name; NULL: no virtual time
+ * @node: lives from realize until the object is finalized: a processor may
+ *        still be in an access to a BAR when the device is unplugged
  * @io: runs the engine; without @machine only
- * @irq_bh: raises what is in @irq_pending; changed under the node's lock;
- *          without @machine only
- * @time: likewise, with @machine only
+ * @irq_bh: raises the interrupts in @irq_pending, which changes under the
+ *          node's lock; without @machine only
+ * @time: runs the engine and raises interrupts; with @machine only
  */
 struct TofuPCIState {
     PCIDevice parent_obj;
@@ -74,12 +74,12 @@ struct TofuPCIState {
     Error *migration_blocker;
 };
 
-/* tofu_pages_init: make the memory and the regions; not yet a BAR */
+/* tofu_pages_init: create the memory and the regions, but not yet the BAR */
 void tofu_pages_init(TofuPCIState *s);
 
 /*
- * tofu_pages_map, tofu_pages_unmap: put the BAR together and take it apart;
- * while it is together, it keeps the device alive
+ * tofu_pages_map, tofu_pages_unmap: assemble the BAR and take it apart; an
+ * assembled BAR keeps the device alive
  */
 void tofu_pages_map(TofuPCIState *s);
 void tofu_pages_unmap(TofuPCIState *s);
