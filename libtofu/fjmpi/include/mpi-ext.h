@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the MPI of K, FX10 and Fugaku has beside MPI, over uTofu: one-sided
- * transfers between the ranks of MPI_COMM_WORLD (FJMPI_Rdma_*), and where ranks are
- * (FJMPI_Topology_*). The MPI's own <mpi-ext.h>, where it has one, is included too.
- * Documentation/library/fjmpi.rst says what is chosen where the public facts about
- * these interfaces are silent; the values of the constants are chosen too.
+ * Extensions of the MPI of K, FX10 and Fugaku, over uTofu: one-sided transfers
+ * between the ranks of MPI_COMM_WORLD (FJMPI_Rdma_*), and the places of ranks
+ * (FJMPI_Topology_*). The MPI's own <mpi-ext.h>, where it has one, is included,
+ * too. Documentation/library/fjmpi.rst says what this implementation chose
+ * where the public facts about these interfaces are silent; it also chose the
+ * values of the constants.
  *
- * Words of the transfers. A pid is a rank in MPI_COMM_WORLD. A NIC is one of the four
- * network interfaces of a process. A memid names registered memory in its
- * process. A DMA address stands for a byte of registered memory: adding bytes
- * to it addresses further into the memory. The end of a transfer is told by a
- * notice, which is polled for.
+ * Terms of the transfers. A pid is a rank in MPI_COMM_WORLD. A NIC is one of
+ * the four network interfaces of a process. A memid names registered memory in
+ * its process. A DMA address stands for a byte of registered memory: adding
+ * bytes to it addresses further into the memory. A notice, which the program
+ * polls for, reports the end of a transfer.
  *
- * A transfer function that fails returns FJMPI_RDMA_ERROR, which is (uint64_t)-1;
- * as int it is -1. MPI has to be initialised when FJMPI_Rdma_init() is called, and
- * not finalised before FJMPI_Rdma_finalize(). Only these two communicate by MPI.
+ * A transfer function that fails returns FJMPI_RDMA_ERROR, which is
+ * (uint64_t)-1; as int it is -1. MPI has to be initialised when
+ * FJMPI_Rdma_init() is called, and not finalised before FJMPI_Rdma_finalize().
+ * Only these two communicate by MPI.
  *
- * Words of the ranks' places. Coordinates on the machine are six: X, Y, Z, A, B and
- * C. Logical coordinates are those of a torus of one to three dimensions, whose
- * neighbours are neighbours on the machine. These functions work between MPI_Init()
- * and MPI_Finalize(), and communicate with nobody.
+ * Terms of the places. The machine has six coordinates: X, Y, Z, A, B and C.
+ * Logical coordinates are those of a torus of one to three dimensions, whose
+ * neighbours are neighbours on the machine. These functions work between
+ * MPI_Init() and MPI_Finalize(), and do not communicate.
  *
- * All functions may be called by several threads at once where the MPI permits it.
+ * Several threads may call any of the functions at once where the MPI permits
+ * it.
  */
 
 /* #include_next is an extension that -pedantic would otherwise report. */
@@ -32,9 +35,9 @@
 #include <mpi.h>
 
 /*
- * The MPI's own <mpi-ext.h>. This is not guarded: where a program names this file by
- * its path, the next one in the search path is this file again. Where the MPI's
- * folder comes before this one's, there is no next one, but a first one.
+ * The MPI's own <mpi-ext.h>. This is not guarded: if a program names this file
+ * by its path, the next one in the search path is this file again. If the MPI's
+ * folder precedes this one's, there is no next one, but a first one.
  */
 #if __has_include_next(<mpi-ext.h>)
 #include_next <mpi-ext.h>
@@ -56,7 +59,7 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* Its type is that of addresses, with which it is compared most. */
+/* It has the type of addresses, with which it is compared most. */
 #define FJMPI_RDMA_ERROR ((uint64_t)-1)
 
 /* FJMPI_Rdma_poll_cq() */
@@ -70,12 +73,13 @@ extern "C" {
 
 /**
  * DOC: FJMPI_RDMA_*
- * @LOCAL_NICn: the NIC, 0 … 3, that sends, and whose notices tell of the end
+ * @LOCAL_NICn: the NIC, 0 … 3, that sends and that gets the notice of the end
  * @REMOTE_NICn: the NIC, 0 … 3, of the other side
  * @PATHn: a path through the network, 0 … 3; 0 is the default
  * @STRONG_ORDER: the bytes land in ascending order, the last ones last
  * @REMOTE_NOTICE: the other side gets a FJMPI_RDMA_HALFWAY_NOTICE
- * @IMMEDIATE_RETURN: accepted; no transfer is waited for, with it or without
+ * @IMMEDIATE_RETURN: accepted; no call waits for its transfer, with or without
+ *     it
  *
  * Flags of transfers.
  */
@@ -96,9 +100,9 @@ extern "C" {
 #define FJMPI_RDMA_IMMEDIATE_RETURN (1 << 8)
 
 /**
- * struct FJMPI_Rdma_cq - what a notice is about
+ * struct FJMPI_Rdma_cq - the transfer that a notice reports
  * @pid: the other side of the transfer
- * @tag: of the transfer
+ * @tag: tag of the transfer
  */
 struct FJMPI_Rdma_cq {
 	int pid;
@@ -113,19 +117,19 @@ struct FJMPI_Rdma_cq {
  * All ranks of MPI_COMM_WORLD call it, after MPI_Init(). If one cannot start,
  * none does.
  *
- * Return: 0; FJMPI_RDMA_ERROR where a rank has no interconnect, or it was
- * started already.
+ * Return: 0; FJMPI_RDMA_ERROR where a rank has no interconnect, or the
+ * interface was already started.
  */
 int FJMPI_Rdma_init(void);
 
 /**
  * FJMPI_Rdma_finalize - end the interface on all ranks
  *
- * All ranks of MPI_COMM_WORLD call it, before MPI_Finalize(). Waits for the
- * own transfers, then for the other ranks. What is registered still is
- * deregistered. FJMPI_Rdma_init() may follow.
+ * All ranks of MPI_COMM_WORLD call it, before MPI_Finalize(). Waits for this
+ * rank's transfers, then for the other ranks. Memory that is still registered
+ * is deregistered. FJMPI_Rdma_init() may follow.
  *
- * Return: 0; FJMPI_RDMA_ERROR where it was not started.
+ * Return: 0; FJMPI_RDMA_ERROR where the interface was not started.
  */
 int FJMPI_Rdma_finalize(void);
 
@@ -133,8 +137,8 @@ int FJMPI_Rdma_finalize(void);
 
 /**
  * FJMPI_Rdma_reg_mem - register memory
- * @memid:  0 … 510, one that is free
- * @buf:    where it begins
+ * @memid:  0 … 510, not in use
+ * @buf:    first byte
  * @length: bytes, 1 or more
  *
  * Return: its DMA address, or FJMPI_RDMA_ERROR.
@@ -143,20 +147,20 @@ uint64_t FJMPI_Rdma_reg_mem(int memid, void *buf, size_t length);
 
 /**
  * FJMPI_Rdma_dereg_mem - deregister memory
- * @memid: one that is registered
+ * @memid: memid of registered memory
  *
- * Waits for the own transfers, and until no other touches the memory.
+ * Waits for this rank's transfers, and until no other rank touches the memory.
  *
  * Return: 0, or FJMPI_RDMA_ERROR.
  */
 int FJMPI_Rdma_dereg_mem(int memid);
 
 /**
- * FJMPI_Rdma_get_remote_addr - look up what a peer has registered
- * @pid:   the peer, also the own rank
+ * FJMPI_Rdma_get_remote_addr - look up the DMA address of a peer's memory
+ * @pid:   the peer, or this rank
  * @memid: 0 … 510
  *
- * The peer takes no part. What it registers anew has to be looked up anew.
+ * The peer takes no part. When it registers memory again, look it up again.
  *
  * Return: the DMA address, or FJMPI_RDMA_ERROR while there is none.
  */
@@ -166,26 +170,26 @@ uint64_t FJMPI_Rdma_get_remote_addr(int pid, int memid);
 
 /**
  * DOC: transfers
- * @pid:    the peer, also the own rank
- * @tag:    0 … 14; the notice has it, too
+ * @pid:    the peer, or this rank
+ * @tag:    0 … 14, also in the notice
  * @raddr:  DMA address at the peer
- * @laddr:  own DMA address
+ * @laddr:  DMA address at this rank
  * @length: bytes, 0 … 16777212, a multiple of 4
- * @flags:  FJMPI_RDMA_*, at most one of each kind; 0 stands for NIC 0 of both
- *	sides and the default path
+ * @flags:  FJMPI_RDMA_*, at most one of each kind; 0: NIC 0 of both sides and
+ *  the default path
  *
- * Waits for a free place in the queue if need be, and not for the transfer. The
- * end of it is a notice of the local NIC, which FJMPI_Rdma_poll_cq() takes.
+ * Waits for a free place in the queue if necessary, but not for the transfer.
+ * Its end is a notice of the local NIC, which FJMPI_Rdma_poll_cq() takes.
  *
- * Return: 0 where it was accepted, or FJMPI_RDMA_ERROR. A transfer that fails
- * later is told by FJMPI_Rdma_poll_cq().
+ * Return: 0 where it was accepted, or FJMPI_RDMA_ERROR. FJMPI_Rdma_poll_cq()
+ * reports a transfer that fails later.
  */
 
 /**
  * FJMPI_Rdma_put - write into a peer's memory
  *
- * With the notice the data is at the peer, and the own memory may be written
- * again.
+ * When the notice comes, the data are at the peer, and the local memory may be
+ * written again.
  */
 int FJMPI_Rdma_put(int pid, int tag, uint64_t raddr, uint64_t laddr,
 		   size_t length, int flags);
@@ -193,24 +197,24 @@ int FJMPI_Rdma_put(int pid, int tag, uint64_t raddr, uint64_t laddr,
 /**
  * FJMPI_Rdma_get - read from a peer's memory
  *
- * With the notice the data is here. FJMPI_RDMA_REMOTE_NOTICE tells the peer that
- * its memory has been read.
+ * When the notice comes, the data are here. FJMPI_RDMA_REMOTE_NOTICE tells the
+ * peer that its memory has been read.
  */
 int FJMPI_Rdma_get(int pid, int tag, uint64_t raddr, uint64_t laddr,
 		   size_t length, int flags);
 
 /**
- * FJMPI_Rdma_mput - several puts to one peer, in their order
- * @raddrs:  @n DMA addresses at the peer, or the first one if @stride is not 0
- * @laddrs:  as many own DMA addresses
- * @lengths: as many lengths, each as FJMPI_Rdma_put() takes it; with a stride
- *	the one is that of all
- * @stride:  0; or bytes that both addresses of a put are above those of the put
- *	before
+ * FJMPI_Rdma_mput - several puts to one peer, in order
+ * @raddrs:  @n DMA addresses at the peer, or only the first one if @stride is
+ *           not 0
+ * @laddrs:  as many DMA addresses at this rank
+ * @lengths: as many lengths, each as for FJMPI_Rdma_put(); with a stride one
+ *  length for all puts
+ * @stride:  0; or bytes from the addresses of a put to those of the next
  * @n:       1 … 1993
  *
- * All of them together have one notice on each side, as the last one would. All
- * arguments are looked at before the first put goes.
+ * All puts together have one notice on each side, that of the last put. All
+ * arguments are checked before the first put is sent.
  */
 int FJMPI_Rdma_mput(int pid, int tag, uint64_t raddrs[], uint64_t laddrs[],
 		    size_t lengths[], ptrdiff_t stride, int n, int flags);
@@ -222,16 +226,16 @@ int FJMPI_Rdma_mput(int pid, int tag, uint64_t raddrs[], uint64_t laddrs[],
  * @nic: FJMPI_RDMA_NICn, n being 0 … 3
  * @cq:  filled unless 0 is returned; may be NULL
  *
- * Own transfers are those that FJMPI_Rdma_put(), FJMPI_Rdma_get() and
- * FJMPI_Rdma_mput() of this rank began with this NIC as the local one. Notices
- * come in the order in which transfers ended. Of an mput that fails each
- * part that fails is told. Where notices were lost because nobody polled for
- * them, that is told once, as an error whose pid and tag are -1.
+ * Local transfers are those that this rank began by FJMPI_Rdma_put(),
+ * FJMPI_Rdma_get() or FJMPI_Rdma_mput() with this NIC as the local one. Notices
+ * come in the order in which transfers ended. An mput that fails is reported
+ * once for each put that failed. If notices were lost because they were not
+ * polled in time, that is reported once, as an error whose pid and tag are -1.
  *
- * Return: 0 where there is none; FJMPI_RDMA_NOTICE when an own transfer has
- * ended; FJMPI_RDMA_HALFWAY_NOTICE when a peer's with FJMPI_RDMA_REMOTE_NOTICE
- * has; FJMPI_RDMA_ERROR when an own transfer has failed, notices were lost, or
- * @nic is none.
+ * Return: 0 where there is no notice; FJMPI_RDMA_NOTICE when a local transfer
+ * has ended; FJMPI_RDMA_HALFWAY_NOTICE when a peer's transfer with
+ * FJMPI_RDMA_REMOTE_NOTICE has ended; FJMPI_RDMA_ERROR when a local transfer
+ * has failed, notices were lost, or @nic is invalid.
  */
 int FJMPI_Rdma_poll_cq(int nic, struct FJMPI_Rdma_cq *cq);
 
@@ -242,18 +246,18 @@ int FJMPI_Rdma_poll_cq(int nic, struct FJMPI_Rdma_cq *cq);
 /**
  * DOC: FJMPI_ERR_TOPOLOGY_*
  * @INVALID_COMM: MPI_COMM_NULL, or an intercommunicator
- * @INVALID_RANK: no rank of the communicator, or one that is not in
- *	MPI_COMM_WORLD
+ * @INVALID_RANK: not a rank of the communicator, or one that is not in
+ *  MPI_COMM_WORLD
  * @INVALID_VIEW: neither FJMPI_LOGICAL nor FJMPI_TOFU_SYS nor FJMPI_TOFU_REL
- * @INVALID_MAXDIMS: less than the coordinates are
+ * @INVALID_MAXDIMS: less room than there are coordinates
  * @INVALID_COORDS: coordinates outside the machine
  * @INVALID_MAXPPN: less than 1
  * @INVALID_POINTER: a pointer is NULL
  * @INVALID_DIMENSION: the logical shape has more dimensions than the function
  * @NO_PROCESS: no process there, or none of the communicator
- * @NODE_SHARED_JOB: never returned: no node is shared by several jobs
- * @NOT_AVAILABLE: MPI is not initialised, there is no interconnect, or the ranks
- *	are not where <tofu/job.h> expects them
+ * @NODE_SHARED_JOB: never returned: jobs do not share nodes
+ * @NOT_AVAILABLE: MPI is not initialised, there is no interconnect, or the
+ *  ranks are not where <tofu/job.h> expects them
  */
 #define FJMPI_ERR_TOPOLOGY_INVALID_COMM 1
 #define FJMPI_ERR_TOPOLOGY_INVALID_RANK 2
@@ -276,48 +280,49 @@ int FJMPI_Rdma_poll_cq(int nic, struct FJMPI_Rdma_cq *cq);
  * DOC: places of ranks
  * @comm: a communicator
  * @rank: a rank of @comm
- * @view: which coordinates: FJMPI_LOGICAL, one to three of them; FJMPI_TOFU_SYS,
- *	six on the machine; FJMPI_TOFU_REL, six as well, rank 0 of MPI_COMM_WORLD
- *	being at their origin
+ * @view: the coordinates: FJMPI_LOGICAL, one to three; FJMPI_TOFU_SYS, six on
+ *  the machine; FJMPI_TOFU_REL, six relative to rank 0 of MPI_COMM_WORLD
  * @x: along the first dimension
  * @y: along the second dimension
  * @z: along the third dimension
  *
- * Return: FJMPI_SUCCESS, which is 0; FJMPI_ERR_TOPOLOGY_*, and nothing is set.
+ * Return: FJMPI_SUCCESS, which is 0; FJMPI_ERR_TOPOLOGY_*, with nothing set.
  */
 
 /**
- * FJMPI_Topology_get_dimension - tell the dimensions of the logical shape
+ * FJMPI_Topology_get_dimension - get the number of dimensions of the logical
+ * shape
  * @size: set to 1, 2 or 3
  */
 int FJMPI_Topology_get_dimension(int *size);
 
 /**
- * FJMPI_Topology_get_shape - tell the sizes of the logical shape
+ * FJMPI_Topology_get_shape - get the sizes of the logical shape
  *
- * A dimension that is not there has size 0.
+ * A missing dimension has size 0.
  */
 int FJMPI_Topology_get_shape(int *x, int *y, int *z);
 
 #ifdef MPI_VERSION
 
 /**
- * FJMPI_Topology_get_coords - tell where a rank is
- * @maxdims: room in @coords: of logical coordinates at least as many as there are
- *	dimensions, else at least 6
- * @coords:  set; of logical coordinates three as far as there is room, those of
- *	dimensions that are not there to 0
+ * FJMPI_Topology_get_coords - get the coordinates of a rank
+ * @maxdims: room in @coords: for logical coordinates at least the number of
+ *  dimensions, else at least 6
+ * @coords:  set; logical coordinates up to three, as far as there is room, with
+ *  0 for missing dimensions
  */
 int FJMPI_Topology_get_coords(MPI_Comm comm, int rank, int view, int maxdims,
 			      int coords[]);
 
 /**
- * FJMPI_Topology_get_ranks - tell which ranks are at a place
- * @coords: as many as the view has; logical ones as many as there are dimensions
+ * FJMPI_Topology_get_ranks - get the ranks at given coordinates
+ * @coords: as many as the view has; logical ones as many as there are
+ *          dimensions
  * @maxppn: room in @ranks, 1 or more
- * @outppn: set to the number of ranks of @comm there, which can be more than
- *	@maxppn
- * @ranks:  set to them, in the order of MPI_COMM_WORLD, as far as there is room
+ * @outppn: set to the number of ranks of @comm there, which can exceed @maxppn
+ * @ranks:  set to these ranks, in the order of MPI_COMM_WORLD, as far as there
+ *  is room
  */
 int FJMPI_Topology_get_ranks(MPI_Comm comm, int view, int coords[], int maxppn,
 			     int *outppn, int ranks[]);
@@ -336,54 +341,55 @@ int FJMPI_Topology_get_ranks(MPI_Comm comm, int view, int coords[], int maxppn,
  * @b: B
  * @c: C
  *
- * Logical coordinates of dimensions that are not there are 0. Of several ranks at a
- * place, the lowest one is told.
+ * Logical coordinates of missing dimensions are 0. Where several ranks have the
+ * same coordinates, the lowest rank is returned.
  *
- * Return: FJMPI_SUCCESS, which is 0; FJMPI_ERR_TOPOLOGY_*, and nothing is set.
+ * Return: FJMPI_SUCCESS, which is 0; FJMPI_ERR_TOPOLOGY_*, with nothing set.
  */
 
 /**
- * FJMPI_Topology_rank2x - tell where a rank is in a logical shape of one dimension
+ * FJMPI_Topology_rank2x - get the coordinate of a rank in a logical shape of
+ * one dimension
  */
 int FJMPI_Topology_rank2x(int rank, int *x);
 
 /**
- * FJMPI_Topology_rank2xy - tell where a rank is in a logical shape of up to two
- * dimensions
+ * FJMPI_Topology_rank2xy - get the coordinates of a rank in a logical shape of
+ * up to two dimensions
  */
 int FJMPI_Topology_rank2xy(int rank, int *x, int *y);
 
 /**
- * FJMPI_Topology_rank2xyz - tell where a rank is in the logical shape
+ * FJMPI_Topology_rank2xyz - get the coordinates of a rank in the logical shape
  */
 int FJMPI_Topology_rank2xyz(int rank, int *x, int *y, int *z);
 
 /**
- * FJMPI_Topology_x2rank - tell which rank is at a place in a logical shape of one
- * dimension
+ * FJMPI_Topology_x2rank - get the rank at a coordinate of a logical shape of
+ * one dimension
  */
 int FJMPI_Topology_x2rank(int x, int *rank);
 
 /**
- * FJMPI_Topology_xy2rank - tell which rank is at a place in a logical shape of up
+ * FJMPI_Topology_xy2rank - get the rank at coordinates of a logical shape of up
  * to two dimensions
  */
 int FJMPI_Topology_xy2rank(int x, int y, int *rank);
 
 /**
- * FJMPI_Topology_xyz2rank - tell which rank is at a place in the logical shape
+ * FJMPI_Topology_xyz2rank - get the rank at coordinates of the logical shape
  */
 int FJMPI_Topology_xyz2rank(int x, int y, int z, int *rank);
 
 /**
- * FJMPI_Topology_sys_rank2xyzabc - tell where a rank is on the machine
+ * FJMPI_Topology_sys_rank2xyzabc - get the coordinates of a rank on the machine
  */
 int FJMPI_Topology_sys_rank2xyzabc(int rank, int *x, int *y, int *z, int *a,
 				   int *b, int *c);
 
 /**
- * FJMPI_Topology_rel_rank2xyzabc - tell where a rank is on the machine, rank 0 being
- * at the origin
+ * FJMPI_Topology_rel_rank2xyzabc - get the coordinates of a rank on the
+ * machine, relative to rank 0
  */
 int FJMPI_Topology_rel_rank2xyzabc(int rank, int *x, int *y, int *z, int *a,
 				   int *b, int *c);

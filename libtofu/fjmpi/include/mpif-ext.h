@@ -1,7 +1,7 @@
 ! SPDX-License-Identifier: MIT
 !
-! Constants of FJMPI_TOPOLOGY_*, for Fortran in fixed and in free form. The values
-! are those of mpi-ext.h, which describes them.
+! Constants of FJMPI_TOPOLOGY_*, for Fortran in fixed and in free form. Their
+! values are those of mpi-ext.h, which describes them.
 !
       INTEGER FJMPI_SUCCESS
       PARAMETER (FJMPI_SUCCESS=0)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "fold.h"
 
-/* The short axis of each pair is so much further in the list of axes. */
+/*
+ * Distance from a long axis to the short axis of its pair, in the list of axes
+ */
 #define SHORT_AXIS 3
 
 /* A node on a pair of axes */
@@ -13,10 +15,10 @@ struct place {
 /*
  * With one or two lines along the long axis the ring goes out on the first and
  * back on the second. With three it visits the three nodes across at each place
- * along; then it steps on. It can go up or down across, so it enters the next place
- * one lower or one higher than it has entered this one. By turns, it is back where
- * it began after an even number of places. An odd number goes up three times at
- * the beginning, which comes to the same as never.
+ * along, and then steps on. It can go up or down across, so it enters the next
+ * place one lower or one higher than it entered this one. Alternating, it is
+ * back where it began after an even number of places. For an odd number it
+ * first goes up three times, which adds up to no change.
  */
 #define ACROSS_RING 3
 

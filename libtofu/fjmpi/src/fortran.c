@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FJMPI_Topology for Fortran, by the names that compilers make of it: in lower case,
- * with an underscore behind. All arguments are addresses, and the last one takes what
- * the function returns.
+ * FJMPI_Topology for Fortran, under the names that compilers make of it: lower
+ * case, with a trailing underscore. All arguments are addresses, and the last
+ * one takes the return value.
  */
 #include <mpi.h>
 #include <mpi-ext.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory: registering it, and finding what peers have registered.
+ * Memory: registering it, and looking up what peers have registered.
  */
 #include "fjmpi.h"
 
-/* A STADD is a STAG and, from bit 0, an offset. */
+/* A STADD is a STAG above an offset. */
 #define STADD_STAG(addr) ((addr) >> 40)
 
 int fjmpi_memid_of(uint64_t addr)
@@ -28,7 +28,7 @@ static void dereg(int memid, uint64_t addr, unsigned int vcqs)
 		utofu_dereg_mem(fjmpi.vcq[i].hdl[FJMPI_BANK(memid)], addr, 0);
 }
 
-/* With all NICs: each transfer can use any. */
+/* Registers with all NICs, since each transfer can use any of them. */
 static uint64_t reg(int memid, void *buf, size_t length)
 {
 	uint64_t addr = 0;
@@ -74,7 +74,7 @@ int FJMPI_Rdma_dereg_mem(int memid)
 		uint64_t addr = fjmpi.region[memid].addr;
 
 		publish(memid, 0, 0);
-		/* Programs deregister what they have just put. */
+		/* Programs deregister memory that they have just put. */
 		fjmpi_quiesce();
 		dereg(memid, addr, fjmpi.vcqs);
 		ret = 0;
@@ -102,9 +102,9 @@ static int lookup_post(utofu_vcq_hdl_t hdl, int pid, int memid)
 }
 
 /*
- * Through a VCQ that has no transfers, so this meets no reports but its own. A
- * report is never lost, as a notice can be where peers send many. It says
- * nothing of what went wrong at the peer: then nothing is found.
+ * Uses a VCQ that has no transfers, so that it meets no reports but its own. A
+ * report is never lost, unlike a notice where peers send many. It does not say
+ * what went wrong at the peer: then nothing is found.
  */
 static uint64_t lookup(int pid, int memid)
 {

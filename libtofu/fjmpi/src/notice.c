@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nobody polls for so many; a peer shall not take all memory. */
+/* More than any program leaves unpolled; a peer shall not take all memory. */
 #define INBOX_MAX (1U << 20)
 #define INBOX_MIN 64
 
-/* What one poll moves to other inboxes at most */
+/* Most notices that one poll moves to other inboxes */
 #define TAKEN_A_POLL 64
 
 /* ---- Inboxes ---- */
@@ -47,7 +47,7 @@ static void inbox_push(struct fjmpi_inbox *inbox, int kind, int pid, int tag)
 	};
 }
 
-/* A loss is told when all that was not lost has been. */
+/* A loss is reported after everything that was not lost. */
 static bool inbox_pop(struct fjmpi_inbox *inbox, struct fjmpi_notice *notice)
 {
 	if (inbox->head != inbox->tail) {
@@ -72,7 +72,7 @@ void fjmpi_inbox_free(struct fjmpi_inbox *inbox)
 
 /* ---- From the queues ---- */
 
-/* Return: -1 for a stranger. */
+/* Return: the pid of a VCQ, or -1 if it belongs to no rank. */
 static int pid_of(utofu_vcq_id_t id)
 {
 	const struct fjmpi_name key = { .id = id };
@@ -83,7 +83,7 @@ static int pid_of(utofu_vcq_id_t id)
 	return name ? name->pid : -1;
 }
 
-/* What came from a stranger, or is none of this library's, is not told. */
+/* Drops what no rank sent, or what is not of this library. */
 static void told(int kind, int pid, uint64_t edata)
 {
 	unsigned int flags = FJMPI_EDATA_FLAGS(edata);
@@ -102,7 +102,7 @@ static bool is_remote(const struct utofu_mrq_notice *notice)
 	       notice->notice_type == UTOFU_MRQ_TYPE_RMT_GET;
 }
 
-/* It is said at every poll from then on, but told once. */
+/* Every later poll returns the overflow; the program is told once. */
 static bool overflow_told(struct fjmpi_vcq *vcq)
 {
 	bool first = !vcq->overflow;
@@ -120,7 +120,7 @@ static bool mrq_take(struct fjmpi_vcq *vcq)
 
 	if (code == UTOFU_ERR_NOT_FOUND)
 		return false;
-	/* Notices have zeros only where some were lost: no peer's ID is 0. */
+	/* A notice is zero only where notices were lost: no peer's ID is 0. */
 	if (code == UTOFU_ERR_MRQ_OTHER && !notice.vcq_id)
 		return overflow_told(vcq);
 	if (code)
@@ -133,7 +133,7 @@ static bool mrq_take(struct fjmpi_vcq *vcq)
 	return true;
 }
 
-/* Reports are of NOPs, and of commands that never left the node. */
+/* Takes reports: of NOPs, and of commands that never left the node. */
 static bool tcq_take(struct fjmpi_vcq *vcq)
 {
 	void *cbdata;
@@ -149,13 +149,16 @@ static bool tcq_take(struct fjmpi_vcq *vcq)
 	return true;
 }
 
-/* Reports first: they are of own commands, so they end; notices need not. */
+/*
+ * Reports first: they are of this rank's commands, so they end; notices need
+ * not.
+ */
 bool fjmpi_take(struct fjmpi_vcq *vcq)
 {
 	return tcq_take(vcq) || mrq_take(vcq);
 }
 
-/* Reports come in the order of the commands: a NOP's comes after them all. */
+/* Reports come in the order of the commands, so that of a NOP comes last. */
 static void quiesce(struct fjmpi_vcq *vcq)
 {
 	int code;
@@ -179,7 +182,7 @@ void fjmpi_quiesce(void)
 
 /* ---- The interface ---- */
 
-/* Those for other NICs can come without end, where NICs share a TNI. */
+/* Bounded: where NICs share a TNI, notices for others can come without end. */
 static int poll_locked(unsigned int nic, struct fjmpi_notice *notice)
 {
 	struct fjmpi_inbox *inbox = &fjmpi.inbox[nic];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The start and the end.
+ * Initialisation and finalisation.
  */
 #include <mpi.h>
 
@@ -12,16 +12,16 @@
 struct fjmpi fjmpi;
 pthread_mutex_t fjmpi_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A page: then an entry of the table is at a known offset from its STAG. */
+/* A page: puts entries of the table at known offsets from its STAG. */
 #define TABLE_ALIGN 4096
 #define TABLE_SIZE TABLE_ALIGN
 
 _Static_assert(FJMPI_MEMIDS * sizeof(*fjmpi.table) <= TABLE_SIZE,
 	       "the table fits");
 
-/* ---- What the process has of each TNI ---- */
+/* ---- The process's queues ---- */
 
-/* The last component IDs: programs that use uTofu besides take the first. */
+/* The last component IDs: programs that also use uTofu take the first ones. */
 static int bank_open(utofu_tni_id_t tni, unsigned int bank,
 		     utofu_vcq_hdl_t *hdl)
 {
@@ -33,13 +33,15 @@ static int bank_open(utofu_tni_id_t tni, unsigned int bank,
 	if (caps->num_cmp_ids < FJMPI_BANKS ||
 	    caps->num_reserved_stags < FJMPI_BANK_STAGS)
 		return UTOFU_ERR_NOT_SUPPORTED;
-	/* THREAD_SAFE, so that a program's own VCQs need not mind these. */
+	/*
+	 * THREAD_SAFE, so that a program's own VCQs are not affected by these.
+	 */
 	return utofu_create_vcq_with_cmp_id(
 		tni, (utofu_cmp_id_t)(caps->num_cmp_ids - FJMPI_BANKS + bank),
 		UTOFU_VCQ_FLAG_THREAD_SAFE, hdl);
 }
 
-/* Where a VCQ is: its coordinates, and the queue that it is in. */
+/* The place of a VCQ: coordinates, and its command queue */
 struct place {
 	uint8_t coords[6];
 	utofu_cq_id_t cq;
@@ -54,7 +56,7 @@ static int place_of(utofu_vcq_id_t id, struct place *place)
 				    &number);
 }
 
-/* All STADDs of a NIC are to be of one queue, the same for each NIC. */
+/* All STADDs of a NIC must be of one queue, the same for each NIC. */
 static int bank_check(const struct fjmpi_vcq *vcq, unsigned int bank)
 {
 	struct place first, other;
@@ -113,7 +115,7 @@ static int vcqs_open(void)
 
 /* ---- What peers read ---- */
 
-/* Peers may read it, and nobody may write it. */
+/* Peers may read it, and no one may write it. */
 static int table_open(void)
 {
 	utofu_vcq_hdl_t hdl = fjmpi.vcq[0].hdl[FJMPI_BANK(FJMPI_TABLE)];
@@ -149,8 +151,8 @@ static int peers_alloc(void)
 }
 
 /*
- * Four paths, where the machine has that many: to the peer's own A and C, and
- * with one of them or both on the other side.
+ * Four paths, where the machine has that many: by the peer's A and C, and by
+ * the other side of one of them or both.
  */
 static void peer_paths(utofu_vcq_id_t id[FJMPI_PATHS])
 {
@@ -165,7 +167,7 @@ static void peer_paths(utofu_vcq_id_t id[FJMPI_PATHS])
 		at[0] = place.coords[3] ^ (path & 1);
 		at[1] = place.coords[4];
 		at[2] = place.coords[5] ^ (uint8_t)(path >> 1);
-		/* One that leads nowhere leaves the default. */
+		/* A path that leads nowhere leaves the default. */
 		utofu_set_vcq_id_path(&id[path], at);
 	}
 }
@@ -219,7 +221,7 @@ static int open_own(void)
 	return code;
 }
 
-/* Also of what was opened in part */
+/* Also closes what was opened in part. */
 static void close_own(void)
 {
 	for (unsigned int i = 0; i < fjmpi.vcqs; i++)
@@ -243,7 +245,7 @@ bool fjmpi_mpi_usable(void)
 	return begun && !ended;
 }
 
-/* All ranks start, or none does. */
+/* Either all ranks start, or none does. */
 static int init_locked(void)
 {
 	int good = open_own() == UTOFU_SUCCESS, all;

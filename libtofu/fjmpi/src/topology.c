@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FJMPI_Topology: where ranks are, by the machine's shape and the rank alone. All of
- * it is computed anew in each call.
+ * FJMPI_Topology: the places of ranks, from the machine's shape and the rank
+ * alone. Each call computes everything anew.
  */
 #include <mpi.h>
 #include <mpi-ext.h>
@@ -18,9 +18,9 @@
 /**
  * struct job - this process's job
  * @info:   of <tofu/job.h>
- * @origin: the machine's coordinates of rank 0
- * @size:   the logical shape's sizes, 1 or more
- * @dimensions: how many of them count
+ * @origin: coordinates of rank 0 on the machine
+ * @size:   sizes of the logical shape, 1 or more
+ * @dimensions: number of its dimensions
  */
 struct job {
 	struct tofu_job_info info;
@@ -29,7 +29,7 @@ struct job {
 	int dimensions;
 };
 
-/* MPI's ranks have to be those that the library computes with. */
+/* MPI's ranks must be those that the library computes with. */
 static bool job_is_world(const struct job *job)
 {
 	int rank, ranks;
@@ -57,13 +57,13 @@ static bool is_view(int view)
 	       view == FJMPI_TOFU_REL;
 }
 
-/* How many coordinates of a view count */
+/* Number of coordinates of a view */
 static int view_dimensions(const struct job *job, int view)
 {
 	return view == FJMPI_LOGICAL ? job->dimensions : AXES;
 }
 
-/* Those that do not count are 0. */
+/* Sets missing coordinates to 0. */
 static void view_coords(const struct job *job, int view,
 			const uint8_t at[AXES], int coords[AXES])
 {
@@ -147,9 +147,9 @@ static int first_rank(const struct job *job, int view, const int coords[],
 /* ---- Communicators ---- */
 
 /**
- * struct groups - to translate between
- * @world: of MPI_COMM_WORLD
- * @own:   of the communicator
+ * struct groups - groups, to translate ranks
+ * @world: group of MPI_COMM_WORLD
+ * @own:   group of the communicator
  */
 struct groups {
 	MPI_Group world;
@@ -200,7 +200,7 @@ static int world_rank(MPI_Comm comm, int rank, int *there)
 	return *there < 0 ? ERR(INVALID_RANK) : FJMPI_SUCCESS;
 }
 
-/* Those of the communicator among the ranks of a node */
+/* Ranks of the communicator among the ranks of a node */
 static int comm_ranks(const struct job *job, const struct groups *groups,
 		      int first, int max, int ranks[])
 {
@@ -304,7 +304,7 @@ int FJMPI_Topology_get_ranks(MPI_Comm comm, int view, int coords[], int maxppn,
 
 /* ---- The interface of K and FX10 ---- */
 
-/* Where a rank is, by the first @count coordinates of the view */
+/* The place of a rank, by the first @count coordinates of the view */
 static int rank_to(int rank, int view, int count, int *const out[])
 {
 	int coords[AXES];
@@ -324,7 +324,7 @@ static int rank_to(int rank, int view, int count, int *const out[])
 	return err;
 }
 
-/* Which rank is at logical coordinates, of which the function has @count */
+/* The rank at logical coordinates, of which the function has @count */
 static int to_rank(int count, const int logical[FJMPI_LOGICAL_AXES], int *rank)
 {
 	struct job job;

@@ -5,8 +5,9 @@
 #include "fjmpi.h"
 
 /*
- * Notices are taken out of the queue so often: far less than its MRQ holds, so
- * that one who posts much before polling loses none of his own.
+ * Notices are taken from the MRQ once per this many posts, far fewer than it
+ * holds, so that a program that posts much before it polls loses none of its
+ * own.
  */
 #define POSTS_PER_DRAIN 64
 
@@ -17,14 +18,14 @@ typedef int fjmpi_post_fn(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			  unsigned long int flags, void *cbdata);
 
 /**
- * struct transfer - what the parts of a transfer have in common
- * @post:  what queues them
+ * struct transfer - what the parts of a transfer share
+ * @post:  function that queues them
  * @pid:   the peer
- * @rmt:   its VCQ
- * @vcq:   the own one
+ * @rmt:   the peer's VCQ
+ * @vcq:   this process's VCQ
  * @edata: tag and NICs
- * @flags: UTOFU_ONESIDED_FLAG_* of those that have no notices
- * @notices: and of the last one
+ * @flags: UTOFU_ONESIDED_FLAG_* of parts without notices
+ * @notices: flags that the last part has, too
  */
 struct transfer {
 	fjmpi_post_fn *post;
@@ -62,7 +63,7 @@ static struct transfer transfer_of(fjmpi_post_fn *post, int pid, int tag,
 	return transfer;
 }
 
-/* Of the peer's memory only the peer knows where it ends. */
+/* Only the peer knows where its memory ends. */
 static bool range_valid(uint64_t raddr, uint64_t laddr, size_t length)
 {
 	int memid = fjmpi_memid_of(laddr);
@@ -78,7 +79,7 @@ static bool range_valid(uint64_t raddr, uint64_t laddr, size_t length)
 	       length <= region->size - offset;
 }
 
-/* What is there now: peers can send without end. */
+/* Takes what is there now: peers can send without end. */
 static void drain(struct fjmpi_vcq *vcq)
 {
 	size_t reports = 0, notices = 0;
@@ -138,7 +139,7 @@ int FJMPI_Rdma_get(int pid, int tag, uint64_t raddr, uint64_t laddr,
 /* ---- Several puts ---- */
 
 /**
- * struct list - what FJMPI_Rdma_mput() was given
+ * struct list - arguments of FJMPI_Rdma_mput()
  */
 struct list {
 	const uint64_t *raddr;
@@ -149,7 +150,7 @@ struct list {
 };
 
 /**
- * struct part - one put of it
+ * struct part - one put of an mput
  */
 struct part {
 	uint64_t raddr;
@@ -160,7 +161,7 @@ struct part {
 static struct part part_of(const struct list *list, int i)
 {
 	int at = list->stride ? 0 : i;
-	/* Unsigned, so that it may wrap; range_valid() has the say. */
+	/* Unsigned, so that it may wrap; range_valid() decides. */
 	uint64_t distance = (uint64_t)list->stride * (uint64_t)i;
 
 	return (struct part){
