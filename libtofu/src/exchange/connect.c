@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Connecting an exchange: cards, and the commands that are made of them. */
+/* Connecting an exchange: cards, and the commands prepared from them. */
 #include "exchange/internal.h"
 
-/* What a card is, and in which version. */
+/* Identifies a card and its version. */
 #define CARD_MAGIC 0x544f465558434801ULL
 
 _Static_assert(CARD_ENGINE + CARD_ENGINE_WORDS * TOFU_EXCHANGE_ENGINES_MAX <=
@@ -46,7 +46,7 @@ int tofu_exchange_card(const struct tofu_exchange *exchange,
 	return UTOFU_SUCCESS;
 }
 
-/* The neighbour's idea of the pair of messages has to be this one. */
+/* The neighbour must have the same idea of the pair of messages. */
 static bool card_fits(const struct tofu_exchange *exchange,
 		      unsigned int message,
 		      const struct tofu_exchange_card *card)
@@ -80,7 +80,7 @@ static int put_prepare(const struct tofu_exchange *exchange, unsigned int e,
 		bytes);
 }
 
-/* Groups have the same place for both sets: only addresses differ. */
+/* Both sets have their groups at the same places: only addresses differ. */
 static int commands_prepare(struct tofu_exchange *exchange, unsigned int e,
 			    unsigned int set)
 {
@@ -120,7 +120,7 @@ static int all_prepare(struct tofu_exchange *exchange)
 	return UTOFU_SUCCESS;
 }
 
-/* A card's addresses are no more trusted than its sender: uTofu judges them. */
+/* A card's addresses are not trusted: uTofu checks them. */
 static int message_connect(struct tofu_exchange *exchange,
 			   unsigned int message,
 			   const struct tofu_exchange_card *card)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An exchange as its makers give it: for each engine an ordered list of puts,
- * and how far an engine may go before it waits.
+ * An exchange as its makers describe it: for each engine an ordered list of
+ * puts, and how far an engine may run before it waits.
  *
  * May include: utofu/
  */
@@ -12,17 +12,17 @@
 
 #include <tofu/exchange.h>
 
-/* Steps of a stepwise exchange: what the edata of a notice can count. */
+/* Most steps of a stepwise exchange: the range of a notice's edata */
 #define TOFU_EXCHANGE_STEPS_MAX 64
 
 /**
  * struct tofu_part - a put of an exchange
  * @message: index
- * @step:    of a stepwise exchange: no engine begins with a step before the
- *           puts of the one before have ended here and come from the others;
+ * @step:    of a stepwise exchange: an engine begins a step when the puts of
+ *           the step before have ended here and arrived from the others;
  *           ascending in each engine's list
- * @offset:  in the message
- * @bytes:   0 is allowed: the neighbour is told all the same
+ * @offset:  offset in the message
+ * @bytes:   may be 0: the neighbour gets a notice all the same
  */
 struct tofu_part {
 	unsigned int message;
@@ -32,19 +32,21 @@ struct tofu_part {
 };
 
 /**
- * struct tofu_exchange_plan - what the engines do
- * @engines: engine e is the e-th TNI of utofu_get_onesided_tnis(), on both sides
- * @stepwise: two-sided form: wait between steps; else all is posted at once
- * @parts:   lists of the engines, one behind the other
+ * struct tofu_exchange_plan - the work of the engines
+ * @engines: engine e is the e-th TNI of utofu_get_onesided_tnis(), on both
+ *           sides
+ * @stepwise: two-sided form: wait between steps; otherwise all is posted at
+ *            once
+ * @parts:   lists of the engines, one after the other
  * @count:   parts of each engine's list
  * @barrier: start and end gate of a barrier before and after each exchange, or
  *           UTOFU_VBG_ID_NULL
- * @note:    the maker's; 0 is nobody's
+ * @note:    for the maker's use; 0 if unused
  *
- * Every byte of every message is in one part, and messages of 0 bytes have parts
- * as the others. All processes use the same plan, but for the sizes: the engine
- * of a part, its message and its step are the same everywhere. So each knows
- * how many parts come, by which engine and in which step.
+ * Every byte of every message is in one part, and messages of 0 bytes have
+ * parts like the others. All processes use the same plan, except for the sizes:
+ * the engine of a part, its message and its step are the same everywhere. So
+ * each process knows how many parts come, by which engine and in which step.
  */
 struct tofu_exchange_plan {
 	unsigned int engines;
@@ -56,23 +58,22 @@ struct tofu_exchange_plan {
 };
 
 /**
- * tofu_exchange_make - make queues, register buffers
+ * tofu_exchange_make - create an exchange: queues and registered buffers
  * @plan, @messages: copied
  * @exchange: set on success
  *
- * Return: enum utofu_return_code. UTOFU_ERR_INVALID_ARG is a plan that does not
- * fit the messages.
+ * Return: enum utofu_return_code; UTOFU_ERR_INVALID_ARG for a plan that does
+ * not fit the messages.
  */
 int tofu_exchange_make(const struct tofu_exchange_plan *plan,
 		       const struct tofu_message *messages, unsigned int count,
 		       struct tofu_exchange **exchange);
 
-/* tofu_exchange_note - the plan's */
+/* tofu_exchange_note - get the note of the plan */
 int tofu_exchange_note(const struct tofu_exchange *exchange);
 
 /**
- * tofu_exchange_engines - how many engines there are, at most
- * TOFU_EXCHANGE_ENGINES_MAX
+ * tofu_exchange_engines - count the engines, TOFU_EXCHANGE_ENGINES_MAX at most
  * @engines: set on success
  *
  * Return: enum utofu_return_code.

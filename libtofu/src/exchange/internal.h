@@ -3,15 +3,15 @@
  * An exchange from the inside: made in make.c, connected in connect.c, run in
  * run.c.
  *
- * Each engine has a VCQ of its own, so that nobody else's commands stand
- * between the parts and no handler but ours takes its notices. What it
- * puts is known when the exchange is made; what the commands look like when
- * all cards are there. There are two copies of the commands, for the two
- * receive buffers at the other end.
+ * Each engine has a VCQ of its own, so that no other commands come between the
+ * parts and no other handler takes their notices. What it puts is known when
+ * the exchange is made; the commands are prepared when all cards are there.
+ * There are two copies of the commands, for the two receive buffers at the
+ * other end.
  *
  * A part ends in one notice at its target. The notice names the set of receive
  * buffers and the step, and is counted: the exchange has ended when all have
- * come, whoever sent them. Who did is noted, and looked at by probe.c alone.
+ * come, whoever sent them. The senders are recorded for probe.c alone.
  */
 #ifndef EXCHANGE_CORE_H
 #define EXCHANGE_CORE_H
@@ -20,10 +20,10 @@
 
 #define EXCHANGE_SETS 2
 
-/* Commands with one report: so many can be queued while there are others. */
+/* Most commands per report, few enough to be queued beside others */
 #define EXCHANGE_GROUP_MAX 64
 
-/* edata of a put: which set, and which step. */
+/* edata of a put: the set and the step */
 #define EXCHANGE_EDATA(set, step) ((uint64_t)(set) << 7 | (step))
 #define EXCHANGE_EDATA_SET(edata) ((unsigned int)((edata) >> 7 & 1))
 #define EXCHANGE_EDATA_STEP(edata) ((unsigned int)((edata)&0x3f))
@@ -52,8 +52,8 @@ enum exchange_card_word {
  * @step:    0 unless stepwise
  * @told:    last of its part: with a notice at the target
  * @report:  last of its group: with a report here
- * @offset:  in the message
- * @bytes:   no more than a put can have
+ * @offset:  offset in the message
+ * @bytes:   at most what a put can have
  */
 struct tofu_exchange_put {
 	unsigned int message;
@@ -67,7 +67,7 @@ struct tofu_exchange_put {
 /**
  * struct tofu_exchange_group - commands of one step that are posted together
  * @begin: first byte of the prepared commands
- * @bytes: of them
+ * @bytes: length of these commands
  */
 struct tofu_exchange_group {
 	unsigned int step;
@@ -75,7 +75,7 @@ struct tofu_exchange_group {
 	size_t bytes;
 };
 
-/* Where a message's buffers are for the VCQ of an engine. */
+/* Addresses of a message's buffers for the VCQ of an engine */
 struct tofu_exchange_place {
 	utofu_stadd_t send;
 	utofu_stadd_t recv[EXCHANGE_SETS];
@@ -84,14 +84,14 @@ struct tofu_exchange_place {
 /**
  * struct tofu_exchange_engine
  * @put, @puts: its commands, in order
- * @group, @groups: the same in groups
- * @command: the same prepared, for each set
- * @place:   of each message
- * @posted, @reported: groups of the exchange that is under way
- * @parts:   that the plan has of each message
- * @due:     parts that come by this engine in an exchange
- * @heard:   VCQs that they have come from, for each set: @due of them
- * @heards:  how many have come so far
+ * @group, @groups: the same commands, in groups
+ * @command: the prepared commands, for each set
+ * @place:   addresses for each message
+ * @posted, @reported: groups of the current exchange
+ * @parts:   number of the plan's parts of each message
+ * @due:     parts that arrive by this engine in an exchange
+ * @heard:   VCQs that they came from, for each set: @due entries
+ * @heards:  entries of @heard so far
  */
 struct tofu_exchange_engine {
 	utofu_vcq_hdl_t vcq;
@@ -111,12 +111,12 @@ struct tofu_exchange_engine {
 };
 
 /**
- * enum tofu_exchange_phase - how far an exchange has come
+ * enum tofu_exchange_phase - the progress of an exchange
  * @EXCHANGE_IDLE:  none is under way
- * @EXCHANGE_MEET:  in the barrier before
+ * @EXCHANGE_MEET:  in the barrier before it
  * @EXCHANGE_STEPS: puts
- * @EXCHANGE_LEAVE: the barrier after has to be begun
- * @EXCHANGE_PART:  in the barrier after
+ * @EXCHANGE_LEAVE: the barrier after it has to be started
+ * @EXCHANGE_PART:  in the barrier after it
  */
 enum tofu_exchange_phase {
 	EXCHANGE_IDLE,
@@ -128,25 +128,26 @@ enum tofu_exchange_phase {
 
 /**
  * struct tofu_exchange
- * @nowhere: stands for buffers without bytes. It is first, where a region can
- *           begin, so that nothing else is registered with it.
- * @plan_id: the same where plans are
+ * @nowhere: stands for buffers without bytes. It comes first, at the boundary
+ *           of a region, so that nothing else is registered with it.
+ * @plan_id: equal for equal plans
  * @steps:   at least 1
- * @connected, @missing: messages that are, and how many are not
- * @card:    of the neighbours
- * @expected: parts that come in each step
- * @arrived: parts that have come, of each set
- * @phase:   of the exchange that is under way
- * @set:     that it receives into; without one, that the next will
- * @step:    that it is in
- * @tests:   without success since it began or since the last probes
- * @probe:   a command for each message, each with as much room, and its size
- * @probed:  message whose neighbour was asked last
- * @probing: it has not answered
- * @probe_error: what it has answered, to be judged
- * @probe_next: message that comes then, or too many: none
- * @last:    buffers of the last one that ended, or NULL's number: EXCHANGE_SETS
- * @error:   what has gone wrong
+ * @connected, @missing: messages that are connected, and the number of the
+ *     others
+ * @card:    cards of the neighbours
+ * @expected: parts that arrive in each step
+ * @arrived: parts that have arrived, of each set
+ * @phase:   phase of the current exchange
+ * @set:     receive set of the current exchange, or of the next one
+ * @step:    step of the current exchange
+ * @tests:   tests without success since it began or since the last probes
+ * @probe:   a command for each message, all with the same room, and its size
+ * @probed:  message whose neighbour was probed last
+ * @probing: that neighbour has not answered
+ * @probe_error: its answer, to be judged
+ * @probe_next: message to probe next, or past the last one: none
+ * @last:    set of the last exchange that ended, or EXCHANGE_SETS: none has
+ * @error:   error that broke the exchange
  */
 struct tofu_exchange {
 	uint64_t nowhere;
@@ -179,16 +180,16 @@ struct tofu_exchange {
 };
 
 /*
- * Where bytes go one way only, the other way has puts without any: a process
- * must hear of each neighbour in each exchange before it overwrites, in the next
- * but one, what that neighbour has received.
+ * A message that has bytes one way only has puts without bytes the other way: a
+ * process must hear from each neighbour in each exchange, before the next
+ * exchange but one overwrites what that neighbour received.
  */
 static inline bool tofu_message_exists(const struct tofu_message *message)
 {
 	return message->send_bytes || message->recv_bytes;
 }
 
-/* exchange_peer - the neighbour's VCQ on an engine */
+/* exchange_peer - get the neighbour's VCQ on an engine */
 static inline utofu_vcq_id_t exchange_peer(const struct tofu_exchange *exchange,
 					   unsigned int message,
 					   unsigned int engine)
@@ -197,7 +198,9 @@ static inline utofu_vcq_id_t exchange_peer(const struct tofu_exchange *exchange,
 		.word[CARD_ENGINE + CARD_ENGINE_WORDS * engine];
 }
 
-/* exchange_peer_buffer - where the neighbour receives a message on an engine */
+/*
+ * exchange_peer_buffer - get the address where the neighbour receives a message
+ */
 static inline utofu_stadd_t
 exchange_peer_buffer(const struct tofu_exchange *exchange, unsigned int message,
 		     unsigned int engine, unsigned int set)
@@ -208,34 +211,35 @@ exchange_peer_buffer(const struct tofu_exchange *exchange, unsigned int message,
 
 /* ---- Neighbours that are gone, probe.c ---- */
 
-/* exchange_probe_prepare - commands, when all cards are there */
+/* exchange_probe_prepare - prepare the probes, when all cards are there */
 int exchange_probe_prepare(struct tofu_exchange *exchange);
 
 /**
- * exchange_probe - ask neighbours that owe something whether they are there
+ * exchange_probe - probe the neighbours that owe something
  *
- * One after the other: each answer has the next one asked.
+ * Probes go one after the other: each answer triggers the next one.
  *
- * Return: UTOFU_SUCCESS, or what a post gave.
+ * Return: UTOFU_SUCCESS, or the error of a post.
  */
 int exchange_probe(struct tofu_exchange *exchange);
 
 /**
  * exchange_probe_answered - take a local notice
- * @code: of the notice; puts have one only where they have failed
+ * @code: code of the notice; puts have a local notice only when they fail
  *
- * Return: what is wrong with the exchange, but for what has to be judged.
+ * Return: the error of the exchange, except for what has to be judged.
  */
 int exchange_probe_answered(struct tofu_exchange *exchange,
 			    const struct utofu_mrq_notice *notice, int code);
 
 /**
- * exchange_probe_judge - what an answer means, when all engines have been polled
+ * exchange_probe_judge - interpret an answer, after all engines have been
+ * polled
  *
- * A neighbour that was asked and has sent all since may have ended the exchange
- * and be gone before the question came: what it has sent is there by now.
+ * A neighbour that has sent everything since may have ended the exchange and be
+ * gone before the probe came: what it sent is there by now.
  *
- * Return: what is wrong with the exchange.
+ * Return: the error of the exchange.
  */
 int exchange_probe_judge(struct tofu_exchange *exchange);
 

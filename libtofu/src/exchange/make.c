@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Making an exchange: queues, memory, and which puts there are. */
+/* Making an exchange: queues, memory, and the list of puts. */
 #include "exchange/internal.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static int messages_check(const struct tofu_message *messages,
 	return UTOFU_SUCCESS;
 }
 
-/* @left: bytes of each message that no part had so far */
+/* @left: bytes of each message that are in no part so far */
 static bool part_fits(const struct tofu_part *part,
 		      const struct tofu_message *messages, unsigned int count,
 		      size_t left[])
@@ -114,7 +114,7 @@ static int make_check(const struct tofu_exchange_plan *plan,
 
 /* ---- What is the same on all processes ---- */
 
-/* FNV-1a, a word at a time */
+/* FNV-1a, one word at a time */
 static void mix(uint64_t *hash, uint64_t word)
 {
 	*hash = (*hash ^ word) * 0x100000001b3ULL;
@@ -145,11 +145,13 @@ static int place_register(utofu_vcq_hdl_t vcq, const void *at, size_t bytes,
 {
 	if (!bytes || *stadd)
 		return UTOFU_SUCCESS;
-	/* The registration does not write, whatever its type says. */
+	/*
+	 * Registration does not write, whatever the type of the pointer says.
+	 */
 	return utofu_reg_mem(vcq, (void *)(uintptr_t)at, bytes, flags, stadd);
 }
 
-/* What a message needs that goes out by this engine. */
+/* Registers what a message needs that this engine sends. */
 static int send_register(struct tofu_exchange_engine *engine,
 			 const struct tofu_message *message,
 			 struct tofu_exchange_place *place)
@@ -158,7 +160,7 @@ static int send_register(struct tofu_exchange_engine *engine,
 			      UTOFU_REG_MEM_FLAG_READ_ONLY, &place->send);
 }
 
-/* What one needs that comes in by it. */
+/* Registers what a message needs that this engine receives. */
 static int recv_register(struct tofu_exchange_engine *engine,
 			 const struct tofu_message *message,
 			 struct tofu_exchange_place *place)
@@ -172,7 +174,7 @@ static int recv_register(struct tofu_exchange_engine *engine,
 	return code;
 }
 
-/* All that a part needs here and, the other way around, brings here. */
+/* Registers what a part needs here, and what its counterpart brings here. */
 static int part_register(struct tofu_exchange *exchange,
 			 struct tofu_exchange_engine *engine,
 			 const struct tofu_part *part)
@@ -187,7 +189,7 @@ static int part_register(struct tofu_exchange *exchange,
 	return code;
 }
 
-/* Whatever has no buffer is nowhere. */
+/* Buffers without bytes are at @nowhere. */
 static int places_fill(struct tofu_exchange *exchange,
 		       struct tofu_exchange_engine *engine)
 {
@@ -251,8 +253,8 @@ static void groups_count(struct tofu_exchange_engine *engine)
 }
 
 /*
- * Room for the commands themselves, too: nothing is allocated later. One more
- * of each, so that there is memory where there is nothing to do.
+ * Also allocates the commands themselves: nothing is allocated later. One more
+ * of each, so that no allocation is empty.
  */
 static int engine_allocate(struct tofu_exchange_engine *engine, size_t puts,
 			   size_t command)
@@ -270,7 +272,7 @@ static int engine_allocate(struct tofu_exchange_engine *engine, size_t puts,
 					      UTOFU_ERR_OUT_OF_MEMORY;
 }
 
-/* One set of probes does for all engines. */
+/* All engines share one set of probes. */
 static int probe_allocate(struct tofu_exchange *exchange, size_t command)
 {
 	if (!exchange->probe)
@@ -285,7 +287,7 @@ static int engine_cut(struct tofu_exchange *exchange,
 		      const struct tofu_part *parts, unsigned int count,
 		      const struct utofu_onesided_caps *caps)
 {
-	/* All but the last put of a part begin and end at a boundary. */
+	/* All puts of a part but the last begin and end at a boundary. */
 	size_t most = caps->max_putget_size & ~(caps->cache_line_size - 1);
 	size_t puts = 0;
 	int code;
@@ -305,7 +307,10 @@ static int engine_cut(struct tofu_exchange *exchange,
 	return UTOFU_SUCCESS;
 }
 
-/* What neighbours send by this engine: the same parts, of their messages. */
+/*
+ * Counts what neighbours send by this engine: the same parts, of their
+ * messages.
+ */
 static void part_expect(struct tofu_exchange *exchange,
 			struct tofu_exchange_engine *engine,
 			unsigned int message, unsigned int step)
@@ -336,7 +341,7 @@ static int engine_make(struct tofu_exchange *exchange,
 					&engine->vcq);
 	if (code)
 		return code;
-	/* From here on it is there to be freed. */
+	/* Counted now, so that it will be freed. */
 	exchange->engines++;
 	code = utofu_query_vcq_id(engine->vcq, &engine->id);
 	for (unsigned int i = 0; i < count && !code; i++) {
@@ -424,7 +429,7 @@ void tofu_exchange_free(struct tofu_exchange *exchange)
 	for (unsigned int e = 0; e < exchange->engines; e++) {
 		struct tofu_exchange_engine *engine = &exchange->engine[e];
 
-		/* Takes back what is registered with it. */
+		/* Also deregisters its memory. */
 		utofu_free_vcq(engine->vcq);
 		free(engine->put);
 		free(engine->group);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * A neighbour that dies after it has answered this process's puts would be waited
- * for for ever. So those that owe something and have not sent it for long are
- * asked, one after the other, by a put without bytes, of which they learn
- * nothing. It is the controller there that answers, with an error where the
- * neighbour's queue is no more.
+ * A process would wait for ever for a neighbour that dies after it has answered
+ * this process's puts. So neighbours that owe something for long are probed,
+ * one after the other, by a put without bytes, which they do not notice. The
+ * controller there answers, with an error where the neighbour's queue no longer
+ * exists.
  *
- * One that owes nothing is not asked: it may be through, and gone.
+ * A neighbour that owes nothing is not probed: it may have finished, and be
+ * gone.
  */
 #include "exchange/internal.h"
 
-/* All queues of a neighbour end together: one of them is asked. */
+/* All queues of a neighbour end together, so one of them is enough. */
 #define PROBE_ENGINE 0
 
 int exchange_probe_prepare(struct tofu_exchange *exchange)
@@ -87,7 +88,7 @@ static int ask(struct tofu_exchange *exchange, unsigned int message)
 		exchange->probe + message * exchange->probe_room,
 		exchange->probe_bytes, NULL);
 
-	/* Where so much is under way that there is no room, later. */
+	/* The queue has no room now: try later. */
 	if (code)
 		return code == UTOFU_ERR_BUSY ? UTOFU_SUCCESS : code;
 	exchange->probed = message;
@@ -96,7 +97,7 @@ static int ask(struct tofu_exchange *exchange, unsigned int message)
 	return UTOFU_SUCCESS;
 }
 
-/* The next neighbour that owes something, from @message on, if there is one. */
+/* Probes the next neighbour that owes something, if any, from @message on. */
 static int ask_next(struct tofu_exchange *exchange, unsigned int message)
 {
 	while (message < exchange->messages && !owes(exchange, message))
@@ -113,7 +114,7 @@ int exchange_probe(struct tofu_exchange *exchange)
 int exchange_probe_answered(struct tofu_exchange *exchange,
 			    const struct utofu_mrq_notice *notice, int code)
 {
-	/* Of a part that failed there is no doubt. */
+	/* For a part that failed there is no doubt. */
 	if (!exchange->probing || notice->edata != EXCHANGE_EDATA_PROBE)
 		return code;
 	exchange->probing = false;

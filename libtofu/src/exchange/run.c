@@ -5,10 +5,10 @@
  * There are two sets of receive buffers and no credits. A neighbour puts into
  * the set of exchange i again in exchange i + 2. It begins that when it has
  * ended i + 1, for which it needs this process's puts of i + 1; these are
- * posted by the start of i + 1, and by then what i has received is no longer
- * read. That each neighbour sends something in each exchange, be it nothing but
- * a notice, is all that this needs. For the same reason the notices of a set
- * can be counted from zero: those of i + 2 come after i has been counted.
+ * posted by the start of i + 1, and by then the data of exchange i is no longer
+ * read. All that this needs is that each neighbour sends something in each
+ * exchange, even if only a notice. For the same reason the notices of a set can
+ * be counted from zero: those of i + 2 come after i has been counted.
  */
 #include "exchange/internal.h"
 
@@ -17,15 +17,15 @@
 #include "utofu/time.h"
 
 /*
- * Tests without success before neighbours are asked whether they are there: more
- * than all but the longest exchanges have. It is counted, not timed, so that in
- * virtual time it is always the same test.
+ * Tests without success before neighbours are probed: more than any but the
+ * longest exchanges need. Counted, not timed, so that in virtual time it is
+ * always the same test.
  */
 #define PROBE_TESTS (1U << 16)
 
 /* ---- Engines ---- */
 
-/* Whether the engine has nothing more to post in this step. */
+/* Whether the engine has nothing more to post in this step */
 static bool engine_posted(const struct tofu_exchange *exchange,
 			  const struct tofu_exchange_engine *engine)
 {
@@ -44,7 +44,7 @@ static int engine_post(struct tofu_exchange *exchange,
 			engine->command[exchange->set] + group->begin,
 			group->bytes, NULL);
 
-		/* There will be room when there have been reports. */
+		/* Reports will make room. */
 		if (code == UTOFU_ERR_BUSY)
 			return UTOFU_SUCCESS;
 		if (code)
@@ -80,7 +80,7 @@ static int notice_take(struct tofu_exchange *exchange,
 	return code;
 }
 
-/* Reports and notices that are there. */
+/* Takes the reports and notices that are there. */
 static int engine_poll(struct tofu_exchange *exchange,
 		       struct tofu_exchange_engine *engine)
 {
@@ -165,7 +165,7 @@ static void exchange_end(struct tofu_exchange *exchange)
 	exchange->set = !exchange->set;
 }
 
-/* The phase that comes next has nothing to wait for, or the code says so. */
+/* Return: UTOFU_SUCCESS when the phase has ended. */
 static int phase_run(struct tofu_exchange *exchange)
 {
 	int code;
@@ -214,7 +214,7 @@ static int exchange_run(struct tofu_exchange *exchange)
 	return UTOFU_SUCCESS;
 }
 
-/* A barrier is told by its gates when it has lost somebody. */
+/* Probes are for the steps only: gates report a lost process themselves. */
 static int exchange_waits(struct tofu_exchange *exchange)
 {
 	int code = exchange_probe_judge(exchange);

@@ -18,7 +18,7 @@ static bool grid_exists(const struct tofu_grid *grid, uint64_t *ranks)
 	return true;
 }
 
-/* How many ranks a step along a dimension is */
+/* Distance in ranks of a step along a dimension */
 static unsigned int grid_stride(const struct tofu_grid *grid,
 				unsigned int dimension)
 {

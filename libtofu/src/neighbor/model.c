@@ -5,17 +5,17 @@
 
 #include "net/machine.h"
 
-/* A size times a time times a number of steps is more than 64 bits. */
+/* The product of a size, a time and a number of steps exceeds 64 bits. */
 __extension__ typedef unsigned __int128 wide;
 
-/* A put of few bytes to the next node */
+/* Time of a put of few bytes to the next node */
 static uint64_t latency_ns(const struct icc_machine *m)
 {
 	return (uint64_t)m->doorbell_ns + m->fetch_ns + m->read_ns +
 	       m->send_ns + m->hop_ns + m->receive_ns + m->write_ns;
 }
 
-/* What an engine carries each way while all of them send and receive */
+/* Bandwidth of an engine each way, while all of them send and receive */
 static uint64_t bandwidth_mbs(const struct icc_machine *m,
 			      unsigned int engines)
 {
@@ -69,7 +69,7 @@ uint64_t tofu_neighbor_equal(const struct tofu_neighbor_times *times,
 
 	if (segmented.segments == 1)
 		return UINT64_MAX;
-	/* More starts, and less to carry, in segments of a message. */
+	/* Segments cost more starts, and carry less per engine. */
 	more = segmented.steps - native.steps;
 	less = (uint64_t)native.steps * segmented.segments - segmented.steps;
 	bytes = (wide)times->latency_ns * more * times->mbs *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The neighbour exchange: a schedule made into an exchange. */
+/* The neighbour exchange: turns a schedule into an exchange. */
 #include <tofu/neighbor.h>
 
 #include <stdlib.h>

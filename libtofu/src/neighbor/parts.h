@@ -7,11 +7,11 @@
 #include "neighbor/schedule.h"
 
 /**
- * tofu_neighbor_parts - the parts that an engine sends, in order
- * @messages: plan->neighbors of them
- * @part:     plan->steps entries
+ * tofu_neighbor_parts - list the parts that an engine sends, in order
+ * @messages: plan->neighbors entries
+ * @part:     filled; plan->steps entries
  *
- * Return: how many there are.
+ * Return: number of parts.
  */
 unsigned int tofu_neighbor_parts(const struct tofu_neighbor_plan *plan,
 				 unsigned int engine,

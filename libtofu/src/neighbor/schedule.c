@@ -44,9 +44,9 @@ bool tofu_neighbor_plan_put(const struct tofu_neighbor_plan *plan,
 			    struct tofu_neighbor_put *put)
 {
 	/*
-	 * All puts in one row, first segments of all neighbours, then second
-	 * ones ...: a step takes the next C of them. C < N in a row differ in
-	 * their remainder by N, so they go to different neighbours.
+	 * All puts in one row, the first segments of all neighbours, then the
+	 * second segments ...: a step takes the next C puts. C < N consecutive
+	 * puts differ modulo N, so they go to different neighbours.
 	 */
 	unsigned int i = step * plan->engines + engine;
 
