@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is done for the records of a flow, and when. Steps 1 to 4 are those of
+ * The steps that the records of a flow go through. Steps 1 to 4 are those of
  * Documentation/library/srb.rst.
  */
 #include "srb/sender.h"
@@ -20,8 +20,9 @@ static void send_end(struct srb_send *send, int result)
 }
 
 /*
- * What came of posting a command. Return: whether it is posted. If the queue is
- * full, the flow is tried again; if it takes no such command, the record ends.
+ * Handles the result of a post. Return: whether the command is posted. If the
+ * queue is full, the flow is tried again; if it takes no such command, the
+ * record ends.
  */
 static bool posted(struct srb_send *send, int code)
 {
@@ -60,8 +61,8 @@ static bool consumer_read(struct srb_send *send)
 }
 
 /*
- * Whether step 2 goes along with step 1. A peer for whom what was known was
- * not enough last time is asked at once.
+ * Whether step 2 goes along with step 1. If the last known consumer index left
+ * too little room, the consumer is read at once.
  */
 static bool reads_along(const struct tofu_srb_flow *flow)
 {
@@ -106,8 +107,8 @@ static void flow_ask(struct tofu_srb_flow *flow)
 enum verdict { GO, READ, IS_VOID };
 
 /*
- * Of another epoch the consumer is further away than any ring is long. One that
- * lies beyond the place is no honest owner's, and gives no room either.
+ * A consumer of another epoch is further away than any ring is long. One that
+ * lies beyond the place is not an honest owner's, and gives no room either.
  */
 static bool has_room(const struct srb_send *send, uint64_t consumer)
 {
@@ -116,8 +117,8 @@ static bool has_room(const struct srb_send *send, uint64_t consumer)
 }
 
 /*
- * What is known of the consumer may be so old that its epoch counts as a later
- * one: only what was read since the place is known decides that.
+ * The known consumer may be so old that its epoch counts as a later one: only a
+ * read after the place is known decides that.
  */
 static enum verdict place_judge(const struct srb_send *send)
 {
@@ -149,7 +150,7 @@ static int ring_stadd(const struct tofu_srb_flow *flow, uint64_t place,
 	return code;
 }
 
-/* Bytes of the next put: to the end of the ring at most. */
+/* Bytes of the next put, at most up to the end of the ring */
 static uint64_t put_bytes(const struct srb_send *send)
 {
 	const struct tofu_srb_flow *flow = send->flow;
@@ -181,8 +182,8 @@ static bool put_next(struct srb_send *send)
 }
 
 /*
- * When all puts have ended. A ring that is not there is that of an epoch that
- * has ended: step 4.
+ * Runs when all puts have ended. If the ring is not there, its epoch has ended:
+ * step 4.
  */
 static void put_check(struct srb_send *send)
 {
@@ -196,7 +197,7 @@ static void put_check(struct srb_send *send)
 	}
 }
 
-/* Return: whether all is posted, or nothing more will be. */
+/* Return: whether everything is posted, or nothing more will be. */
 static bool send_put(struct srb_send *send)
 {
 	*srb_send_word(send->flow->sender, send,
@@ -210,14 +211,14 @@ static bool send_put(struct srb_send *send)
 	return true;
 }
 
-/* No record is put before all of earlier epochs have ended. */
+/* A record is put only when all records of earlier epochs have ended. */
 static bool has_turn(const struct tofu_srb_flow *flow,
 		     const struct srb_send *send)
 {
 	return srb_epoch(flow->first->place) == srb_epoch(send->place);
 }
 
-/* Return: whether the next one may be looked at. */
+/* Return: whether the next record may be tried. */
 static bool put_try(struct srb_send *send)
 {
 	if (send->stage == SRB_ENDED)
@@ -247,7 +248,7 @@ static void flow_put(struct tofu_srb_flow *flow)
 
 /* ---- Starting over ---- */
 
-/* Of the first record: nothing before it is under way any more. */
+/* Tells for the first record: nothing before it is under way any more. */
 static bool must_restart(struct tofu_srb_flow *flow)
 {
 	struct srb_send *first = flow->first;
@@ -271,7 +272,7 @@ static void send_reset(struct srb_send *send)
 	send->error = 0;
 }
 
-/* Places of the new epoch are filled; all else is forgotten. */
+/* Places of the new epoch get padding; everything else is forgotten. */
 static void restart_mark(struct tofu_srb_flow *flow)
 {
 	uint64_t consumer = flow->peer->consumer;
@@ -288,7 +289,7 @@ static void restart_mark(struct tofu_srb_flow *flow)
 	flow->padding = true;
 }
 
-/* Head and tail; between them the ring is 0. */
+/* Puts head and tail; the ring between them is 0. */
 static bool pad_put(struct srb_send *send)
 {
 	const struct tofu_srb_flow *flow = send->flow;
@@ -311,7 +312,7 @@ static bool pad_put(struct srb_send *send)
 	return true;
 }
 
-/* Return: whether it is posted, or void itself. */
+/* Return: whether the padding is posted, or its place is void, too. */
 static bool pad_try(struct srb_send *send)
 {
 	enum verdict verdict = send->posted ? GO : place_judge(send);
@@ -327,7 +328,7 @@ static bool pad_try(struct srb_send *send)
 	return true;
 }
 
-/* Return: whether the flow can go on. */
+/* Return: whether the flow can continue. */
 static bool restart_run(struct tofu_srb_flow *flow)
 {
 	if (!flow->padding && flow->pending)
@@ -413,7 +414,7 @@ void srb_flow_add(struct tofu_srb_flow *flow, struct srb_send *send)
 		flow->put = send;
 }
 
-/* Records end in their order. Return: whether one has. */
+/* Records end in order. Return: whether one has ended. */
 static bool flow_pop(struct tofu_srb_flow *flow)
 {
 	struct srb_send *send, *first = flow->first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places, and what a record looks like in a ring: the same for owner and
- * senders. Documentation/library/srb.rst says what for.
+ * Places, and the layout of a record in a ring, for owner and senders.
+ * Documentation/library/srb.rst describes their use.
  */
 #ifndef SRB_PLACE_H
 #define SRB_PLACE_H
@@ -18,22 +18,22 @@
 /* STAGs that epochs use in turn */
 #define SRB_EPOCH_STAGS (TOFU_SRB_STAGS - 1)
 
-/* An epoch ends here at the latest, so that offsets never carry into it. */
+/* Latest end of an epoch, so that offsets never carry into it */
 #define SRB_OFFSET_END (UINT64_C(1) << (SRB_EPOCH_SHIFT - 1))
 
-/* Where the counters are in their region: not in one line */
+/* Offsets of the counters in their region: not in one cache line */
 #define SRB_PRODUCER 0
 #define SRB_CONSUMER 256
 #define SRB_COUNTERS_BYTES 4096
 
 #define SRB_WORD 8
 
-/* Heads: kind above bytes of payload */
+/* Heads: kind above payload length */
 #define SRB_DATA (UINT64_C(0x53524244) << 32)
 #define SRB_PADDING (UINT64_C(0x53524250) << 32)
 #define SRB_HEAD_BYTES UINT64_C(0xffffffff)
 
-/* Places are multiples of 8: this makes a tail that is never 0. */
+/* Places are multiples of 8, so a tail is never 0. */
 #define SRB_TAIL UINT64_C(1)
 
 static inline uint16_t srb_epoch(uint64_t place)
@@ -51,7 +51,7 @@ static inline uint64_t srb_epoch_begin(uint16_t epoch)
 	return (uint64_t)epoch << SRB_EPOCH_SHIFT;
 }
 
-/* srb_later - whether one epoch is later than the other */
+/* srb_later - check whether one epoch is later than the other */
 static inline bool srb_later(uint64_t place, uint64_t other)
 {
 	return (int16_t)(uint16_t)(srb_epoch(place) - srb_epoch(other)) > 0;
@@ -62,7 +62,7 @@ static inline uint64_t srb_tail(uint64_t place)
 	return place | SRB_TAIL;
 }
 
-/* srb_record_bytes - what a record of so much payload takes; no overflow below 2^63 */
+/* srb_record_bytes - compute the bytes of a record; no overflow below 2^63 */
 static inline uint64_t srb_record_bytes(uint64_t payload)
 {
 	return ((payload + SRB_WORD - 1) & ~(uint64_t)(SRB_WORD - 1)) +

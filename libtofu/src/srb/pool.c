@@ -11,7 +11,7 @@ void srb_pool_init(struct srb_pool *pool, size_t bytes)
 	pool->bytes = bytes;
 }
 
-/* Bytes between a block and the next. */
+/* Bytes between a block and the next one */
 static size_t gap_behind(const struct srb_pool *pool,
 			 const struct srb_block *block)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Room for records that are under way: blocks of any size out of one piece of
- * memory, given back in any order. The blocks are in the order of their
- * addresses; room is looked for behind the one that was taken last, where it
- * nearly always is, and in as many gaps as there are blocks at most.
+ * Room for records under way: blocks of any size from one piece of memory,
+ * freed in any order. The blocks are linked in the order of their addresses.
+ * The search for room begins behind the block that was taken last, where there
+ * nearly always is some, and looks at as many gaps as there are blocks at most.
  */
 #ifndef SRB_POOL_H
 #define SRB_POOL_H
@@ -12,9 +12,9 @@
 #include <stddef.h>
 
 /**
- * struct srb_block - a block; kept by who has it
- * @at:    first byte, from the beginning of the pool
- * @bytes: of it
+ * struct srb_block - a block; kept by its user
+ * @at:    offset of its first byte in the pool
+ * @bytes: its length
  */
 struct srb_block {
 	struct srb_block *next;
@@ -26,8 +26,8 @@ struct srb_block {
 /**
  * struct srb_pool
  * @edge:  a block of no bytes at the beginning, before all others
- * @last:  the one that was taken last, or that lies before it
- * @bytes: of the pool
+ * @last:  the block that was taken last, or one that lies before it
+ * @bytes: size of the pool
  */
 struct srb_pool {
 	struct srb_block edge;
@@ -37,7 +37,7 @@ struct srb_pool {
 
 void srb_pool_init(struct srb_pool *pool, size_t bytes);
 
-/* srb_pool_take - false: there is no such gap now */
+/* srb_pool_take - take a block; false if no gap is large enough now */
 bool srb_pool_take(struct srb_pool *pool, struct srb_block *block,
 		   size_t bytes);
 

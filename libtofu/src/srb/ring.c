@@ -4,8 +4,9 @@
 #include <string.h>
 
 /*
- * A word that senders write. Acquire: what they wrote before it is seen; a
- * record's bytes come in ascending order, so its tail shows all of it.
+ * Reads a word that senders write. Acquire: makes what they wrote before it
+ * visible. A record's bytes come in ascending order, so its tail shows all of
+ * it.
  */
 static uint64_t word_read(const struct srb_ring *ring, uint64_t place)
 {
@@ -16,7 +17,7 @@ static uint64_t word_read(const struct srb_ring *ring, uint64_t place)
 
 /**
  * struct found - a complete record
- * @bytes: that it takes
+ * @bytes: bytes in the ring
  */
 struct found {
 	bool padding;
@@ -82,11 +83,11 @@ static void ring_consume(struct srb_ring *ring, uint64_t bytes)
 {
 	ring_clear(ring, bytes);
 	ring->place += bytes;
-	/* Who sees the place free sees it cleared, and done with. */
+	/* A sender that sees the place free must see it cleared, too. */
 	__atomic_store_n(ring->consumer, ring->place, __ATOMIC_RELEASE);
 }
 
-/* Padding without end holds nobody: no more than a ring of it is skipped. */
+/* Skips at most a ring of padding per call, so endless padding stops nobody. */
 static bool ring_next(struct srb_ring *ring)
 {
 	uint64_t end = ring->place + ring->bytes;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where regions can begin */
+/* Alignment of regions */
 #define ALIGN 256
 
 _Static_assert(TOFU_SRB_RECORDS_MAX <= 256, "edata names a slot");
@@ -128,7 +128,7 @@ void srb_port_ended(struct tofu_srb_sender *sender, struct srb_send *send)
 
 /* ---- Sending ---- */
 
-/* What a record with this payload takes; more than any ring where it is too long */
+/* Bytes of a record with this payload; beyond any ring if it is too long */
 static uint64_t parts_bytes(const struct iovec *part, unsigned int parts)
 {
 	uint64_t payload = 0;
@@ -141,7 +141,7 @@ static uint64_t parts_bytes(const struct iovec *part, unsigned int parts)
 	return srb_record_bytes(payload);
 }
 
-/* The tail comes when the place is known. */
+/* The tail is written when the place is known. */
 static void record_write(struct tofu_srb_sender *sender, struct srb_send *send,
 			 const struct iovec *part, unsigned int parts)
 {
@@ -171,7 +171,7 @@ static struct srb_send *send_take(struct tofu_srb_sender *sender, uint64_t bytes
 	return send;
 }
 
-/* There are as many flows as slots, so there is one. */
+/* There are as many flows as slots, so one is free. */
 static struct tofu_srb_flow *flow_take(struct tofu_srb_sender *sender,
 				       struct tofu_srb_peer *peer)
 {
@@ -261,14 +261,14 @@ int tofu_srb_send_single(struct tofu_srb_sender *sender,
 
 /* ---- Polling ---- */
 
-/* Lost notices come as this, and as nothing else. */
+/* The only form in which lost notices are reported */
 static bool notice_lost(const struct utofu_mrq_notice *notice, int code)
 {
 	return code == UTOFU_ERR_MRQ_OTHER && !notice->vcq_id &&
 	       !notice->rmt_stadd && !notice->lcl_stadd;
 }
 
-/* Notices of others' commands are nobody's. */
+/* Rejects notices of commands from elsewhere. */
 static bool notice_own(const struct utofu_mrq_notice *notice)
 {
 	return notice->notice_type == UTOFU_MRQ_TYPE_LCL_PUT ||
@@ -289,13 +289,13 @@ static void notice_take(struct tofu_srb_sender *sender,
 	srb_flow_advance(send->flow);
 }
 
-/* What a command ends with */
+/* Codes with which a command can end */
 static bool is_mrq_code(int code)
 {
 	return code <= UTOFU_ERR_MRQ_OTHER && code >= UTOFU_ERR_MRQ_RMT_LENGTH;
 }
 
-/* Return: whether there may be more. */
+/* Return: whether there may be more notices. */
 static bool notice_poll(struct tofu_srb_sender *sender)
 {
 	struct utofu_mrq_notice notice;
@@ -311,7 +311,7 @@ static bool notice_poll(struct tofu_srb_sender *sender)
 	return true;
 }
 
-/* Only commands that the device refuses are told of here. */
+/* Reports come only for commands that the device refuses. */
 static void report_poll(struct tofu_srb_sender *sender)
 {
 	void *cbdata;

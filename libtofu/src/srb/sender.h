@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sender from the inside: records and memory in sender.c, what is done for a
- * record and when in flow.c.
+ * A sender from the inside: sender.c has records and memory, flow.c the steps
+ * of a record.
  *
  * Records to one ring are a flow: a queue in the order of the sends. Each
  * record goes through its stages by commands of its own, and each command has
- * one notice, which names the record's slot in its edata. A slot is used again
- * when all of them have come.
+ * one notice, which names the record's slot in its edata. A slot is reused when
+ * all its notices have come.
  */
 #ifndef SRB_SENDER_H
 #define SRB_SENDER_H
@@ -14,20 +14,20 @@
 #include "srb/pool.h"
 #include "srb/srb.h"
 
-/* Notices that a poll takes at most */
+/* Most notices that a poll takes */
 #define SRB_NOTICES_MAX 64
 
 /**
- * enum srb_stage - how far a record has come
- * @SRB_FREE:   the slot is
- * @SRB_NEW:    it has no place
- * @SRB_ASKED:  for a place
+ * enum srb_stage - the progress of a record
+ * @SRB_FREE:   the slot is free
+ * @SRB_NEW:    has not asked for a place
+ * @SRB_ASKED:  has asked for a place
  * @SRB_PLACED: waits for its turn, and for room
- * @SRB_PUTTING: some puts are posted
- * @SRB_PUT:    all are
- * @SRB_LATE:   the ring was not there any more
+ * @SRB_PUTTING: some of its puts are posted
+ * @SRB_PUT:    all of its puts are posted
+ * @SRB_LATE:   found the ring gone
  * @SRB_VOID:   its place is of an epoch that has ended
- * @SRB_PAD:    its place has to be filled with padding, before it gets another
+ * @SRB_PAD:    needs padding in its place, before it gets another one
  * @SRB_ENDED:  see @result
  */
 enum srb_stage {
@@ -46,16 +46,16 @@ enum srb_stage {
 struct tofu_srb_flow;
 
 /**
- * struct srb_send - a record that is under way
- * @next:    in its flow, or among those that are free or have ended
- * @block:   of the pool: the record as it will lie in the ring
- * @known:   of the consumer, when the place was asked for
- * @posted:  bytes of it for which puts are posted
- * @pending: commands whose notice has not come
- * @puts:    those of them that are puts
- * @reading: one of them reads the consumer
- * @read:    the consumer was read for this record, and since it has this place
- * @error:   of a put
+ * struct srb_send - a record under way
+ * @next:    in its flow, or among free or ended records
+ * @block:   block of the pool: the record as it will lie in the ring
+ * @known:   known consumer index when the place was requested
+ * @posted:  bytes for which puts are posted
+ * @pending: commands without a notice so far
+ * @puts:    puts among @pending
+ * @reading: a read of the consumer is among @pending
+ * @read:    the consumer was read for this record after it got its place
+ * @error:   error of a put
  */
 struct srb_send {
 	struct srb_send *next;
@@ -76,14 +76,16 @@ struct srb_send {
 
 /**
  * struct tofu_srb_flow - records to one ring
- * @next:    among those that are free or have to be tried again
- * @peer:    whose flow it is; @single the same where it is one, or NULL
+ * @next:    among free flows, or flows to be tried again
+ * @peer:    receiver of the flow; @single: the same if its ring has one sender,
+ *           or NULL
  * @first, @last: records, in order
- * @ask, @put: the first that have not asked for a place, or not been put all
- * @pending: of all records
+ * @ask, @put: the first records without a request for a place, and not put
+ *             completely
+ * @pending: commands of all records without a notice
  * @again:   a command found no room in the queue
- * @restart: the first record's place is void: all start over
- * @padding: in that: it is known which places have to be filled
+ * @restart: the first record's place is void: all records start over
+ * @padding: during a restart: the places to be padded are known
  */
 struct tofu_srb_flow {
 	struct tofu_srb_flow *next;
@@ -105,12 +107,12 @@ struct tofu_srb_flow {
 
 /**
  * struct tofu_srb_sender
- * @memory, @stadd: of the pool
- * @put_max: bytes of a put
+ * @memory, @stadd: the pool
+ * @put_max: most bytes of a put
  * @send:    all slots
- * @free, @free_flow: those that are not used
- * @ended, @ended_last: records that tofu_srb_poll() has to tell of
- * @again:   flows that a poll goes on with
+ * @free, @free_flow: unused slots and flows
+ * @ended, @ended_last: records for tofu_srb_poll() to return
+ * @again:   flows that a poll continues
  */
 struct tofu_srb_sender {
 	utofu_vcq_hdl_t vcq;
@@ -130,20 +132,20 @@ struct tofu_srb_sender {
 	int error;
 };
 
-/* srb_flow_add - a record, with all that it has, comes last */
+/* srb_flow_add - append a complete record to a flow */
 void srb_flow_add(struct tofu_srb_flow *flow, struct srb_send *send);
 
-/* srb_flow_notice - a command of one of its records has ended */
+/* srb_flow_notice - handle the end of a record's command */
 void srb_flow_notice(struct tofu_srb_flow *flow, struct srb_send *send,
 		     const struct utofu_mrq_notice *notice, int code);
 
 /*
- * srb_flow_advance - do what can be done now. A flow without records is given
- * back and its peer forgets it.
+ * srb_flow_advance - do what can be done now; a flow without records is given
+ * back, and its peer forgets it
  */
 void srb_flow_advance(struct tofu_srb_flow *flow);
 
-/* srb_port_ended, srb_port_flow_free - what a flow gives back to its sender */
+/* srb_port_ended, srb_port_flow_free - return a record or flow to the sender */
 void srb_port_ended(struct tofu_srb_sender *sender, struct srb_send *send);
 void srb_port_flow_free(struct tofu_srb_sender *sender, struct tofu_srb_flow *flow);
 

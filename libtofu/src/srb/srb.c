@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A shared receive buffer from its owner's side: registration and epochs. */
+/* A shared receive buffer on its owner's side: registration and epochs. */
 #include "srb/srb.h"
 
 #include <stdlib.h>
@@ -10,27 +10,27 @@
 #include "utofu/vcq_id.h"
 
 /*
- * Patience where none is told: for a sender to be run, and for the bytes of the
+ * Default patience: for a sender to be scheduled, and for the bytes of the
  * longest record at 100 MB/s, so that no ring is too large for records of half
- * of it.
+ * its size.
  */
 #define PATIENCE_NS UINT64_C(1000000000)
 #define PATIENCE_BYTE_NS 10
 
-/* The word of an address: what it is, STAG, power of the size */
+/* The word of an address: magic, STAG, power of the size */
 #define ADDRESS_MAGIC (UINT64_C(0x535242) << 40)
 #define ADDRESS_STAG_SHIFT 8
 
 /**
  * struct tofu_srb
- * @counters: as senders see them: only written here, but for the swap of the
+ * @counters: as senders see them: only written here, but for swaps of the
  *            producer
  * @memory:   STADD of the ring in this epoch
  * @missed:   place of a record that is missing
- * @since:    when that was first missed, ns; 0: none is
- * @ended:    the epoch has: what is left of it is delivered now
- * @end:      place up to which it goes
- * @error:    what went wrong
+ * @since:    when it was first missed, ns; 0: none is missing
+ * @ended:    the epoch has ended: its remaining records are delivered now
+ * @end:      place where they end
+ * @error:    the error that broke the ring
  */
 struct tofu_srb {
 	struct srb_ring ring;
@@ -104,7 +104,7 @@ bool srb_where(uint64_t ring, struct srb_where *where)
 
 /* ---- Memory ---- */
 
-/* Anonymous pages: they are 0, begin where regions can, and come when touched. */
+/* Anonymous pages: zero, aligned as regions need, allocated when touched */
 static void *pages_map(size_t bytes)
 {
 	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -149,7 +149,7 @@ static int ring_register(struct tofu_srb *srb)
 				       0, &srb->memory);
 }
 
-/* The ring first: who finds counters finds a ring. */
+/* The ring first: a sender that finds the counters finds the ring. */
 static int all_register(struct tofu_srb *srb)
 {
 	int code = ring_register(srb);
@@ -219,7 +219,7 @@ void tofu_srb_free(struct tofu_srb *srb)
 	if (!srb)
 		return;
 	utofu_dereg_mem(srb->vcq, srb->counters_stadd, 0);
-	/* Between two epochs it is not there. */
+	/* There is no ring between two epochs. */
 	utofu_dereg_mem(srb->vcq, srb->memory, 0);
 	memory_free(srb);
 	free(srb);
@@ -233,7 +233,7 @@ static bool epoch_spent(const struct tofu_srb *srb)
 	return !srb->ring.held && srb_offset(srb->ring.place) >= SRB_OFFSET_END;
 }
 
-/* Nobody has reserved more than what came, or the patience is not over. */
+/* Whether all that was reserved has come, or patience remains */
 static bool owner_waits(struct tofu_srb *srb)
 {
 	uint64_t now;
@@ -252,7 +252,7 @@ static bool owner_waits(struct tofu_srb *srb)
 	return now - srb->since <= srb->patience_ns;
 }
 
-/* Step b. From here on nothing but this thread touches the ring. */
+/* Step b. From here on only this thread touches the ring. */
 static int epoch_close(struct tofu_srb *srb)
 {
 	int code = utofu_dereg_mem(srb->vcq, srb->memory, 0);
@@ -261,7 +261,7 @@ static int epoch_close(struct tofu_srb *srb)
 	if (code)
 		return code;
 	producer = __atomic_load_n(producer_of(srb), __ATOMIC_RELAXED);
-	/* What is reserved beyond that has had no room. */
+	/* Reservations beyond that had no room. */
 	if (producer >= srb->ring.place && producer < end)
 		end = producer & ~(uint64_t)(SRB_WORD - 1);
 	srb->ended = true;
@@ -272,8 +272,8 @@ static int epoch_close(struct tofu_srb *srb)
 
 /*
  * Step d. Places of the old epoch may still be given out before the swap: they
- * are void. The ring is there before anyone gets a place in it, and the consumer
- * is of no later epoch than the producer.
+ * are void. The ring exists before any sender gets a place in it, and the
+ * consumer's epoch is never later than the producer's.
  */
 static int epoch_open(struct tofu_srb *srb)
 {
@@ -308,7 +308,7 @@ static int receive_nothing(struct tofu_srb *srb, struct tofu_srb_record *record)
 	struct utofu_mrq_notice notice;
 
 	if (!epoch_spent(srb) && owner_waits(srb)) {
-		/* Nobody has to send notices; the engine gets its turn. */
+		/* Gives the engine its turn; there may be no notices. */
 		utofu_poll_mrq(srb->vcq, 0, &notice);
 		return UTOFU_ERR_NOT_FOUND;
 	}
