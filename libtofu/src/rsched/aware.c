@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The overhead-aware scheduler: many plans, each evaluated by the whole model,
- * of which the best is kept. Those of the other schedulers are among them, so
- * none of these is better.
+ * The overhead-aware scheduler evaluates many plans by the whole model and
+ * keeps the best. Those of the other schedulers are among them, so none of
+ * these is better.
  *
- * What it has of its own are greedy rules: an engine that is free, which the
- * first one is before the second has been started, takes a put that suits the
- * links which are in use. So a few small puts are gone before a second engine is
- * there, and small ones go where links leave room, whatever the order.
+ * Its own plans come from greedy rules: an engine that is free, as the first
+ * one is before the second has been started, takes a put that suits the links
+ * in use. So a few small puts are gone before a second engine starts, and small
+ * puts fill the room that links leave, whatever the order.
  */
 #include <string.h>
 
@@ -18,17 +18,17 @@ static const unsigned int widths[] = { 1, 2, 4 };
 enum {
 	ORDER_FALLING, /* the longest first */
 	ORDER_RISING, /* the shortest first */
-	ORDER_LINK, /* of the link with most to carry first */
+	ORDER_LINK, /* the busiest link's puts first */
 	ORDERS,
 };
 
 enum {
-	RULE_FREE, /* the next one whose links are free, or else the next one */
-	RULE_HEAVIEST, /* of those the one whose link has most left to carry */
-	RULE_NEXT, /* the next one, whatever its links */
+	RULE_FREE, /* the next put whose links are free, else the next */
+	RULE_HEAVIEST, /* of those the put whose link has most to carry */
+	RULE_NEXT, /* the next put, whatever its links */
 };
 
-/* What is tried, the most promising first: later ones are given up sooner. */
+/* Attempts, the most promising first: later ones are given up sooner. */
 static const struct {
 	int order;
 	int rule;
@@ -41,11 +41,11 @@ static const struct {
 #define GREEDY_WAYS (sizeof(greedy_ways) / sizeof(greedy_ways[0]))
 
 /**
- * struct greedy - puts that are still there
+ * struct greedy - puts that are not yet placed
  * @left:  their indices, in order
- * @count: of them
- * @rule:  by which one is picked
- * @load:  what is left for each link, ns
+ * @count: number of puts
+ * @rule:  rule by which one is picked
+ * @load:  work left for each link, ns
  */
 struct greedy {
 	struct tofu_rsched_picker picker;
@@ -193,7 +193,7 @@ static unsigned int engines_used(const struct tofu_rsched_work *work,
 	return used;
 }
 
-/* Take what ends earlier, or as early with fewer engines. */
+/* Keeps the draft that ends earlier, or as early with fewer engines. */
 static void keep(struct tofu_rsched_work *work, bool done,
 		 struct tofu_rsched_draft *best,
 		 struct tofu_rsched_draft *tried)
@@ -245,7 +245,7 @@ static bool fewer(struct tofu_rsched_work *work, unsigned int engines,
 	return false;
 }
 
-/* An engine that saves nothing is not to be started. */
+/* An engine that saves no time should not be started. */
 static void try_fewer(struct tofu_rsched_work *work,
 		      struct tofu_rsched_draft *best,
 		      struct tofu_rsched_draft *tried)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A schedule made into an exchange: its orders, without its times. */
+/* Turns a schedule into an exchange: its orders, without its times. */
 #include <stdlib.h>
 
 #include <tofu/rsched.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the schedulers share: the puts as they see them, and the three ways to
- * come to a draft of a plan. All are exact and end: whatever the model and the
- * puts, as far as tofu_rsched_make() lets them in.
+ * The schedulers' common ground: their view of the puts, and three ways to make
+ * a draft of a plan. All are exact and terminate for any model and any puts
+ * that tofu_rsched_make() accepts.
  *
  * May include: exchange/, net/
  */
@@ -21,8 +21,8 @@
 /**
  * struct tofu_rsched_put - a request
  * @links:     never 0
- * @ns:        that it takes when nobody else is on its links
- * @bytes:     to be sent
+ * @ns:        time that it takes without contention on its links
+ * @bytes:     bytes to send
  * @diagonal:  as requested
  */
 struct tofu_rsched_put {
@@ -33,9 +33,9 @@ struct tofu_rsched_put {
 };
 
 /**
- * struct tofu_rsched_draft - a plan being tried
- * @place: of each put
- * @end:   of the last one
+ * struct tofu_rsched_draft - a plan that is being tried
+ * @place: place of each put
+ * @end:   end of the last put
  */
 struct tofu_rsched_draft {
 	struct tofu_rsched_place *place;
@@ -43,9 +43,9 @@ struct tofu_rsched_draft {
 };
 
 /**
- * struct tofu_rsched_key - what puts are sorted by
- * @major, @minor: in this order
- * @index:         of the put, which decides at last
+ * struct tofu_rsched_key - a sort key of puts
+ * @major, @minor: compared in this order
+ * @index:         index of the put, which breaks ties
  */
 struct tofu_rsched_key {
 	uint64_t major;
@@ -53,18 +53,18 @@ struct tofu_rsched_key {
 	size_t index;
 };
 
-/* tofu_rsched_sort - ascending */
+/* tofu_rsched_sort - sort in ascending order */
 void tofu_rsched_sort(struct tofu_rsched_key *key, size_t count);
 
 /**
  * struct tofu_rsched_work - puts, and room to schedule them
  * @model:     costs
- * @put, @count: what is to be scheduled
+ * @put, @count: puts to schedule
  * @falling:   indices, the longest first, then by direction, then as given
  * @order:     room for an order of the puts
  * @key:       room for sorting
  * @pool:      room for the steps of a packing
- * @limit:     a draft that ends then or later is of no use and given up
+ * @limit:     a draft that ends then or later is useless and given up
  */
 struct tofu_rsched_work {
 	struct tofu_rsched_model model;
@@ -77,7 +77,7 @@ struct tofu_rsched_work {
 	uint64_t limit;
 };
 
-/* tofu_rsched_start - when the processor has started an engine */
+/* tofu_rsched_start - compute when the processor has started an engine */
 static inline uint64_t tofu_rsched_start(const struct tofu_rsched_model *model,
 					 unsigned int engine)
 {
@@ -87,27 +87,27 @@ static inline uint64_t tofu_rsched_start(const struct tofu_rsched_model *model,
 /* ---- Packing: links are not shared ---- */
 
 /**
- * tofu_rsched_pack - each put, as they fall, to the lowest place, then the leftmost
- * @width: engines that diagonal directions may be busy with at a time
+ * tofu_rsched_pack - place each put, longest first, lowest, then leftmost
+ * @width: engines that diagonal directions may occupy at a time
  *
  * All engines begin at 0.
  *
- * Time: O(count^2 (engines + links of a put)), if no two places touch; nearly
+ * Time: O(count^2 (engines + links of a put)) if no two places touch; nearly
  * O(count) if most do.
  *
- * Return: false where @work->limit has been reached.
+ * Return: false if @work->limit has been reached.
  */
 bool tofu_rsched_pack(struct tofu_rsched_work *work, unsigned int width,
 		      struct tofu_rsched_draft *draft);
 
 /**
- * tofu_rsched_shift - let the engines of a packing start one after the other
- * @width: as it was packed
+ * tofu_rsched_shift - delay a packing as its engines start one after the other
+ * @width: width of the packing
  *
- * Places only move up, and keep their order on each engine and link, so what
- * holds of the packing still does.
+ * Places only move up, and keep their order on each engine and link, so the
+ * packing remains valid.
  *
- * Return: false where @work->limit has been reached.
+ * Return: false if @work->limit has been reached.
  */
 bool tofu_rsched_shift(struct tofu_rsched_work *work, unsigned int width,
 		       struct tofu_rsched_draft *draft);
@@ -115,9 +115,9 @@ bool tofu_rsched_shift(struct tofu_rsched_work *work, unsigned int width,
 /* ---- Turns: engines run on, packets take turns on links ---- */
 
 /**
- * struct tofu_rsched_picker - what an engine does next
- * @pick: called when an engine has nothing to do, with the links that are in use;
- *        the index of a put, or TOFU_RSCHED_NONE: there is nothing for it any more
+ * struct tofu_rsched_picker - chooses the puts of engines
+ * @pick: called for an idle engine, with the links in use; returns the index of
+ *        a put, or TOFU_RSCHED_NONE: there are no more for this engine
  */
 struct tofu_rsched_picker {
 	size_t (*pick)(struct tofu_rsched_picker *picker, unsigned int engine,
@@ -125,14 +125,14 @@ struct tofu_rsched_picker {
 };
 
 /**
- * tofu_rsched_turns - what becomes of puts when nobody waits for a link
- * @engines: that have puts
- * @picker:  of whom
+ * tofu_rsched_turns - simulate engines that never wait for a link
+ * @engines: number of engines that have puts
+ * @picker:  chooses their puts
  *
- * Puts on one link get equal shares of it, or less where their engine is slower.
- * Time: O(count) picks, each with O(engines^2) beside.
+ * Puts on one link get equal shares of it, or less where their engine is
+ * slower. Time: O(count) picks, and O(engines^2) for each.
  *
- * Return: false where @work->limit has been reached.
+ * Return: false if @work->limit has been reached.
  */
 bool tofu_rsched_turns(const struct tofu_rsched_work *work,
 		       unsigned int engines, struct tofu_rsched_picker *picker,
@@ -146,9 +146,9 @@ bool tofu_rsched_round_robin(const struct tofu_rsched_work *work,
 /* ---- Overhead-aware ---- */
 
 /**
- * tofu_rsched_aware - the best plan that is found
+ * tofu_rsched_aware - find the best of many plans
  * @draft: set to it
- * @spare: room for those that are tried
+ * @spare: room for the plans that are tried
  */
 void tofu_rsched_aware(struct tofu_rsched_work *work,
 		       struct tofu_rsched_draft *draft,

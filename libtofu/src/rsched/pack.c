@@ -5,10 +5,10 @@
 #include "rsched/internal.h"
 
 /**
- * struct packing - what is taken
+ * struct packing - occupied resources
  * @column:   of each engine
  * @link:     of each link
- * @diagonal: engines that are busy with diagonal directions
+ * @diagonal: engines busy with diagonal directions
  */
 struct packing {
 	struct tofu_rsched_profile column[TOFU_RSCHED_ENGINES_MAX];
@@ -28,7 +28,7 @@ static void packing_begin(struct packing *packing, struct tofu_rsched_work *work
 	packing->diagonal.capacity = width;
 }
 
-/* The first time from @from on that suits all but the engine. */
+/* The first time from @from on that suits all resources but the engine */
 static uint64_t others_fit(const struct packing *packing,
 			   const struct tofu_rsched_pool *pool,
 			   const struct tofu_rsched_put *put, uint64_t from)
@@ -44,8 +44,8 @@ static uint64_t others_fit(const struct packing *packing,
 }
 
 /*
- * The lowest place of a column from @at on, where all but the engine suits; or
- * one from @limit on, where that is no use.
+ * The lowest place of a column from @at on that suits the other resources; or a
+ * place from @limit on, if that makes it useless.
  */
 static uint64_t column_fit(const struct packing *packing,
 			   const struct tofu_rsched_pool *pool,
@@ -125,8 +125,8 @@ bool tofu_rsched_pack(struct tofu_rsched_work *work, unsigned int width,
 /* ---- Starts, after the fact ---- */
 
 /**
- * struct frontier - up to when each resource is taken
- * @diagonal: of each engine that diagonal directions may have
+ * struct frontier - end of each resource's occupation
+ * @diagonal: for each engine that diagonal directions may occupy
  */
 struct frontier {
 	uint64_t column[TOFU_RSCHED_ENGINES_MAX];
@@ -140,7 +140,7 @@ static void later(uint64_t *time, uint64_t than)
 		*time = than;
 }
 
-/* Of the engines for diagonal directions the one that is free first. */
+/* Among the engines for diagonal directions, the one that is free first */
 static uint64_t *diagonal_slot(struct frontier *frontier, unsigned int width)
 {
 	uint64_t *slot = frontier->diagonal;

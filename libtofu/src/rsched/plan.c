@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Schedules as programs ask for them: what is let in, and what they get. */
+/* The interface to schedules: checks of the input, and layout of the result. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +9,9 @@
 #include "rsched/internal.h"
 
 /*
- * What this library takes from one engine to the next, in virtual time. About
- * 1000 is published, of another program: what runs plans is what they are for.
+ * Time from one engine's start to the next in this library, in virtual time.
+ * About 1000 is published for another program; plans are for the program that
+ * runs them.
  */
 #define START_NS 600
 
@@ -19,7 +20,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* A put through memory to the next node, as in the controller's model. */
+/* A put from memory to memory of the next node, as in the controller's model */
 static uint32_t latency(const struct icc_machine *m)
 {
 	return m->doorbell_ns + m->fetch_ns + m->read_ns + m->send_ns +
@@ -123,8 +124,8 @@ void tofu_rsched_sort(struct tofu_rsched_key *key, size_t count)
 /* ---- Room ---- */
 
 /**
- * struct room - all that is needed for a while, in one piece
- * @put, @falling: what @work has of them, to be filled
+ * struct room - all temporary memory, in one piece
+ * @put, @falling: arrays of @work, to be filled
  * @draft:         the plan, and one that is tried
  */
 struct room {
@@ -164,7 +165,7 @@ static struct room *room_new(const struct tofu_rsched_request *requests,
 	struct room *room;
 	char *rest;
 
-	/* Each kind of element is a multiple of eight bytes. */
+	/* Elements of all kinds are multiples of eight bytes. */
 	room = malloc(sizeof(*room) +
 		      count * (sizeof(*room->put) + 2 * sizeof(size_t) +
 			       sizeof(struct tofu_rsched_key) +
@@ -187,7 +188,7 @@ static struct room *room_new(const struct tofu_rsched_request *requests,
 	return room;
 }
 
-/* Time of a put that has its links for itself; never 0. */
+/* Time of a put without contention on its links; never 0 */
 static uint64_t put_ns(const struct tofu_rsched_model *model, uint64_t bytes)
 {
 	const uint64_t mbs = least(model->engine_mbs, model->link_mbs);
@@ -203,7 +204,7 @@ static void room_fill(struct room *room, const struct tofu_rsched_model *model,
 
 	work->limit = UINT64_MAX;
 	work->model = *model;
-	/* Time goes on with each command. */
+	/* Each command advances time. */
 	if (!work->model.command_ns)
 		work->model.command_ns = 1;
 	for (size_t i = 0; i < work->count; i++) {
@@ -247,7 +248,7 @@ static void schedule(struct room *room, int scheduler, unsigned int width)
 	}
 }
 
-/* The orders of the engines, from where the puts are. */
+/* Derives the orders of the engines from the places of the puts. */
 static void order_fill(struct tofu_rsched_plan *plan, size_t *order,
 		       struct tofu_rsched_key *key)
 {

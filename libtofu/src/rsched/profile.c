@@ -13,7 +13,7 @@ uint64_t tofu_rsched_profile_fit(const struct tofu_rsched_pool *pool,
 			continue;
 		if (step->from >= from + ns)
 			break;
-		/* The last step is free, so a full one has a next. */
+		/* The last step has level 0, so a full step has a successor. */
 		if (pool->step[step->next].from > from)
 			from = pool->step[step->next].from;
 	}
@@ -31,7 +31,7 @@ static uint32_t step_new(struct tofu_rsched_pool *pool, uint64_t from,
 	return pool->used++;
 }
 
-/* The step that begins at @at, behind @step or it; made where there is none. */
+/* Finds the step that begins at @at, from @step on; creates it if missing. */
 static uint32_t step_at(struct tofu_rsched_pool *pool, uint32_t step,
 			uint64_t at)
 {
@@ -44,7 +44,7 @@ static uint32_t step_at(struct tofu_rsched_pool *pool, uint32_t step,
 						pool->step[step].next);
 }
 
-/* Places that touch become one step: most do, and lists stay short. */
+/* Merges steps of equal level: most places touch, so lists stay short. */
 static void merge(struct tofu_rsched_pool *pool, uint32_t i)
 {
 	struct tofu_rsched_step *step = pool->step;

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much of a resource is taken at each time: an engine or a link, of which
- * there is one, or engines that diagonal directions may have. A profile is a
- * step function; steps come from a pool that has been made large enough.
+ * A profile says how much of a resource is taken at each time: an engine or a
+ * link, of which there is one, or the engines that diagonal directions may
+ * occupy. A profile is a step function; its steps come from a pool that is
+ * large enough.
  */
 #ifndef RSCHED_PROFILE_H
 #define RSCHED_PROFILE_H
 
 #include <stdint.h>
 
-/* Steps that tofu_rsched_profile_add() takes from the pool, at most */
+/* Most steps that tofu_rsched_profile_add() takes from the pool */
 #define TOFU_RSCHED_STEPS_ADD 2
 
 /**
- * struct tofu_rsched_step - from here to the next one
+ * struct tofu_rsched_step - a level, from here to the next step
  * @from:  ns
- * @level: how many are taken
- * @next:  index in the pool; 0: none, it goes on for ever
+ * @level: number taken
+ * @next:  index in the pool; 0: none, the step lasts for ever
  */
 struct tofu_rsched_step {
 	uint64_t from;
@@ -26,8 +27,8 @@ struct tofu_rsched_step {
 
 /**
  * struct tofu_rsched_pool - steps of all profiles of a packing
- * @step: element 0 is not used
- * @used: elements that are
+ * @step: element 0 is unused
+ * @used: number of used elements
  */
 struct tofu_rsched_pool {
 	struct tofu_rsched_step *step;
@@ -35,8 +36,8 @@ struct tofu_rsched_pool {
 };
 
 /**
- * struct tofu_rsched_profile - of one resource
- * @capacity: how many there are
+ * struct tofu_rsched_profile - profile of one resource
+ * @capacity: number available
  * @first:    step at time 0; 0: nothing was ever taken
  */
 struct tofu_rsched_profile {
@@ -44,7 +45,7 @@ struct tofu_rsched_profile {
 	uint32_t first;
 };
 
-/* tofu_rsched_profile_fit - the first time from @from on when one is free for @ns */
+/* tofu_rsched_profile_fit - find the first time when one is free for @ns */
 uint64_t tofu_rsched_profile_fit(const struct tofu_rsched_pool *pool,
 				 const struct tofu_rsched_profile *profile,
 				 uint64_t from, uint64_t ns);

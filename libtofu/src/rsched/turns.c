@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * Engines that run through their lists: events in the order of time. Between
- * two events each put goes on at one rate. Packets of puts on one link take
- * turns, so these have equal shares, and what one leaves the others have.
+ * Engines that run through their lists, as an event simulation. Between two
+ * events each put advances at one rate. Packets of puts on one link take turns,
+ * so puts have equal shares, and what one leaves is shared by the others.
  */
 #include "rsched/internal.h"
 
-/* A put is counted in 10^-6 bytes, a rate in those per ns: shares stay exact. */
+/* A put is counted in 10^-6 bytes, a rate in those per ns: shares are exact. */
 #define PARTS_PER_BYTE UINT64_C(1000000)
 #define RATE_PER_MBS UINT64_C(1000)
 
 /**
  * struct sender - an engine
- * @put:    that it sends, or TOFU_RSCHED_NONE
- * @left:   of it, parts
- * @free:   before this it does nothing else, ns
+ * @put:    the put that it sends, or TOFU_RSCHED_NONE
+ * @left:   what is left of it, parts
+ * @free:   time when it can begin the next put, ns
  * @rate:   parts per ns
- * @links:  of the put
+ * @links:  links of the put
  * @settled: its rate is known
- * @idle:   it has nothing to do any more
+ * @idle:   it has no more puts
  */
 struct sender {
 	size_t put;
@@ -31,9 +31,9 @@ struct sender {
 };
 
 /**
- * struct turns - all of them
- * @engines: count
- * @waiting: puts that nobody has picked yet
+ * struct turns - the state of the simulation
+ * @engines: number of engines
+ * @waiting: puts that no engine has picked yet
  * @now:     ns
  * @engine_rate, @link_rate: parts per ns
  */
@@ -54,7 +54,7 @@ static bool sends(const struct sender *sender)
 
 /* ---- Rates ---- */
 
-/* Links that one sender uses, and those that several do. */
+/* Links that one sender uses, and links that several share */
 static uint64_t links_used(const struct turns *turns, uint64_t *shared)
 {
 	uint64_t used = 0;
@@ -71,7 +71,7 @@ static uint64_t links_used(const struct turns *turns, uint64_t *shared)
 	return used;
 }
 
-/* What each of those on a link that are not settled can have of it. */
+/* Share of a link for each sender that is not settled */
 static uint64_t link_share(const struct turns *turns, uint64_t link)
 {
 	uint64_t left = turns->link_rate, users = 0;
@@ -89,7 +89,7 @@ static uint64_t link_share(const struct turns *turns, uint64_t link)
 	return users ? left / users : UINT64_MAX;
 }
 
-/* The shared link that has least for each. */
+/* The shared link with the smallest share */
 static uint64_t narrowest(const struct turns *turns, uint64_t shared,
 			  uint64_t *share)
 {
@@ -121,7 +121,7 @@ static void rates_settle(struct turns *turns)
 		sender->rate = alone;
 		sender->settled = !(sender->links & shared);
 	}
-	/* One link after the other, until engines alone are the limit. */
+	/* One link after the other, until only engines are the limit */
 	while (share = alone, link = narrowest(turns, shared, &share)) {
 		for (unsigned int e = 0; e < turns->engines; e++) {
 			struct sender *sender = &turns->sender[e];
@@ -151,7 +151,7 @@ static void begin(struct turns *turns, unsigned int engine, size_t index,
 	draft->place[index].begin_ns = turns->now;
 }
 
-/* Give something to do to every engine that has nothing. */
+/* Gives a put to every engine that has none. */
 static void pick_all(struct turns *turns, struct tofu_rsched_picker *picker,
 		     struct tofu_rsched_draft *draft)
 {
@@ -173,7 +173,7 @@ static void pick_all(struct turns *turns, struct tofu_rsched_picker *picker,
 	}
 }
 
-/* When something happens next. UINT64_MAX: never. */
+/* Time of the next event; UINT64_MAX: never */
 static uint64_t next_event(const struct turns *turns)
 {
 	uint64_t next = UINT64_MAX;
@@ -250,8 +250,8 @@ bool tofu_rsched_turns(const struct tofu_rsched_work *work,
 
 /**
  * struct robin - lists that are made by counting
- * @next:  of each engine
- * @width: from one to the next
+ * @next:  next put of each engine
+ * @width: distance from one to the next
  */
 struct robin {
 	struct tofu_rsched_picker picker;
