@@ -5,17 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Regions begin at such a boundary: nothing else is registered with them. */
+/* Boundary of regions: nothing else is registered with them. */
 #define ALIGN 256
 
-/* What a class has, be it in use or kept for it. */
+/* Bytes of a class that are in use or reserved */
 static size_t bound_of(const struct p2p_account *account, enum p2p_class of)
 {
 	return account->used[of] > account->floor[of] ? account->used[of] :
 							account->floor[of];
 }
 
-/* What more of the limit is bound when so much is taken */
+/* Bytes of the limit that taking these would bind in addition */
 static size_t bound_more(const struct p2p_account *account, enum p2p_class of,
 			 size_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The account of an endpoint's memory: all of it is taken here and nowhere else,
- * so the limit holds whatever happens. tofu_p2p_need() takes without allocating.
+ * The account of an endpoint's memory: all of it is taken here and nowhere
+ * else, so the limit always holds. tofu_p2p_need() takes without allocating.
  */
 #ifndef P2P_ACCOUNT_H
 #define P2P_ACCOUNT_H
@@ -10,14 +10,14 @@
 #include <stddef.h>
 
 /**
- * enum p2p_class - what memory is for
- * @P2P_SHARED:     rings of all
- * @P2P_POOL:       of the senders, with what they know of records under way
+ * enum p2p_class - purposes of memory
+ * @P2P_SHARED:     rings shared by all peers
+ * @P2P_POOL:       pools of the senders, with their state of records under way
  * @P2P_LARGE:      large own rings
  * @P2P_SMALL:      small own rings
- * @P2P_PEERS:      what is known of other processes, and the endpoint itself
+ * @P2P_PEERS:      entries of other processes, and the endpoint itself
  * @P2P_REQUESTS:   requests, and the tables that match them
- * @P2P_UNEXPECTED: messages that nobody has asked for
+ * @P2P_UNEXPECTED: messages that no receive has matched
  */
 enum p2p_class {
 	P2P_SHARED,
@@ -33,12 +33,12 @@ enum p2p_class {
 /**
  * struct p2p_account
  * @limit: bytes of all classes
- * @cap:   of each
- * @floor: of each, which no other can take
- * @used:  of each
- * @bound: sum of what is used, or of the floor where that is more
+ * @cap:   limit of each class
+ * @floor: bytes of each class that no other class can take
+ * @used:  bytes in use of each class
+ * @bound: sum over all classes of the larger of @used and @floor
  * @all:   sum of @used
- * @peak:  the most that it was
+ * @peak:  largest value of @all so far
  */
 struct p2p_account {
 	size_t limit;
@@ -50,20 +50,20 @@ struct p2p_account {
 	size_t peak;
 };
 
-/* p2p_account_fits - whether it could be taken now */
+/* p2p_account_fits - check whether it could be taken now */
 bool p2p_account_fits(const struct p2p_account *account, enum p2p_class of,
 		      size_t bytes);
 
-/* p2p_account_take - false, and nothing is taken, where it does not fit */
+/* p2p_account_take - take bytes; false, without effect, if they do not fit */
 bool p2p_account_take(struct p2p_account *account, enum p2p_class of,
 		      size_t bytes);
 void p2p_account_give(struct p2p_account *account, enum p2p_class of,
 		      size_t bytes);
 
-/* p2p_memory - memory of zeros that has been taken, or NULL */
+/* p2p_memory - allocate zeroed memory that has been taken, or NULL */
 void *p2p_memory(size_t bytes);
 
-/* p2p_allocate - memory of zeros, or NULL; p2p_free gives it back, NULL is nothing */
+/* p2p_allocate - take zeroed memory, or NULL; p2p_free() also takes NULL */
 void *p2p_allocate(struct p2p_account *account, enum p2p_class of,
 		   size_t bytes);
 void p2p_free(struct p2p_account *account, enum p2p_class of, void *memory,

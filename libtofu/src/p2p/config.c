@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What an endpoint is made of: sizes, and how its memory is shared out. Some is
- * always there, some is kept for a class so that it can always go on, and of the
- * rest no class but that of requests, which the caller makes, can take all.
+ * Configuration of an endpoint: sizes, and the division of its memory. Some is
+ * always in use, some is reserved for a class so that it can always make
+ * progress. Of the rest, no class can take all, except requests, which the
+ * caller makes.
  */
 #include "p2p/internal.h"
 
@@ -15,16 +16,16 @@
 
 #define POOL_MIN (64U << 10)
 
-/* So many of the largest records fit into the pool. */
+/* The pool has room for this many of the largest records. */
 #define POOL_RECORDS 8
 
-/* Requests of all others that make a peer that sends none a silent one */
+/* Requests of others after which a peer that has sent none is silent */
 #define SILENCE 1024
 
-/* Messages after which it is worth to ask again */
+/* Messages after which it is worth asking again */
 #define ASK_AGAIN 256
 
-/* What an owner of a shared ring keeps beside it */
+/* Memory of a shared ring's owner, beside the ring */
 #define SRB_BYTES (SRB_COUNTERS_BYTES + 256)
 
 /* ---- Sizes ---- */
@@ -61,7 +62,7 @@ static int params_check(const struct tofu_p2p_params *params)
 	return UTOFU_SUCCESS;
 }
 
-/* The pool shall not take more than an eighth of the memory for them. */
+/* The pool should take at most an eighth of the memory for eager records. */
 static size_t eager_default(const struct tofu_p2p_params *params,
 			    const struct p2p_preset *preset)
 {
@@ -126,9 +127,8 @@ static void fixed_make(struct p2p_config *config)
 }
 
 /*
- * A slab of requests, so that a receive can be posted; the entries that are
- * always there; and the largest message that can come, so that it can be looked
- * for.
+ * A slab of requests, so that a receive can be posted; the spare entries; and
+ * the largest possible message, so that it can be matched.
  */
 static void floor_make(struct p2p_config *config)
 {
@@ -161,7 +161,7 @@ int p2p_config_make(const struct tofu_p2p_params *params,
 	return UTOFU_SUCCESS;
 }
 
-/* Eighths of what is left that a class may take; requests may take all. */
+/* Eighths of the rest that a class may take; requests may take all of it. */
 static void caps_make(struct p2p_account *account,
 		      const struct p2p_config *config, size_t left)
 {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An endpoint from the inside. Documentation/library/p2p.rst is the protocol.
+ * An endpoint from the inside. Documentation/library/p2p.rst describes the
+ * protocol.
  *
  * VCQs: the owners of the two shared rings have component IDs, so that every
- * process can name them; the two senders, one for requests and one for replies,
- * and the one that data goes through have none. Own rings and the users'
- * buffers are registered with the last.
+ * process can name them. The two senders, one for requests and one for replies,
+ * and the VCQ for data have none. Own rings and the users' buffers are
+ * registered with the VCQ for data.
  *
- * Nothing waits for anything but memory of its own kind: what has to be sent, or
- * answered, is linked into lists, and each tofu_p2p_progress() goes as far as
- * there is room.
+ * An own ring is one that a process keeps for a single peer.
+ *
+ * Work waits for memory of its own kind only: lists hold what has to be sent or
+ * answered, and each tofu_p2p_progress() advances it as far as there is room.
  *
  * May include: srb/, utofu/
  */
@@ -25,28 +27,28 @@
 #include "p2p/record.h"
 #include "srb/srb.h"
 
-/* Receives that wait for a notice: what its edata can tell apart. */
+/* Receives that wait for a notice: the range of its edata */
 #define P2P_SLOTS 256
 
-/* Transfers that are under way at a time */
+/* Most transfers under way at a time */
 #define P2P_MOVING_MAX 64
 
 /* Records of a sender */
 #define P2P_RECORDS 256
 
-/* Bytes of the shared ring for replies, and of the pool that they go out from */
+/* Bytes of the shared ring for replies, and of the pool for sending them */
 #define P2P_REPLY_RING (32U << 10)
 #define P2P_REPLY_POOL (24U << 10)
 
 /* ---- Messages ---- */
 
 /**
- * struct p2p_message - what is known of a message, but for its data
- * @source, @tag, @bytes: of it
- * @kind:   P2P_EAGER, P2P_GET, P2P_PUT; P2P_SELF: of this process to itself, held
- *          by the send
- * @handle: of the send, but for an eager one
- * @vcq, @stadd: of what is announced: the other's VCQ and buffer
+ * struct p2p_message - a message without its data
+ * @source, @tag, @bytes: of the message
+ * @kind:   P2P_EAGER, P2P_GET, P2P_PUT; P2P_SELF: from this process to itself,
+ *          held by the send
+ * @handle: of the send, unless eager
+ * @vcq, @stadd: of an announced message: the sender's VCQ and buffer
  */
 struct p2p_message {
 	uint32_t source;
@@ -58,15 +60,15 @@ struct p2p_message {
 	utofu_stadd_t stadd;
 };
 
-/* No kind of a record */
+/* Not a kind of a record */
 #define P2P_SELF UINT16_MAX
 
 /**
- * struct p2p_unexpected - a message that nobody has asked for
+ * struct p2p_unexpected - a message that no receive has matched
  * @node:  in the table
- * @class: of the memory: P2P_REQUESTS where it is held by a send
- * @size:  of this structure with its data
- * @data:  of an eager one
+ * @class: class of the memory: P2P_REQUESTS where a send holds it
+ * @size:  size of this structure with its data
+ * @data:  data of an eager message
  */
 struct p2p_unexpected {
 	struct p2p_match_message node;
@@ -80,16 +82,16 @@ struct p2p_unexpected {
 
 /**
  * enum p2p_state - what a request waits for
- * @P2P_FREE:     nothing, there is none
+ * @P2P_FREE:     nothing: it is unused
  * @P2P_PEERLESS: send, receive: an entry for its peer
  * @P2P_QUEUED:   send: its turn, and room in the sender
- * @P2P_SENT:     send: its record; or the answer, if it is a rendezvous
+ * @P2P_SENT:     send: its record's arrival; or the answer to a rendezvous
  * @P2P_POSTED:   receive: a message
- * @P2P_HELD:     send to oneself: a receive
- * @P2P_STARTING: its turn to move
+ * @P2P_HELD:     send to this process: a receive
+ * @P2P_STARTING: its turn to move data
  * @P2P_POSTING:  room in the queue
  * @P2P_MOVING:   a transfer
- * @P2P_AWAITED:  receive: the other's transfer
+ * @P2P_AWAITED:  receive: the sender's transfer
  * @P2P_REPLYING: receive, send: room for a reply
  * @P2P_ENDED:    the user
  */
@@ -113,17 +115,18 @@ struct p2p_ring;
 
 /**
  * struct tofu_p2p_request - a send or receive
- * @node:    in the table of receives that are posted
- * @message: that is sent, or has been found
- * @link:    the list that fits its state
- * @index:   of it; @generation: of its use: the two are its handle
- * @sends:   a send, to @dest; else a receive
+ * @node:    in the table of posted receives
+ * @message: message to send, or message found
+ * @link:    in the list for its state
+ * @index, @generation: its place, and how often that was used: together its
+ *     handle
+ * @sends:   true: a send to @dest; false: a receive
  * @replies: in P2P_REPLYING: P2P_DONE, P2P_READY, P2P_FIN
  * @last:    in P2P_REPLYING: it ends when the reply is out
- * @code:    that it ends with
- * @peer:    the other one; pinned
- * @buf, @room: the user's
- * @moved:   bytes that have gone, of @length
+ * @code:    code that it ends with
+ * @peer:    the other process; pinned
+ * @buf, @room: the user's buffer
+ * @moved:   bytes transferred, of @length
  * @local:   STADD of @buf, where @registered
  * @slot:    for the notice at the end of a put: the receiver's, or P2P_SILENT
  */
@@ -151,17 +154,17 @@ struct tofu_p2p_request {
 
 TAILQ_HEAD(p2p_requests, tofu_p2p_request);
 
-/* Requests are allocated so many at a time. */
+/* Requests in a slab */
 #define P2P_SLAB 64
 
 /**
  * struct p2p_slabs - all requests
- * @slab:  pointers to @slabs arrays of P2P_SLAB, room for @room
- * @free:  unused ones
+ * @slab:  pointers to @slabs arrays of P2P_SLAB; @room: room for pointers
+ * @free:  unused requests
  */
 #define P2P_SLABS_MIN 16
 
-/* What the first slab takes */
+/* Memory of the first slab */
 #define P2P_REQUESTS_FLOOR                                 \
 	(P2P_SLAB * sizeof(struct tofu_p2p_request) +      \
 	 P2P_SLABS_MIN * sizeof(struct tofu_p2p_request *))
@@ -176,12 +179,12 @@ struct p2p_slabs {
 /* ---- Peers ---- */
 
 /**
- * enum p2p_path - where requests to a peer go
+ * enum p2p_path - the ring that requests to a peer go through
  * @P2P_BY_SHARED: the shared ring
- * @P2P_ASKED:   the same, and an answer is to come
- * @P2P_MOVING_IN: the same, and the peer is to be told that it is left
+ * @P2P_ASKED:   the shared ring; an answer is to come
+ * @P2P_MOVING_IN: the shared ring; the peer has to learn that it is left
  * @P2P_BY_OWN:    the own ring
- * @P2P_LEAVING: the own ring, and the peer is to be told that it is left
+ * @P2P_LEAVING: the own ring; the peer has to learn that it is left
  * @P2P_LEFT:    none until that has been written
  */
 enum p2p_path {
@@ -195,22 +198,25 @@ enum p2p_path {
 
 /**
  * struct p2p_peer - what is known of a process
- * @pins:     reasons to keep it
- * @flying:   records of requests to it that are under way, @flying_bytes of them
- * @returning: records of replies to it that are
- * @sent:     messages through the shared ring; @ask_at: when to ask the next time
+ * @pins:     number of reasons to keep it
+ * @flying, @flying_bytes: records of requests to it under way, and their bytes
+ * @returning: records of replies to it under way
+ * @sent:     messages through the shared ring
+ * @ask_at:   value of @sent at which to ask again
  * @never:    it gives no own rings
- * @spare:    one of the entries that must not be kept for long: without own rings
- * @taken:    the own ring is to be given back as soon as it is in use
+ * @spare:    one of the entries that must not be kept for long: without own
+ *            rings
+ * @taken:    the own ring has to be given back as soon as it is in use
  * @requests, @replies: its shared rings
  * @own:      the ring that it has for this process
- * @queue:    sends that have not been posted
+ * @queue:    sends that are not posted
  * @replying: requests that have a reply for it
- * @ring:     own ring that it has here
- * @answer:   P2P_OWN, P2P_NONE, P2P_NEVER: to be sent; 0: nothing is
- * @take_back: to be sent
- * @active:   in the list of those for which something is to be sent
- * @link:     in that list; @idle: in the list of those that nothing pins
+ * @ring:     its own ring here
+ * @answer:   reply to send: P2P_OWN, P2P_NONE, P2P_NEVER; 0: none
+ * @take_back: P2P_BACK has to be sent
+ * @active:   in the list of peers to which something has to be sent
+ * @link:     in that list
+ * @idle:     in the list of peers without pins
  */
 struct p2p_peer {
 	uint32_t rank;
@@ -240,13 +246,14 @@ struct p2p_peer {
 TAILQ_HEAD(p2p_peer_list, p2p_peer);
 
 /**
- * struct p2p_peers - those that are known
- * @slot: hash table of a power of two slots, @slots; NULL is free
+ * struct p2p_peers - the known processes
+ * @slot:  hash table of @slots slots, a power of two; NULL is free
  * @count: entries
- * @idle: those that nothing pins, @idles, the longest idle first
- * @active: those for which something is to be sent
- * @spares: P2P_SPARES entries for when there is no memory for others; @spare:
- *         those that are free; @spares_used: those that something pins
+ * @idle:  peers without pins, @idles of them, the longest idle first
+ * @active: peers to which something has to be sent
+ * @spares: P2P_SPARES entries for when there is no memory for others
+ * @spare: unused ones of these
+ * @spares_used: number of pinned ones
  */
 struct p2p_peers {
 	struct p2p_peer **slot;
@@ -260,12 +267,12 @@ struct p2p_peers {
 	unsigned int spares_used;
 };
 
-/* Entries that are kept without need: what is known of a ring saves a read. */
+/* Idle entries that are kept: what is known of a ring saves a read. */
 #define P2P_IDLE_MAX 256
 
 /*
- * Entries that are always there. Sends keep theirs for as long as others like, so
- * some are left for answers, which others may wait for.
+ * Entries that are always there. Sends may keep theirs for as long as peers
+ * like, so some are reserved for answers, for which peers may wait.
  */
 #define P2P_SPARES 16
 #define P2P_SPARES_OF_SENDS 12
@@ -273,14 +280,15 @@ struct p2p_peers {
 /* ---- Own rings ---- */
 
 /**
- * struct p2p_ring - an own ring of a peer, here
+ * struct p2p_ring - a peer's own ring, here
  * @ring:   in @memory, behind the consumer's word
- * @stadd:  of @memory
+ * @stadd:  STADD of @memory
  * @class:  P2P_LARGE or P2P_SMALL
- * @open:   the peer has moved in
- * @taken:  TAKE BACK is sent, or about to be
- * @heard:  the endpoint's clock when a record came last
- * @came:   records in a small one since it was last asked whether a large one fits
+ * @open:   the peer has begun to use it
+ * @taken:  P2P_BACK is sent, or about to be
+ * @heard:  the endpoint's clock at the last record
+ * @came:   records in a small ring since the last check whether a large one
+ *          fits
  */
 struct p2p_ring {
 	struct srb_ring ring;
@@ -300,11 +308,10 @@ TAILQ_HEAD(p2p_rings, p2p_ring);
 /* ---- Ports ---- */
 
 /**
- * struct p2p_flight - a record under way
- * @peer:   pinned; NULL while free
- * @handle: of the request that it is of, or 0
- * @bytes:  of it
- * @moved:  the peer's own ring is left when it has arrived
+ * @peer:   pinned; NULL while the flight is free
+ * @handle: handle of the record's request, or 0
+ * @bytes:  size of the record
+ * @moved:  on arrival, the peer's own ring is left
  */
 struct p2p_flight {
 	struct p2p_peer *peer;
@@ -316,8 +323,8 @@ struct p2p_flight {
 
 /**
  * struct p2p_sender - one of the two senders
- * @flight: all, @free: those that are free
- * @flying: how many are not
+ * @flight: all flights; @free: the unused ones
+ * @flying: number of used ones
  */
 struct p2p_sender {
 	utofu_vcq_hdl_t vcq;
@@ -330,15 +337,16 @@ struct p2p_sender {
 /* ---- The endpoint ---- */
 
 /**
- * struct p2p_config - parameters with nothing left open
+ * struct p2p_config - parameters with all defaults filled in
  * @ring, @large, @small: bytes of rings
  * @pool:       bytes of the pool for requests
- * @fixed:      bytes that are always there, by class
- * @floor:      bytes that a class has to itself, whatever the others take: those
- *              and what it needs to go on
- * @silence:    requests without one of a peer until it counts as silent
- * @ask_again:  messages through the shared ring after which an own one is asked
- *              for again
+ * @fixed:      bytes that are always in use, by class
+ * @floor:      bytes that no other class can take: @fixed, and what the class
+ *              needs to make progress
+ * @silence:    requests of others, without one of a peer, until the peer counts
+ *              as silent
+ * @ask_again:  messages through the shared ring after which to ask for an own
+ *              ring again
  */
 struct p2p_config {
 	struct tofu_p2p_params params;
@@ -359,18 +367,18 @@ struct p2p_config {
  * @requests, @replies: the shared rings, with the VCQs of their owners
  * @out, @back:  senders of requests and of replies
  * @data:        VCQ of transfers; @data_id: its ID
- * @chunk:       bytes of a transfer, at most
- * @rings:       own rings of others, the one heard of last first
- * @taken:       of them, those that are being taken back
- * @clock:       requests that have come
- * @shared_first: whether the shared ring is looked at before the own ones next time
+ * @chunk:       most bytes of a transfer
+ * @rings:       peers' own rings, the most recently heard first
+ * @taken:       number of rings that are being taken back
+ * @clock:       requests received
+ * @shared_first: the shared ring is read before the own rings next time
  * @peerless:    sends that wait for an entry, and everything behind them
- * @orphans:     receives that do
- * @starting, @posting, @moving: requests in these states; @movers: those in
- *               the last two
+ * @orphans:     receives that wait for an entry
+ * @starting, @posting, @moving: requests in these states
+ * @movers:      number of requests in the last two
  * @awaited:     receives that wait for a notice, by slot
- * @tests:       without success since the last one with it
- * @error:       what has broken it
+ * @tests:       tests without success since the last success
+ * @error:       the error that broke the endpoint
  */
 struct tofu_p2p {
 	struct p2p_config config;
@@ -404,25 +412,25 @@ struct tofu_p2p {
 
 /* ---- config.c: sizes, and accounts ---- */
 
-/* p2p_config_make - Return: as tofu_p2p_create() */
+/* p2p_config_make - fill in a configuration. Return: as tofu_p2p_create() */
 int p2p_config_make(const struct tofu_p2p_params *params,
 		    struct p2p_config *config);
 
 /*
- * p2p_account_open - an account from which what is always there has been taken
+ * p2p_account_open - open an account, less what is always in use
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_SIZE.
  */
 int p2p_account_open(struct p2p_account *account,
 		     const struct p2p_config *config);
 
-/* p2p_eager_max - bytes of the longest eager message in a ring of so many bytes */
+/* p2p_eager_max - compute the longest eager message for a ring of this size */
 static inline size_t p2p_eager_max(size_t ring)
 {
 	return ring / 2 - TOFU_SRB_OVERHEAD - sizeof(struct p2p_head);
 }
 
-/* STAGs of the shared rings: each has a VCQ of its own. */
+/* STAGs of the shared rings: each has its own VCQ. */
 #define P2P_STAG 0
 
 static inline struct tofu_srb_params p2p_srb_params(size_t bytes)
@@ -435,17 +443,17 @@ static inline struct tofu_srb_params p2p_srb_params(size_t bytes)
 
 /* ---- request.c ---- */
 
-/* p2p_request_new - Return: NULL where there is no memory */
+/* p2p_request_new - allocate a request. Return: NULL if out of memory */
 struct tofu_p2p_request *p2p_request_new(struct tofu_p2p *p2p, bool sends);
 void p2p_request_free(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
 uint64_t p2p_request_handle(const struct tofu_p2p_request *request);
 
-/* p2p_request_find - the request of a handle that somebody else has told, or NULL */
+/* p2p_request_find - get the request of a handle from a peer, or NULL */
 struct tofu_p2p_request *p2p_request_find(const struct tofu_p2p *p2p,
 					  uint64_t handle);
 
-/* p2p_request_end - give everything back that it has, but itself */
+/* p2p_request_end - free everything that a request has, but not the request */
 void p2p_request_end(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 		     int code);
 
@@ -455,54 +463,54 @@ void p2p_slabs_free(struct tofu_p2p *p2p);
 /* ---- peers.c ---- */
 
 /*
- * p2p_peer_get - the entry of a process, made if there is none
+ * p2p_peer_get - get the entry of a process, or make one
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_OUT_OF_MEMORY: there is no room for it now; or
- * what tofu_p2p_params.where() returns.
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_OUT_OF_MEMORY: there is no room for it now;
+ * or what tofu_p2p_params.where() returns.
  */
 int p2p_peer_get(struct tofu_p2p *p2p, uint32_t rank, struct p2p_peer **peer);
 
-/* p2p_peer_find - the entry of a process, or NULL */
+/* p2p_peer_find - get the entry of a process, or NULL */
 struct p2p_peer *p2p_peer_find(const struct tofu_p2p *p2p, uint32_t rank);
 
 void p2p_peer_pin(struct tofu_p2p *p2p, struct p2p_peer *peer);
 void p2p_peer_unpin(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
 /*
- * p2p_peer_lends - whether a send may keep its entry: it is no spare one, or there
- * are enough of them
+ * p2p_peer_lends - check whether a send may keep its entry: it is no spare one,
+ * or enough of these are left
  */
 bool p2p_peer_lends(const struct tofu_p2p *p2p, const struct p2p_peer *peer);
 
-/* p2p_peer_wake - there is something to be sent */
+/* p2p_peer_wake - note that a peer has something to be sent */
 void p2p_peer_wake(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
-/* p2p_table_slots - of a table with so many entries, and the spare ones */
+/* p2p_table_slots - compute the slots for these entries and the spare ones */
 size_t p2p_table_slots(size_t entries);
 
-/* p2p_where - the VCQs that own the rings of a process: requests, replies */
+/* p2p_where - get the owners of the rings of a process: requests, replies */
 int p2p_where(const struct tofu_p2p_params *params, uint32_t rank,
 	      utofu_vcq_id_t vcq[2]);
 
 int p2p_peers_make(struct tofu_p2p *p2p);
 void p2p_peers_free(struct tofu_p2p *p2p);
 
-/* ---- sender.c: records that go out ---- */
+/* ---- sender.c: outgoing records ---- */
 
-/* p2p_sender_fits - whether a record of so much payload may go to this peer now */
+/* p2p_sender_fits - check whether a record may go to a peer now */
 bool p2p_sender_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
 		     size_t bytes);
 
-/* p2p_sender_send - in the shared ring for requests, or in the own ring */
+/* p2p_sender_send - send to the shared ring for requests, or to the own ring */
 int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		    const struct iovec *part, unsigned int parts,
 		    uint64_t handle, bool own);
 
-/* p2p_sender_reply - in the shared ring for replies */
+/* p2p_sender_reply - send to the shared ring for replies */
 int p2p_sender_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		     const struct p2p_reply *reply, uint64_t handle);
 
-/* p2p_senders_poll - records that have arrived; UTOFU_SUCCESS, or what is broken */
+/* p2p_senders_poll - handle ended records; UTOFU_SUCCESS, or what is broken */
 int p2p_senders_poll(struct tofu_p2p *p2p);
 
 int p2p_senders_make(struct tofu_p2p *p2p);
@@ -510,102 +518,102 @@ void p2p_senders_free(struct tofu_p2p *p2p);
 
 /* ---- send.c ---- */
 
-/* p2p_send_begin - a send to another, on its way as far as there is room */
+/* p2p_send_begin - begin a send to another process, as far as there is room */
 void p2p_send_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
-/* p2p_send_push - what is to be sent to a peer, as far as there is room */
+/* p2p_send_push - send what waits for a peer, as far as there is room */
 void p2p_send_push(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
-/* p2p_send_peerless - sends that wait for entries */
+/* p2p_send_peerless - retry sends that wait for entries */
 void p2p_send_peerless(struct tofu_p2p *p2p);
 
-/* p2p_send_flown - the record of a send has arrived, or has not */
+/* p2p_send_flown - handle the end of a send's record, arrived or failed */
 void p2p_send_flown(struct tofu_p2p *p2p, uint64_t handle, int code);
 
-/* What a peer says of the ring that it has, or has not, for this process */
+/* Handle a peer's replies about the ring that it keeps for this process */
 void p2p_send_own(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		  const struct p2p_reply *reply);
 void p2p_send_answered(struct tofu_p2p *p2p, struct p2p_peer *peer, bool never);
 void p2p_send_taken(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
-/* p2p_send_left - the peer knows, or will not know, that its own ring is left */
+/* p2p_send_left - the peer knows, or will not know, that its ring is left */
 void p2p_send_left(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
 /* ---- receive.c ---- */
 
-/* p2p_receive_begin - a receive finds a message, or is posted */
+/* p2p_receive_begin - match a receive with a message, or post it */
 void p2p_receive_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 		       uint32_t source, uint64_t tag);
 
-/* p2p_receive_self - a send to oneself. Return: false where there is no memory */
+/* p2p_receive_self - send to this process. Return: false if out of memory */
 bool p2p_receive_self(struct tofu_p2p *p2p, struct tofu_p2p_request *send);
 
-/* p2p_receive_probe - what such a receive would get */
+/* p2p_receive_probe - look up what such a receive would get */
 bool p2p_receive_probe(struct tofu_p2p *p2p, uint32_t source, uint64_t tag,
 		       struct tofu_p2p_status *status);
 
-/* p2p_receive_cancel - a posted one is so no more */
+/* p2p_receive_cancel - take back a posted receive */
 void p2p_receive_cancel(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
-/* p2p_receive_all - look at the rings; UTOFU_SUCCESS, or what is broken */
+/* p2p_receive_all - read the rings; UTOFU_SUCCESS, or what is broken */
 int p2p_receive_all(struct tofu_p2p *p2p);
 
-/* p2p_receive_orphans - receives that wait for entries */
+/* p2p_receive_orphans - retry receives that wait for entries */
 void p2p_receive_orphans(struct tofu_p2p *p2p);
 
-/* p2p_receive_make, p2p_receive_free - what is matched */
+/* p2p_receive_make, p2p_receive_free - set up and free the matching */
 void p2p_receive_make(struct tofu_p2p *p2p);
 void p2p_receive_free(struct tofu_p2p *p2p);
 
-/* p2p_unexpected_bytes - what a message takes, with its data */
+/* p2p_unexpected_bytes - compute the memory of a message with its data */
 static inline size_t p2p_unexpected_bytes(size_t bytes)
 {
 	return sizeof(struct p2p_unexpected) + bytes;
 }
 
-/* ---- rings.c: own rings of others, here ---- */
+/* ---- rings.c: other processes' own rings, here ---- */
 
-/* p2p_ring_open - a peer uses its own ring from now on */
+/* p2p_ring_open - a peer begins to use its own ring */
 void p2p_ring_open(struct tofu_p2p *p2p, uint32_t rank);
 
 /*
- * p2p_ring_take - take memory for the ring that the next peer gets
- * @class: set to what it is; @bytes: to the ring's
+ * p2p_ring_take - take memory for the next peer's ring
+ * @class: set to its class; @bytes: set to its size
  *
- * Return: false: there is none for it.
+ * Return: false if there is no memory for it.
  */
 bool p2p_ring_take(struct p2p_account *account,
 		   const struct p2p_config *config, enum p2p_class *class,
 		   size_t *bytes);
 
-/* p2p_ring_asked - a peer asks for one: there will be an answer */
+/* p2p_ring_asked - a peer asks for a ring: prepare an answer */
 void p2p_ring_asked(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
-/* p2p_ring_answer - what a peer that has asked is to be told: peer->answer */
+/* p2p_ring_answer - make the reply to a peer that has asked: peer->answer */
 void p2p_ring_answer(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
 		     struct p2p_reply *reply);
 
-/* p2p_ring_heard - a record has come in it */
+/* p2p_ring_heard - a record has come in this ring */
 void p2p_ring_heard(struct tofu_p2p *p2p, struct p2p_ring *ring);
 
-/* p2p_ring_gone - the peer takes no replies any more: it is gone */
+/* p2p_ring_gone - the peer no longer takes replies: it is gone */
 void p2p_ring_gone(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
-/* p2p_ring_free - nobody can write to it any more */
+/* p2p_ring_free - free a ring to which no peer can write any more */
 void p2p_ring_free(struct tofu_p2p *p2p, struct p2p_ring *ring);
 void p2p_rings_free(struct tofu_p2p *p2p);
 
 /* ---- rendezvous.c ---- */
 
-/* p2p_rendezvous_begin - a receive has found an announced message */
+/* p2p_rendezvous_begin - begin to receive an announced message */
 void p2p_rendezvous_begin(struct tofu_p2p *p2p,
 			  struct tofu_p2p_request *request);
 
-/* p2p_rendezvous_move - get or put: the addresses are known */
+/* p2p_rendezvous_move - get or put, now that the addresses are known */
 void p2p_rendezvous_move(struct tofu_p2p *p2p,
 			 struct tofu_p2p_request *request);
 
-/* p2p_rendezvous_received - a receive that waits for the other's put has ended */
+/* p2p_rendezvous_received - end a receive that waited for the sender's put */
 void p2p_rendezvous_received(struct tofu_p2p *p2p,
 			     struct tofu_p2p_request *request, int code);
 
@@ -613,28 +621,28 @@ void p2p_rendezvous_received(struct tofu_p2p *p2p,
 int p2p_rendezvous_register(struct tofu_p2p *p2p,
 			    struct tofu_p2p_request *request, size_t bytes);
 
-/* p2p_rendezvous_poll - notices of transfers; UTOFU_SUCCESS, or what is broken */
+/* p2p_rendezvous_poll - take notices; UTOFU_SUCCESS, or what is broken */
 int p2p_rendezvous_poll(struct tofu_p2p *p2p);
 
-/* p2p_rendezvous_run - transfers that wait for slots or for room */
+/* p2p_rendezvous_run - retry transfers that wait for slots or for room */
 void p2p_rendezvous_run(struct tofu_p2p *p2p);
 
 /* ---- reply.c ---- */
 
-/* p2p_reply_all - look at the ring of replies; UTOFU_SUCCESS, or what is broken */
+/* p2p_reply_all - read the ring of replies; UTOFU_SUCCESS, or what is broken */
 int p2p_reply_all(struct tofu_p2p *p2p);
 
-/* p2p_reply_later - a request has a reply for its peer */
+/* p2p_reply_later - queue a request's reply to its peer */
 void p2p_reply_later(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 		     enum p2p_kind kind, bool last);
 
-/* p2p_reply_push - the replies for a peer. Return: false where there is no room */
+/* p2p_reply_push - send the replies for a peer. Return: false without room */
 bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
-/* p2p_reply_hello - see whether the one that a request waits for is there */
+/* p2p_reply_hello - check that the process that a request waits for is there */
 void p2p_reply_hello(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
-/* p2p_reply_flown - the reply of a request has arrived, or has not */
+/* p2p_reply_flown - handle the end of a request's reply, arrived or failed */
 void p2p_reply_flown(struct tofu_p2p *p2p, uint64_t handle, int code);
 
 #endif /* P2P_CORE_H */

@@ -22,7 +22,7 @@ static bool key_equal(const struct p2p_match_key *a,
 	return a->tag == b->tag && a->source == b->source && a->any == b->any;
 }
 
-/* Every bit of the result depends on every bit (the finalizer of MurmurHash3). */
+/* The finalizer of MurmurHash3: each bit of the result depends on all. */
 static uint64_t mix(uint64_t x)
 {
 	x = (x ^ x >> 33) * UINT64_C(0xff51afd7ed558ccd);
@@ -42,7 +42,7 @@ static struct p2p_match_link **bucket_of(const struct p2p_match *match,
 
 /* ---- Queues in a table ---- */
 
-/* The head of a key's queue, or NULL */
+/* Finds the head of a key's queue, or NULL. */
 static struct p2p_match_link *find(struct p2p_match *match,
 				   const struct p2p_match_table *table,
 				   const struct p2p_match_key *key)
@@ -94,7 +94,7 @@ static void table_free(struct p2p_match *match, struct p2p_match_table *table)
 				   table->buckets * sizeof(table->bucket[0]));
 }
 
-/* Twice the buckets, or none if that is too much: all goes on, only slower. */
+/* Doubles the buckets; without memory the table just stays slower. */
 static void table_grow(struct p2p_match *match, struct p2p_match_table *table)
 {
 	struct p2p_match_link **old = table->bucket;
@@ -200,7 +200,7 @@ struct p2p_match_message *p2p_match_arrived(struct p2p_match *match,
 	struct p2p_match_key key = key_of(source, tag, any);
 	struct p2p_match_link *link = find(match, &match->arrived, &key);
 
-	/* A message's links stand in the order of P2P_ANY_*. */
+	/* A message's links are in the order of P2P_ANY_*. */
 	return link ? (void *)(link - any) : NULL;
 }
 

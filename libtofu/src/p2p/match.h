@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Matching of messages with receives, in MPI's order: a message goes to the
- * earliest receive that fits, a receive gets the earliest message that fits. It
- * knows sources and tags and nothing else; what is matched belongs to the caller.
+ * earliest receive that fits, a receive gets the earliest message that fits.
+ * Only sources and tags matter here; the entries belong to the caller.
  *
- * Queues of all that have the same key hang in a hash table. The key of a receive
- * has what it asks for: source and tag, one of them, or nothing. A message could
- * be asked for in four ways, and waits in the four queues of these keys. So each
- * call looks at four heads at most, however much is waiting, with wildcards too.
+ * A hash table has a queue for each key in use. The key of a receive is what it
+ * asks for: source and tag, one of them, or neither. A receive could ask for a
+ * message in four ways, so a message waits in the queues of these four keys. So
+ * each call looks at four heads at most, however much is waiting, even with
+ * wildcards.
  */
 #ifndef P2P_MATCH_H
 #define P2P_MATCH_H
@@ -15,15 +16,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a receive does not ask for */
+/* Wildcards of a receive */
 #define P2P_ANY_SOURCE 1U
 #define P2P_ANY_TAG 2U
 #define P2P_MATCH_WAYS 4
 
 /**
- * struct p2p_match_key - what a queue is of
- * @tag:    0 where it is any
- * @source: likewise
+ * struct p2p_match_key - key of a queue
+ * @tag:    0 for any
+ * @source: 0 for any
  * @any:    P2P_ANY_*
  */
 struct p2p_match_key {
@@ -34,11 +35,11 @@ struct p2p_match_key {
 
 /**
  * struct p2p_match_link - a place in a queue
- * @next:  of the queue, which is a circle
- * @prev:  likewise
- * @chain: next queue of the bucket; of a queue's head
- * @at:    what points to this one in the bucket; NULL if not a queue's head
- * @key:   of the queue
+ * @next:  next link of the queue, which is a circle
+ * @prev:  previous link
+ * @chain: of a queue's head: next queue of the bucket
+ * @at:    of a queue's head: what points to it in the bucket; else NULL
+ * @key:   key of the queue
  */
 struct p2p_match_link {
 	struct p2p_match_link *next;
@@ -51,7 +52,7 @@ struct p2p_match_link {
 /**
  * struct p2p_match_receive - a receive that waits for its message
  * @link:   in the one queue that it waits in
- * @number: of the receive, counted
+ * @number: sequence number
  */
 struct p2p_match_receive {
 	struct p2p_match_link link;
@@ -59,18 +60,18 @@ struct p2p_match_receive {
 };
 
 /**
- * struct p2p_match_message - a message that nobody has asked for yet
- * @link: by P2P_ANY_*
+ * struct p2p_match_message - a message that no receive has matched
+ * @link: in four queues, by P2P_ANY_*
  */
 struct p2p_match_message {
 	struct p2p_match_link link[P2P_MATCH_WAYS];
 };
 
 /**
- * struct p2p_match_memory - where tables come from
- * @take: returns zeros, or NULL; then there are no more buckets than before
- * @give: what @take has returned
- * @arg:  of both
+ * struct p2p_match_memory - allocator of tables
+ * @take: returns zeroed memory, or NULL; then the buckets stay as they are
+ * @give: frees what @take has returned
+ * @arg:  argument of both
  */
 struct p2p_match_memory {
 	void *(*take)(void *arg, size_t bytes);
@@ -82,11 +83,11 @@ struct p2p_match_memory {
 
 /**
  * struct p2p_match_table - queues by their keys
- * @bucket:  @buckets of them, a power of two
- * @least:   the buckets that need no memory
- * @queues:  that are not empty
- * @grow_at: queues when more buckets are asked for
- * @ways:    queues by P2P_ANY_*, so that no empty ones are looked for
+ * @bucket:  array of @buckets, a power of two
+ * @least:   the first buckets, which need no memory
+ * @queues:  number of queues, none of them empty
+ * @grow_at: number of queues at which to add buckets
+ * @ways:    queues by P2P_ANY_*, so that wildcards without a queue are skipped
  */
 struct p2p_match_table {
 	struct p2p_match_link **bucket;
@@ -101,10 +102,10 @@ struct p2p_match_table {
  * struct p2p_match
  * @posted:  receives
  * @arrived: messages
- * @memory:  of the tables
- * @seed:    of the hash, which peers should not know: tags are theirs to choose
- * @number:  of the next receive
- * @steps:   links that were looked at since the beginning
+ * @memory:  allocator of the tables
+ * @seed:    secret seed of the hash: peers choose the tags
+ * @number:  number of the next receive
+ * @steps:   links visited so far
  */
 struct p2p_match {
 	struct p2p_match_table posted;
@@ -115,45 +116,45 @@ struct p2p_match {
 	uint64_t steps;
 };
 
-/* p2p_match_init - @match stays where it is until p2p_match_free() */
+/* p2p_match_init - set up @match, which must not move until p2p_match_free() */
 void p2p_match_init(struct p2p_match *match,
 		    const struct p2p_match_memory *memory, uint64_t seed);
 
-/* p2p_match_free - give the tables back, whatever waits in them */
+/* p2p_match_free - free the tables, whatever waits in them */
 void p2p_match_free(struct p2p_match *match);
 
 /**
- * p2p_match_posted - who gets a message
+ * p2p_match_posted - find the receive for a message
  *
- * Return: the earliest receive that fits, which goes on waiting; or NULL.
+ * Return: the earliest receive that fits, still in its queue; or NULL.
  */
 struct p2p_match_receive *p2p_match_posted(struct p2p_match *match,
 					   uint32_t source, uint64_t tag);
 
 /**
- * p2p_match_arrived - what a receive gets
- * @any: P2P_ANY_*; then @source or @tag is not looked at
+ * p2p_match_arrived - find the message for a receive
+ * @any: P2P_ANY_*; @source or @tag is ignored then
  *
- * Return: the earliest message that fits, which goes on waiting; or NULL.
+ * Return: the earliest message that fits, still in its queues; or NULL.
  */
 struct p2p_match_message *p2p_match_arrived(struct p2p_match *match,
 					    uint32_t source, uint64_t tag,
 					    unsigned int any);
 
-/* p2p_match_post - let a receive wait, behind all others */
+/* p2p_match_post - append a receive */
 void p2p_match_post(struct p2p_match *match, struct p2p_match_receive *receive,
 		    uint32_t source, uint64_t tag, unsigned int any);
 
-/* p2p_match_arrive - let a message wait, behind all others */
+/* p2p_match_arrive - append a message */
 void p2p_match_arrive(struct p2p_match *match,
 		      struct p2p_match_message *message, uint32_t source,
 		      uint64_t tag);
 
-/* p2p_match_unpost - a receive that waits does so no more: matched, or cancelled */
+/* p2p_match_unpost - remove a receive that is matched or cancelled */
 void p2p_match_unpost(struct p2p_match *match,
 		      struct p2p_match_receive *receive);
 
-/* p2p_match_take - a message that waits does so no more */
+/* p2p_match_take - remove a message */
 void p2p_match_take(struct p2p_match *match, struct p2p_match_message *message);
 
 #endif /* P2P_MATCH_H */

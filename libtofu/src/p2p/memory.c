@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How much memory an endpoint takes, and how much one would take: the same
- * account, which in the second case only counts.
+ * The memory that an endpoint takes, or would take: the same account, which in
+ * the second case only counts.
  */
 #include "p2p/internal.h"
 
@@ -28,7 +28,7 @@ void tofu_p2p_memory(const struct tofu_p2p *p2p, struct tofu_p2p_memory *memory)
 
 /* ---- Without an endpoint ---- */
 
-/* What is taken when the endpoint is made */
+/* Takes what an endpoint takes at its creation. */
 static bool least_take(struct p2p_account *account,
 		       const struct p2p_config *config)
 {
@@ -38,7 +38,7 @@ static bool least_take(struct p2p_account *account,
 	       p2p_account_take(account, P2P_REQUESTS, P2P_REQUESTS_FLOOR);
 }
 
-/* An entry, and a larger table where it needs one: both tables are there for a while. */
+/* Takes an entry. If the table has to grow, both tables exist for a while. */
 static bool entry_take(struct p2p_account *account, size_t *entries)
 {
 	size_t slot = sizeof(struct p2p_peer *);
@@ -71,8 +71,8 @@ static bool ring_take(struct p2p_account *account,
 }
 
 /*
- * Peers that all keep their rings; those that have none are kept as long as they
- * are few.
+ * Takes peers that all keep their rings. Peers without a ring are kept as long
+ * as they are few.
  */
 static void peers_take(struct p2p_account *account,
 		       const struct p2p_config *config, uint64_t peers)

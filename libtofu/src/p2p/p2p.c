@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Endpoints: making and freeing them, and the interface. */
+/* Endpoints: creating and freeing them, and the interface. */
 #include "p2p/internal.h"
 
 #include <stdlib.h>
@@ -7,18 +7,19 @@
 #include "utofu/time.h"
 
 /*
- * Tests without success before it is looked whether the other one is there. They
- * are counted, not timed, so that in virtual time it is always the same one. A
- * prime number: where some requests are tested in turn, each of them is met with.
+ * Tests without success before checking that the other process is there.
+ * Counted, not timed, so that in virtual time it is always the same test. A
+ * prime number: if several requests are tested in turn, each of them gets its
+ * check.
  */
 #define HELLO_TESTS 65537U
 
-/* Regions begin at such a boundary, and so do chunks. */
+/* Boundary of regions, and of chunks */
 #define ALIGN 256
 
 /* ---- Making ---- */
 
-/* An owner that is where the others look for it */
+/* Creates a ring's owner, which must be where the others look for it. */
 static int owner_make(const struct tofu_p2p_params *params, unsigned int which,
 		      utofu_vcq_hdl_t *vcq)
 {
@@ -63,7 +64,7 @@ static int chunk_make(struct tofu_p2p *p2p)
 	return code;
 }
 
-/* The rings last: from then on others can send. */
+/* The rings come last: from then on others can send. */
 static int rings_make(struct tofu_p2p *p2p)
 {
 	const struct tofu_srb_params replies = p2p_srb_params(P2P_REPLY_RING);
@@ -138,7 +139,7 @@ static void vcqs_free(struct tofu_p2p *p2p)
 		p2p->requests_vcq, p2p->replies_vcq,
 	};
 
-	/* Users' buffers that are still registered are given back with it. */
+	/* Also deregisters users' buffers that are still registered. */
 	for (size_t i = 0; i < sizeof(vcq) / sizeof(vcq[0]); i++)
 		if (vcq[i])
 			utofu_free_vcq(vcq[i]);
@@ -161,7 +162,7 @@ void tofu_p2p_free(struct tofu_p2p *p2p)
 
 /* ---- Progress ---- */
 
-/* Answers first, for which nothing is needed; then what they have let go. */
+/* Answers first, since they need nothing; then what they have made ready. */
 static int all_poll(struct tofu_p2p *p2p)
 {
 	int code = p2p_reply_all(p2p);
@@ -173,7 +174,7 @@ static int all_poll(struct tofu_p2p *p2p)
 	return code ? code : p2p_receive_all(p2p);
 }
 
-/* Each time another peer is the first to find room. */
+/* Begins with another peer each time, so that each is first in its turn. */
 static void peers_push(struct tofu_p2p *p2p)
 {
 	struct p2p_peer_list *active = &p2p->peers.active;
@@ -290,7 +291,7 @@ int tofu_p2p_irecv(struct tofu_p2p *p2p, void *buf, size_t room,
 	return UTOFU_SUCCESS;
 }
 
-/* Return: what it has ended with. */
+/* Return: the code that it has ended with. */
 static int request_take(struct tofu_p2p *p2p, struct tofu_p2p_request **request,
 			struct tofu_p2p_status *status)
 {

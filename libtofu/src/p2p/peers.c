@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is known of other processes: an open hash table by rank. Entries that
- * nothing pins are forgotten for others, so what is sent to many one after the
- * other takes no more memory than what is sent to few.
+ * What is known of other processes: an open hash table by rank. Entries without
+ * pins are dropped for others, so sending to many processes one after the other
+ * takes no more memory than sending to few.
  */
 #include "p2p/internal.h"
 
@@ -14,7 +14,7 @@
 
 static size_t slot_of(const struct p2p_peers *peers, uint32_t rank)
 {
-	/* Neighbours in rank shall not be neighbours here. */
+	/* Neighbours in rank should not be neighbours here. */
 	return (size_t)((rank * UINT64_C(0x9e3779b97f4a7c15)) >> 32) &
 	       (peers->slots - 1);
 }
@@ -57,7 +57,7 @@ static bool table_resize(struct tofu_p2p *p2p, size_t slots)
 	return true;
 }
 
-/* Those behind it move up where that brings them closer to their slots. */
+/* Entries behind it move up where that brings them closer to their slots. */
 static void table_remove(struct p2p_peers *peers, const struct p2p_peer *peer)
 {
 	size_t mask = peers->slots - 1, hole = slot_of(peers, peer->rank), at;
@@ -98,7 +98,7 @@ static void entry_give(struct tofu_p2p *p2p, struct p2p_peer *peer)
 	p2p->peers.count--;
 }
 
-/* The entry that has been idle for the longest time */
+/* Drops the entry that has been idle for the longest time. */
 static void entry_forget(struct tofu_p2p *p2p)
 {
 	struct p2p_peer *peer = TAILQ_FIRST(&p2p->peers.idle);
@@ -149,9 +149,9 @@ static struct p2p_peer *entry_get(struct tofu_p2p *p2p)
 	return peer ? peer : entry_spare(p2p);
 }
 
-/* ---- Where a process is ---- */
+/* ---- Places of processes ---- */
 
-/* The first queue of a process on a TNI has CQ 0; p2p.c sees to it. */
+/* The first queue of a process on a TNI has CQ 0; p2p.c ensures that. */
 #define CQ 0
 
 static int address_make(const struct tofu_p2p *p2p, uint32_t rank,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Thresholds of machines: where one way of a message begins to be faster than
- * the other. Names are those of qemu-device/net/machine.c.
+ * Thresholds of machines: sizes at which one protocol becomes faster than the
+ * other. Names are those of qemu-device/net/machine.c.
  */
 #include "p2p/preset.h"
 
@@ -11,8 +11,8 @@
 #include <tofu/p2p.h>
 
 /*
- * Measured by scripts/repro p2p-threshold, which compares. No size was found
- * from which puts bring more messages than gets.
+ * Measured and compared by scripts/repro p2p-threshold. At no size did puts
+ * carry more messages than gets.
  */
 #define NEVER_PUT SIZE_MAX
 

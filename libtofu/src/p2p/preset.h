@@ -8,7 +8,7 @@
 /**
  * struct p2p_preset
  * @eager: bytes up to which messages are eager
- * @get:   bytes up to which longer ones are got, the others are put
+ * @get:   bytes up to which longer messages are got, larger ones are put
  */
 struct p2p_preset {
 	const char *name;
@@ -16,7 +16,7 @@ struct p2p_preset {
 	size_t get;
 };
 
-/* p2p_preset_find - Return: NULL for a name that there is not */
+/* p2p_preset_find - look up a machine. Return: NULL for an unknown name */
 const struct p2p_preset *p2p_preset_find(const char *name);
 
 #endif /* P2P_PRESET_H */

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Receiving: what is in the rings is matched, or kept until somebody asks for
- * it. A ring whose next message cannot be kept is left as it is; so its senders
- * find no room, and wait.
+ * Receiving: messages in the rings are matched, or kept until a receive asks
+ * for them. If a ring's next message cannot be kept, the ring is left as it is,
+ * so its senders find no room, and wait.
  */
 #include "p2p/internal.h"
 
 #include <string.h>
 #include <sys/random.h>
 
-/* Records that are taken from a ring in a turn */
+/* Most records taken from a ring per turn */
 #define TURN 64
 
 static size_t least(size_t a, size_t b)
@@ -19,7 +19,7 @@ static size_t least(size_t a, size_t b)
 
 /* ---- Records ---- */
 
-/* Some bytes of a record, which may be in two pieces. */
+/* Copies bytes of a record, which may be in two pieces. */
 static void record_copy(const struct tofu_srb_record *record, size_t from,
 			void *to, size_t bytes)
 {
@@ -35,7 +35,7 @@ static void record_copy(const struct tofu_srb_record *record, size_t from,
 		       bytes - head);
 }
 
-/* Return: whether it is a request of a process that there is. */
+/* Return: whether it is a request from a process of this program. */
 static bool head_read(const struct tofu_p2p *p2p,
 		      const struct tofu_srb_record *record,
 		      struct p2p_head *head)
@@ -157,7 +157,7 @@ static bool message_read(const struct tofu_srb_record *record,
 	return true;
 }
 
-/* The receive has found its message. */
+/* Records the message that a receive has found. */
 static void request_match(struct tofu_p2p_request *request,
 			  const struct p2p_message *message)
 {
@@ -165,7 +165,7 @@ static void request_match(struct tofu_p2p_request *request,
 	request->length = least(request->room, message->bytes);
 }
 
-/* Return: the message, kept without its data; NULL where there is no memory. */
+/* Return: the message, kept without its data; NULL if out of memory. */
 static struct p2p_unexpected *message_keep(struct tofu_p2p *p2p,
 					   const struct p2p_message *message,
 					   enum p2p_class class)
@@ -193,7 +193,7 @@ static void unexpected_free(struct tofu_p2p *p2p,
 		 unexpected->size);
 }
 
-/* Return: false where it cannot be kept now. */
+/* Return: false if it cannot be kept now. */
 static bool record_keep(struct tofu_p2p *p2p, const struct p2p_message *message,
 			const struct tofu_srb_record *record)
 {
@@ -225,7 +225,7 @@ static bool message_take(struct tofu_p2p *p2p,
 	return true;
 }
 
-/* ---- Messages to oneself ---- */
+/* ---- Messages to this process ---- */
 
 static void self_deliver(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 			 struct tofu_p2p_request *send)
@@ -237,7 +237,7 @@ static void self_deliver(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 	p2p_request_end(p2p, send, UTOFU_SUCCESS);
 }
 
-/* A short message is kept as if it had come, if there is memory. */
+/* Keeps a short message as if it had arrived, if there is memory. */
 static bool self_copy(struct tofu_p2p *p2p, struct tofu_p2p_request *send)
 {
 	struct p2p_unexpected *unexpected;
@@ -251,7 +251,7 @@ static bool self_copy(struct tofu_p2p *p2p, struct tofu_p2p_request *send)
 	return unexpected;
 }
 
-/* Any other waits where it is. */
+/* Any other message waits in the send. */
 static bool self_hold(struct tofu_p2p *p2p, struct tofu_p2p_request *send)
 {
 	send->message.kind = P2P_SELF;
@@ -325,7 +325,7 @@ void p2p_receive_orphans(struct tofu_p2p *p2p)
 	struct p2p_requests orphans = TAILQ_HEAD_INITIALIZER(orphans);
 	struct tofu_p2p_request *request;
 
-	/* Some may come back. */
+	/* Some may have returned to the list. */
 	TAILQ_CONCAT(&orphans, &p2p->orphans, link);
 	while ((request = TAILQ_FIRST(&orphans))) {
 		TAILQ_REMOVE(&orphans, request, link);
@@ -336,10 +336,9 @@ void p2p_receive_orphans(struct tofu_p2p *p2p)
 /* ---- Rings ---- */
 
 /*
- * A record that is not what it should be is its sender's mistake, and is
- * dropped.
+ * An invalid record is its sender's mistake, and is dropped.
  *
- * Return: false where it has to stay in the ring.
+ * Return: false if it has to stay in the ring.
  */
 static bool record_take(struct tofu_p2p *p2p,
 			const struct tofu_srb_record *record,
@@ -354,7 +353,7 @@ static bool record_take(struct tofu_p2p *p2p,
 		return true;
 	if (!(head->flags & P2P_ASK))
 		return message_take(p2p, &message, record);
-	/* There has to be an answer: who asks is known first. */
+	/* A ring that is requested needs an answer: get the entry first. */
 	code = p2p_peer_get(p2p, head->source, &peer);
 	if (code)
 		return code != UTOFU_ERR_OUT_OF_MEMORY;
@@ -366,7 +365,7 @@ static bool record_take(struct tofu_p2p *p2p,
 	return taken;
 }
 
-/* Return: whether it is empty, or was left and is no more. */
+/* Return: whether it is empty, or was left and has been freed. */
 static bool ring_read(struct tofu_p2p *p2p, struct p2p_ring *ring)
 {
 	struct tofu_srb_record record;
@@ -392,9 +391,9 @@ static bool ring_read(struct tofu_p2p *p2p, struct p2p_ring *ring)
 }
 
 /*
- * Something of a peer that has an own ring is in the shared one: it has left
- * that, and what is in it comes first. Where it has not, it breaks the rules, and
- * the ring is taken from it.
+ * The shared ring has a record of a peer that has an own ring. The peer has
+ * left the own ring, whose records come first. If it has not left, it breaks
+ * the protocol, and the ring is taken from it.
  */
 static bool own_first(struct tofu_p2p *p2p, uint32_t rank)
 {
@@ -409,7 +408,7 @@ static bool own_first(struct tofu_p2p *p2p, uint32_t rank)
 	return true;
 }
 
-/* Return: false where it has to stay in the ring. */
+/* Return: false if it has to stay in the ring. */
 static bool shared_take(struct tofu_p2p *p2p,
 			const struct tofu_srb_record *record)
 {
@@ -445,9 +444,9 @@ static int shared_read(struct tofu_p2p *p2p)
 }
 
 /*
- * Who is first finds the memory that there is for messages. So it is who has not
- * been heard of for the longest time; who is heard of goes to the front, and up to
- * where that was before is looked.
+ * The first ring read finds the memory that is left for messages. So the peer
+ * that has been silent for the longest time comes first. A peer that is heard
+ * moves to the front; the loop ends where the front was before.
  */
 static void own_read(struct tofu_p2p *p2p)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Long messages: announced, and moved when sender and receiver are known to each
- * other, straight from one buffer into the other. Buffers are registered for the
- * message and given back after it: nothing is kept of what the user may free.
+ * Long messages: announced, and moved straight from one buffer to the other as
+ * soon as sender and receiver know each other. Buffers are registered for one
+ * message and deregistered after it: nothing is kept of memory that the user
+ * may free.
  *
- * A message of more bytes than a put or get can have is moved in chunks, one
+ * A message that is longer than a put or get can be is moved in chunks, one
  * after the other.
  */
 #include "p2p/internal.h"
@@ -12,7 +13,7 @@
 #define LCL UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE
 #define RMT UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE
 
-/* Notices that are looked at in a turn */
+/* Most notices taken per turn */
 #define TURN 64
 
 int p2p_rendezvous_register(struct tofu_p2p *p2p,
@@ -74,7 +75,7 @@ static int chunk_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 			 cbdata);
 }
 
-/* All is moved, or something is wrong: the other one is told. */
+/* All is moved, or an error has occurred: tell the other process. */
 static void transfer_end(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 			 int code)
 {
@@ -203,7 +204,7 @@ moving_find(const struct tofu_p2p *p2p, const struct utofu_mrq_notice *notice)
 	return NULL;
 }
 
-/* Only the process that has announced the message can say that it is there. */
+/* Only the process that announced the message can report its arrival. */
 static void awaited_come(struct tofu_p2p *p2p,
 			 const struct utofu_mrq_notice *notice)
 {
@@ -233,7 +234,7 @@ static void notice_take(struct tofu_p2p *p2p,
 		transfer_ended(p2p, request, code);
 }
 
-/* Lost notices come as this, and as nothing else. */
+/* The only form in which lost notices are reported */
 static bool notice_lost(const struct utofu_mrq_notice *notice, int code)
 {
 	return code == UTOFU_ERR_MRQ_OTHER && !notice->vcq_id &&
@@ -262,7 +263,7 @@ static int notices_poll(struct tofu_p2p *p2p)
 	return UTOFU_SUCCESS;
 }
 
-/* Only what could not be begun is told of here: the buffer is no memory any more. */
+/* Reports come only for transfers that could not begin: unmapped buffers. */
 static int reports_poll(struct tofu_p2p *p2p)
 {
 	struct tofu_p2p_request *request;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replies, both ways. What comes needs no memory: it is about something that is
- * known here, or dropped. What goes waits at whom it is about.
+ * Replies, both ways. Incoming replies need no memory: they are about something
+ * that is known here, or dropped. Outgoing ones wait at the request or peer
+ * that they are about.
  */
 #include "p2p/internal.h"
 
 #include <string.h>
 
-/* Replies that are looked at in a turn */
+/* Most replies taken per turn */
 #define TURN 64
 
-/* ---- Those that go ---- */
+/* ---- Outgoing replies ---- */
 
 static struct p2p_reply reply_of(const struct tofu_p2p *p2p, enum p2p_kind kind)
 {
@@ -84,7 +85,7 @@ bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer)
 {
 	struct tofu_p2p_request *request;
 
-	/* In this order: what has not been given cannot be taken back. */
+	/* In this order: a ring must be given before it can be taken back. */
 	if (peer->answer && !answer_reply(p2p, peer))
 		return false;
 	if (peer->take_back && !take_back_reply(p2p, peer))
@@ -95,9 +96,9 @@ bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer)
 	return true;
 }
 
-/* ---- Those who are gone ---- */
+/* ---- Peers that are gone ---- */
 
-/* Whether it waits for nothing but what another process does, and for whom. */
+/* Whether it waits for an action of another process only, and of which. */
 static bool waits_for(const struct tofu_p2p_request *request, uint32_t *rank)
 {
 	*rank = request->message.source;
@@ -121,11 +122,11 @@ void p2p_reply_hello(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	if (!waits_for(request, &rank) || rank == p2p->config.params.rank ||
 	    p2p_peer_get(p2p, rank, &peer))
 		return;
-	/* When there is no room, others are being told: the next time, then. */
+	/* Without room, replies to others are on their way: try next time. */
 	p2p_sender_reply(p2p, peer, &reply, p2p_request_handle(request));
 }
 
-/* Who cannot be told anything will not do anything. */
+/* A peer that cannot receive a reply will not act on it, either. */
 void p2p_reply_flown(struct tofu_p2p *p2p, uint64_t handle, int code)
 {
 	struct tofu_p2p_request *request = p2p_request_find(p2p, handle);
@@ -142,9 +143,9 @@ void p2p_reply_flown(struct tofu_p2p *p2p, uint64_t handle, int code)
 	p2p_request_end(p2p, request, code);
 }
 
-/* ---- Those that come ---- */
+/* ---- Incoming replies ---- */
 
-/* The request that is meant, if it is one to this peer. */
+/* Gets the request of a reply, if its peer is the sender. */
 static struct tofu_p2p_request *request_of(const struct tofu_p2p *p2p,
 					   const struct p2p_reply *reply,
 					   enum p2p_state state)
@@ -158,7 +159,7 @@ static struct tofu_p2p_request *request_of(const struct tofu_p2p *p2p,
 	return request;
 }
 
-/* What the other one says of an error is an error, whatever it says. */
+/* A failure reported by the peer is an error, whatever its code is. */
 static int code_of(const struct p2p_reply *reply)
 {
 	return reply->code > 0 ? UTOFU_ERR_MRQ_OTHER : reply->code;
@@ -197,7 +198,7 @@ static void fin_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
 		p2p_rendezvous_received(p2p, request, code_of(reply));
 }
 
-/* What is about rings, of a peer that is known */
+/* Handles replies about rings, from a known peer. */
 static void ring_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
 {
 	struct p2p_peer *peer = p2p_peer_find(p2p, reply->head.source);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Requests. They are told to others by handles, index and generation, so that an
- * answer to one that has ended finds none. Slabs of them are kept until the
- * endpoint is freed.
+ * Requests. Other processes name them by handles, which are index and
+ * generation, so that an answer to a request that has ended finds none. Slabs
+ * of requests are kept until the endpoint is freed.
  */
 #include "p2p/internal.h"
 
@@ -51,7 +51,7 @@ static bool slab_add(struct tofu_p2p *p2p)
 		return false;
 	for (uint32_t i = 0; i < P2P_SLAB; i++) {
 		slab[i].index = (uint32_t)slabs->slabs * P2P_SLAB + i;
-		/* No handle is 0. */
+		/* Makes all handles differ from 0. */
 		slab[i].generation = 1;
 		TAILQ_INSERT_TAIL(&slabs->free, &slab[i], link);
 	}
@@ -125,7 +125,7 @@ struct tofu_p2p_request *p2p_request_find(const struct tofu_p2p *p2p,
 	return request;
 }
 
-/* The beginning of a message that was too long is there. */
+/* If a message was too long, its beginning has been received. */
 static int code_of(const struct tofu_p2p_request *request, int code)
 {
 	if (!code && !request->sends && request->message.bytes > request->room)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Own rings of other processes, here. A ring is one region: the consumer's word,
- * and the ring behind it. It is registered anew for each peer, so who has left
- * one cannot write to it any more.
+ * Other processes' own rings, here. A ring is one region: the consumer's word,
+ * and the ring behind it. It is registered anew for each peer, so a peer that
+ * has left it cannot write to it any more.
  */
 #include "p2p/internal.h"
 
-/* Where the ring begins in the region */
+/* Offset of the ring in the region */
 #define RING_AT 256
 
-/* Rings that are being taken back at a time */
+/* Most rings that are being taken back at a time */
 #define TAKEN_MAX 4
 
 static size_t region_bytes(size_t bytes)
@@ -57,7 +57,7 @@ static struct p2p_ring *ring_make(struct tofu_p2p *p2p, enum p2p_class class,
 		ring->class = class;
 		return ring;
 	}
-	/* Its memory was taken for it. */
+	/* Its memory has already been taken from the account. */
 	if (ring && ring->memory)
 		p2p_free(&p2p->account, class, ring->memory,
 			 region_bytes(bytes));
@@ -84,7 +84,7 @@ void p2p_ring_free(struct tofu_p2p *p2p, struct p2p_ring *ring)
 
 void p2p_ring_gone(struct tofu_p2p *p2p, struct p2p_peer *peer)
 {
-	/* Who has been told nothing of its ring yet is told first. */
+	/* A peer that does not know of its ring yet is told first. */
 	if (peer->ring && !peer->answer)
 		p2p_ring_free(p2p, peer->ring);
 }
@@ -125,7 +125,7 @@ static void ring_take_back(struct tofu_p2p *p2p, struct p2p_ring *ring)
 	p2p_peer_wake(p2p, ring->peer);
 }
 
-/* Others want a ring: who has been silent for the longest time loses his. */
+/* Others want a ring: takes that of the longest silent peer. */
 static void silent_take(struct tofu_p2p *p2p)
 {
 	struct p2p_ring *ring;
@@ -143,9 +143,9 @@ static void silent_take(struct tofu_p2p *p2p)
 }
 
 /*
- * A small ring that much comes in is from a time of more peers. It is taken back
- * when there is memory for a large one, which its peer gets when it asks again;
- * until then those of the silent are.
+ * A small ring with much traffic dates from a time of more peers. It is taken
+ * back when there is memory for a large one, which its peer gets when it asks
+ * again. Until then, rings of silent peers are taken back.
  */
 static void ring_outgrown(struct tofu_p2p *p2p, struct p2p_ring *ring)
 {
@@ -162,7 +162,7 @@ static void ring_outgrown(struct tofu_p2p *p2p, struct p2p_ring *ring)
 
 void p2p_ring_asked(struct tofu_p2p *p2p, struct p2p_peer *peer)
 {
-	/* Who has one, or is about to hear of it, asks by mistake. */
+	/* A peer that has a ring, or will learn of one, asks by mistake. */
 	if (peer->ring || peer->answer)
 		return;
 	if (p2p->config.params.mode == TOFU_P2P_SHARED) {
@@ -191,7 +191,7 @@ void p2p_ring_open(struct tofu_p2p *p2p, uint32_t rank)
 {
 	struct p2p_peer *peer = p2p_peer_find(p2p, rank);
 
-	/* Not before it has been told where the ring is. */
+	/* Not before the peer has been told where the ring is. */
 	if (!peer || !peer->ring || peer->answer)
 		return;
 	peer->ring->open = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sends: in order for each peer, through its shared ring or through the own ring
- * that it keeps for this process.
+ * Sends: in order for each peer, through its shared ring or through the own
+ * ring that it keeps for this process.
  */
 #include "p2p/internal.h"
 
@@ -17,12 +17,13 @@ static struct p2p_head head_of(const struct tofu_p2p *p2p, enum p2p_kind kind,
 	};
 }
 
-/* ---- Which ring ---- */
+/* ---- Choice of the ring ---- */
 
 /*
- * Tell the peer that the ring is left. The other ring is used as soon as it is
- * told in the shared one, where it looks only then; but not before the word has
- * arrived in the own one, which it empties when it finds something in the shared.
+ * Tells the peer, in the ring that is left, that records continue in the other.
+ * The own ring may be used at once, since the peer looks there only then. The
+ * shared ring may be used when the word has arrived in the own one, which the
+ * peer empties as soon as it finds something in the shared one.
  */
 static bool path_move(struct tofu_p2p *p2p, struct p2p_peer *peer, bool own,
 		      enum p2p_path next)
@@ -34,7 +35,7 @@ static bool path_move(struct tofu_p2p *p2p, struct p2p_peer *peer, bool own,
 	if (code == UTOFU_ERR_BUSY)
 		return false;
 	peer->path = next;
-	/* A ring that takes nothing is left, too. */
+	/* A ring that fails is left, too. */
 	if (code && own)
 		p2p_send_left(p2p, peer);
 	return true;
@@ -72,7 +73,7 @@ void p2p_send_answered(struct tofu_p2p *p2p, struct p2p_peer *peer, bool never)
 	p2p_peer_unpin(p2p, peer);
 }
 
-/* Whatever else is wrong with it, uTofu finds when something is put there. */
+/* uTofu finds all other errors of the address when something is put there. */
 static bool own_fits(const struct p2p_reply *reply)
 {
 	return reply->bytes >= TOFU_SRB_BYTES_MIN &&
@@ -114,14 +115,14 @@ static bool by_own(const struct p2p_peer *peer)
 	return peer->path == P2P_BY_OWN;
 }
 
-/* Whether this message is to ask for an own ring */
+/* Whether this message should ask for an own ring */
 static bool asks(const struct p2p_peer *peer)
 {
 	return peer->path == P2P_BY_SHARED && !peer->never && !peer->spare &&
 	       peer->sent >= peer->ask_at;
 }
 
-/* A message is on its way. */
+/* Counts a message that is on its way. */
 static void path_used(struct tofu_p2p *p2p, struct p2p_peer *peer, bool asked)
 {
 	if (!by_own(peer))
@@ -143,8 +144,9 @@ static bool is_eager(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
 }
 
 /*
- * A buffer that cannot be registered now, because there are too many, is put:
- * then it has to be when it is its turn.
+ * If the buffer cannot be registered now because there are too many, the
+ * message is put: then the buffer is registered when the message's turn has
+ * come.
  */
 static enum p2p_kind kind_of(struct tofu_p2p *p2p,
 			     struct tofu_p2p_request *request)
@@ -247,7 +249,7 @@ void p2p_send_push(struct tofu_p2p *p2p, struct p2p_peer *peer)
 	p2p_peer_unpin(p2p, peer);
 }
 
-/* An eager message is where the receiver will find it; the others wait for answers. */
+/* An eager message has reached the receiver's ring; others wait for answers. */
 void p2p_send_flown(struct tofu_p2p *p2p, uint64_t handle, int code)
 {
 	struct tofu_p2p_request *request = p2p_request_find(p2p, handle);
@@ -260,7 +262,7 @@ void p2p_send_flown(struct tofu_p2p *p2p, uint64_t handle, int code)
 
 /* ---- Beginning ---- */
 
-/* Return: false where it has to wait for memory. */
+/* Return: false if it has to wait for memory. */
 static bool send_queue(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 {
 	struct p2p_peer *peer;
@@ -284,7 +286,7 @@ static bool send_queue(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 
 void p2p_send_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 {
-	/* Those that wait already come first. */
+	/* Sends that already wait come first. */
 	if (TAILQ_EMPTY(&p2p->peerless) && send_queue(p2p, request))
 		return;
 	request->state = P2P_PEERLESS;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records that go out. A record under way has a flight, so that its peer's entry
- * stays and its request is told, if there is one still.
+ * Outgoing records. A record under way has a flight, which keeps its peer's
+ * entry and reports to its request, if that still exists.
  */
 #include "p2p/internal.h"
 
-/* So many records may be under way to one peer. */
+/* Most records under way to one peer */
 #define PEER_RECORDS (P2P_RECORDS / 8)
 
-/* From here on records go only to peers to whom none is under way. */
+/* From here on records go only to peers that have none under way. */
 #define CROWDED (P2P_RECORDS / 4 * 3)
 
 /*
- * Peers that do not read their rings keep records here. One of them, and some
- * of them, shall not keep all.
+ * Records for peers that do not read their rings stay here. Neither one such
+ * peer nor some of them may keep all.
  */
 bool p2p_sender_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
 		     size_t bytes)
@@ -24,7 +24,7 @@ bool p2p_sender_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
 	       peer->flying_bytes + bytes <= p2p->config.pool / 4;
 }
 
-/* The same of replies, which peers do not take that do not go on. */
+/* The same for replies: peers that make no progress do not take them. */
 static bool reply_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer)
 {
 	return !peer->returning || (peer->returning < PEER_RECORDS &&
@@ -86,7 +86,7 @@ int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		return code;
 	}
 	flight->bytes = parts_bytes(part, parts);
-	/* Without a request: that the own ring is left */
+	/* No request: the record says that the own ring is left. */
 	flight->moved = own && !handle;
 	peer->flying++;
 	peer->flying_bytes += flight->bytes;
