@@ -296,7 +296,7 @@ static void tofu_cq_destroy(struct tofu_cq *cq)
 	tofu_cq_free(cq);
 }
 
-/* ---- What was left behind ---- */
+/* ---- The reaper ---- */
 
 /* Return: true if there is work left. */
 static bool tofu_cq_reap_one_locked(struct tofu_cq *cq)

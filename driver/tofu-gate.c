@@ -160,7 +160,7 @@ static int tofu_gate_set(struct tofu_ucmd *ucmd)
 	return ret;
 }
 
-/* ---- Which gates are free ---- */
+/* ---- Free gates ---- */
 
 /* Return: the number of a free relay. Gates with a channel are used last. */
 static int tofu_relay_choose(const unsigned long *used)

@@ -45,7 +45,7 @@ void tofu_handle_revoke(struct tofu_handle *handle)
 		unmap_mapping_range(handle->inode->i_mapping, 0, 0, 1);
 }
 
-/* ---- What user space does with the file ---- */
+/* ---- File operations ---- */
 
 long tofu_handle_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {

@@ -112,7 +112,7 @@ static int tofu_hw_init(struct tofu_dev *tdev)
 	return tofu_hw_check_coherent(pdev);
 }
 
-/* ---- Taking the hardware from user space ---- */
+/* ---- Revocation ---- */
 
 /*
  * Afterwards no one inside the driver can use the hardware, and nothing is

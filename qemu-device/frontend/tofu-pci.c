@@ -22,7 +22,7 @@ static uint32_t tofu_pci_node(const TofuPCIState *s)
     return tofu_fabric_endpoint(tofu_node_fabric(s->node));
 }
 
-/* ---- What the node asks of its home; under the node's lock ---- */
+/* ---- Callbacks of the node, under its lock ---- */
 
 static void *tofu_home_map(void *home, uint64_t addr, size_t *len, bool write)
 {
@@ -255,7 +255,7 @@ static bool tofu_pci_assist(const TofuPCIState *s)
            (s->assist == ON_OFF_AUTO_AUTO && tcg_enabled() && !s->machine);
 }
 
-/* ---- Life ---- */
+/* ---- Realize and exit ---- */
 
 static bool tofu_pci_create_node(TofuPCIState *s, Error **errp)
 {

@@ -113,7 +113,7 @@ static int vcqs_open(void)
 	return fjmpi.vcqs ? code : UTOFU_ERR_NOT_AVAILABLE;
 }
 
-/* ---- What peers read ---- */
+/* ---- The table that peers read ---- */
 
 /* Peers may read it, and no one may write it. */
 static int table_open(void)

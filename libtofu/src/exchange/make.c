@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* ---- Is it a plan? ---- */
+/* ---- Checks of the plan ---- */
 
 static int message_check(const struct tofu_message *message,
 			 unsigned int count)
@@ -112,7 +112,7 @@ static int make_check(const struct tofu_exchange_plan *plan,
 						  UTOFU_ERR_INVALID_ARG;
 }
 
-/* ---- What is the same on all processes ---- */
+/* ---- Identity of a plan ---- */
 
 /* FNV-1a, one word at a time */
 static void mix(uint64_t *hash, uint64_t word)

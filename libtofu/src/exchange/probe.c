@@ -39,7 +39,7 @@ int exchange_probe_prepare(struct tofu_exchange *exchange)
 	return UTOFU_SUCCESS;
 }
 
-/* ---- Who owes something ---- */
+/* ---- Neighbours that owe something ---- */
 
 static uint32_t heard_from(const struct tofu_exchange_engine *engine,
 			   unsigned int set, utofu_vcq_id_t peer)
@@ -79,7 +79,7 @@ static bool owes(const struct tofu_exchange *exchange, unsigned int message)
 	return false;
 }
 
-/* ---- Asking ---- */
+/* ---- Probing ---- */
 
 static int ask(struct tofu_exchange *exchange, unsigned int message)
 {

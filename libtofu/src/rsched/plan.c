@@ -49,7 +49,7 @@ int tofu_rsched_machine(const char *machine, struct tofu_rsched_model *model)
 	return UTOFU_SUCCESS;
 }
 
-/* ---- What is let in ---- */
+/* ---- Checks of the input ---- */
 
 static int model_check(const struct tofu_rsched_model *model)
 {

@@ -118,7 +118,7 @@ void srb_ring_release(struct srb_ring *ring)
 	ring->held = 0;
 }
 
-/* ---- What an epoch has left ---- */
+/* ---- Remains of an epoch ---- */
 
 static bool scan_next(struct srb_ring *ring, uint64_t end, uint64_t *skipped)
 {

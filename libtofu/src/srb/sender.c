@@ -104,7 +104,7 @@ void tofu_srb_sender_free(struct tofu_srb_sender *sender)
 	sender_release(sender);
 }
 
-/* ---- What flows give back ---- */
+/* ---- Returned by flows ---- */
 
 void srb_port_flow_free(struct tofu_srb_sender *sender, struct tofu_srb_flow *flow)
 {
