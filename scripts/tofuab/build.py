@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Builds of revisions, kept in the cache by what they are made of."""
+"""Builds of revisions, cached by the hash of their sources."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from tofubuild.cache import BuildError
 
 TOP = cache.checkout()
 ROOT = cache.root() / "ab"
-# What driver, library and tools are made of, and nothing else counts.
+# Driver, library and tools are built from these folders alone.
 FOLDERS = cache.PARTS
 FILES = ("Makefile", "scripts/toolchain.mk")
 KEEP = 8

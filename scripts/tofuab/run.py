@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs in virtual time, and where their time went."""
+"""Runs in virtual time, and how much time each phase took."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ BOOT_SECONDS = 300
 
 
 class RunError(Exception):
-    """Something that a person has to read."""
+    """An error with a message for the user."""
 
 
 def _call(seconds, script, *words):
@@ -71,14 +71,14 @@ def _means(phases):
     means = {what: {phase: sum(values) / len(values) for phase, values in of.items()}
              for what, of in found.items()}
     if phases:
-        # Software between transfers is seen here only.
+        # Only this number includes software between transfers.
         last = max(one["start_ns"] + one["total_ns"] for one in phases)
         means["the whole run"] = {"first to last": last - min(one["start_ns"] for one in phases)}
     return means
 
 
 def traced(args, build):
-    """{what: {phase: ns}} of any program, out of its trace."""
+    """{what: {phase: ns}} of any program, from its trace."""
     with tempfile.TemporaryDirectory() as folder:
         with _cluster(args, build, "--trace", "--log-dir", folder) as name:
             _run(args, name, folder, *args.program)

@@ -3,7 +3,7 @@
 
 
 def compare(first, second):
-    """Rows of what both have; what only one has is a row with None."""
+    """Rows that both runs have; a row that only one has gets None."""
     rows = []
     for what in dict.fromkeys([*first, *second]):
         a, b = first.get(what, {}), second.get(what, {})

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What scripts/build-qemu and scripts/build-guest have in common."""
+"""Shared by scripts/build-qemu and scripts/build-guest."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Fetches packages without touching the system's package configuration.
 
-Binary packages come through the system's own lists.  Source packages need
-`deb-src` entries that a system seldom has: they are derived from the system's
+Binary packages come through the system's own lists. Source packages need
+`deb-src` entries, which systems seldom have: they are derived from the system's
 own entries, in a private folder with private lists.
 """
 

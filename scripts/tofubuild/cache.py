@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A cache outside the checkout: content hashes, locks, atomic publication.
 
-Nothing in the cache is ever named by its final name before it is complete, so
-a name that exists is a finished product.  A builder that is killed leaves at
-most a directory called ``*.tmp-*``, which the next one under the same lock
-removes.
+A file in the cache gets its final name when it is complete, so a name that
+exists is a finished product. A builder that is killed leaves at most a
+directory called ``*.tmp-*``, which the next one under the same lock removes.
 """
 
 import contextlib
@@ -18,7 +17,7 @@ import shutil
 import sys
 import tempfile
 
-# What driver, library and tools are made of.
+# The folders that driver, library and tools are built from
 PARTS = ("driver", "libtofu", "qemu-device", "uapi")
 
 
@@ -37,17 +36,16 @@ def checkout():
 
 
 def installed():
-    """Whether this is the copy that a package has installed, in which nothing is written."""
+    """Whether this is the copy that a package installed, which is read-only."""
     return (checkout() / "installed").exists()
 
 
 @functools.cache
 def build():
-    """The folder that a build's results go to.
+    """The folder for build results.
 
-    An installed copy builds in the cache, in a folder that is named by what is built:
-    files that come with a package of another version may have the same age.
-    """
+    An installed copy builds in the cache, in a folder named by the contents of
+    the sources: files of another version's package may have the same age. """
     if not installed():
         return pathlib.Path(os.environ.get("O") or checkout() / "build")
     key = Hash()
@@ -85,7 +83,7 @@ class Hash:
 
 
 def tree(top, suffixes=None):
-    """Every regular file below top, in a stable order, without editors' and Python's litter."""
+    """Regular files below top, in stable order; no editors' or Python's litter."""
     top = pathlib.Path(top)
     found = []
     for folder, folders, files in os.walk(top):
@@ -99,7 +97,7 @@ def tree(top, suffixes=None):
 
 
 def require_usable(folder):
-    """Make a folder of the cache; refuse one that builds would fail in, minutes later."""
+    """Make a folder of the cache; refuse one in which builds would fail."""
     remedy = "name another folder in TOFU_CACHE"
     if re.search(r"[\s:]", str(folder)):
         raise BuildError(f"the cache's path {folder} has a blank or a colon, with which "
@@ -115,7 +113,7 @@ def require_usable(folder):
 
 @contextlib.contextmanager
 def lock(path, note=None):
-    """Hold an exclusive lock; say so when somebody else has to finish first."""
+    """Hold an exclusive lock; say so if another holder has to finish first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", encoding="ascii") as file:
         try:
@@ -145,7 +143,7 @@ def publish(final):
 
 
 def publish_file(source, final, mode=0o755):
-    """Copy a file to its final name so that it is never seen half written."""
+    """Copy a file to its final name so that no reader sees it half written."""
     final.parent.mkdir(parents=True, exist_ok=True)
     fd, scratch = tempfile.mkstemp(prefix=f"{final.name}.tmp-", dir=final.parent)
     try:

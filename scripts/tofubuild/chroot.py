@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A Debian of another release in a folder, to build and test in, as root.
 
-debootstrap makes it once, from the mirror and with the settings that apt has
-here, and it stays in the cache.  What is mounted in it is seen by the command
-alone that runs in it, in namespaces of its own: nothing is left to unmount, and
-no process is left, however the command ends.
+debootstrap makes it once, from apt's mirror and with apt's settings, and it
+stays in the cache. Only the command that runs in it sees what is mounted there,
+in its own namespaces: nothing is left to unmount, and no process remains,
+however the command ends.
 """
 
 import contextlib
@@ -18,15 +18,16 @@ import tempfile
 from . import cache, run
 from .cache import BuildError
 
-# Where a checkout is seen, and where it is built; the latter stays from run to run.
+# Mount point of the checkout, and build folder; the latter is kept between
+# runs.
 SOURCES = "/checkout"
 OUTPUT = "/build"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Settings of the system that are needed to reach the mirror.
+# Settings of the system that reaching the mirror needs
 SETTINGS = ["etc/resolv.conf", "etc/hosts", "etc/apt/apt.conf", "etc/apt/apt.conf.d",
             "etc/apt/auth.conf", "etc/apt/auth.conf.d", "etc/ssl/certs"]
-# The command gets a /proc of its own from unshare. Slaves: what the host mounts
-# later is seen, what happens here is not.
+# unshare gives the command its own /proc. Slave mounts: later mounts of the
+# host appear here, but none of these on the host.
 ENTER = """
 set -e
 top=$1 sources=$2; shift 2
@@ -39,7 +40,7 @@ exec chroot "$top" "$@"
 
 
 def mirror():
-    """The address that apt here has Debian from, or debootstrap's own default."""
+    """The mirror from which apt here gets Debian, or debootstrap's default."""
     told = os.environ.get("MIRROR")
     if told:
         return [told]
@@ -51,7 +52,7 @@ def mirror():
 
 
 def _replace(source, target):
-    """Copy a file; a link in its place, which would lead out of the chroot, goes."""
+    """Copy a file; replaces a link, which would lead out of the chroot."""
     pathlib.Path(target).unlink(missing_ok=True)
     return shutil.copy(source, target)
 
@@ -68,7 +69,7 @@ def _copy_settings(top):
 
 
 class Chroot:
-    """A release of Debian, by its code name; one for each purpose."""
+    """A release of Debian, by code name; one for each purpose."""
 
     def __init__(self, suite, purpose=""):
         if not re.fullmatch(r"[a-z]+", suite):
@@ -78,7 +79,7 @@ class Chroot:
         self.top = self.home / (f"{suite}-{purpose}" if purpose else suite)
 
     def make(self):
-        """Make it unless it is there, and let its apt know what this one knows."""
+        """Make it unless it exists, and give its apt what this apt knows."""
         if os.geteuid():
             raise BuildError("a chroot is made by root: run this with sudo")
         if not shutil.which("debootstrap"):
@@ -99,7 +100,7 @@ class Chroot:
 
     @contextlib.contextmanager
     def copy(self):
-        """Yield a chroot to do anything in: a copy that is removed in the end."""
+        """Yield a chroot for any use: a copy that is removed at the end."""
         with tempfile.TemporaryDirectory(prefix=f"{self.top.name}.tmp-", dir=self.home) as folder:
             copied = Chroot(self.suite)
             copied.top = pathlib.Path(folder, "top")
@@ -107,11 +108,10 @@ class Chroot:
             yield copied
 
     def run(self, command, sources, output=None, **settings):
-        """Run a command in `sources`, which it cannot change; return its status.
+        """Run a command in `sources`, read-only to it; return its status.
 
-        `output` is a file for what it prints, `settings` are variables of its
-        environment beside the usual ones.
-        """
+        `output` is a file for its output, `settings` are additional variables
+        of its environment. """
         environment = {
             "PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8", "O": OUTPUT,
             "DEBIAN_FRONTEND": "noninteractive", "PYTHONDONTWRITEBYTECODE": "1",
@@ -121,7 +121,8 @@ class Chroot:
             "GIT_CONFIG_VALUE_0": "*", **settings}
         words = [f"{name}={value}" for name, value in environment.items()]
         done = subprocess.run(
-            # Who is killed takes along what it has started: this, unshare, all in there.
+            # Being killed takes along all child processes: this, unshare, all
+            # inside.
             ["setpriv", "--pdeathsig", "KILL",
              "unshare", "--mount", "--pid", "--fork", "--kill-child",
              f"--mount-proc={self.top}/proc",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes an initramfs (cpio, newc), the same bytes for the same content; lists one."""
+"""Writes an initramfs (cpio, newc), reproducibly; lists one."""
 
 import os
 import pathlib
@@ -63,7 +63,7 @@ def _pad(data):
 
 
 def modes(data):
-    """Modes by path of what is in an archive."""
+    """Modes by path of an archive's entries."""
     found, at = {}, 0
     while data[at:at + 6] == b"070701":
         fields = [int(data[at + 6 + 8 * n:at + 14 + 8 * n], 16) for n in range(13)]

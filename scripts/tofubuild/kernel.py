@@ -12,7 +12,7 @@ import zlib
 from . import apt, cache, run, system
 from .cache import BuildError
 
-# Modules that no guest can have a use for: two thirds of the package.
+# Modules that no guest can use: two thirds of the package
 _UNUSED = ["sound", "drivers/gpu", "drivers/media", "drivers/staging", "drivers/net/wireless",
            "drivers/net/ethernet", "drivers/hwmon", "drivers/iio", "drivers/input",
            "drivers/scsi", "drivers/usb", "drivers/mfd", "drivers/hid", "drivers/bluetooth"]
@@ -31,7 +31,7 @@ _DECOMPRESSORS = [
 def headers(abi=None):
     """The folder of installed kernel headers: of `abi`, or of the release's kernel."""
     if not abi:
-        # Headers of other kernels may be installed besides.
+        # Headers of other kernels may be installed, too.
         query = subprocess.run(["dpkg-query", "-W", "-f", "${Depends} ", *_HEADERS],
                                capture_output=True, text=True, check=False)
         match = re.search(r"linux-headers-(\d[^\s,]*)", query.stdout)
@@ -47,7 +47,7 @@ def headers(abi=None):
 
 
 class Kernel:
-    """vmlinux and modules that match a folder of kernel headers."""
+    """The vmlinux and modules that match a folder of kernel headers."""
 
     def __init__(self, kdir):
         self.abi = kdir.name.removeprefix("linux-headers-")
@@ -71,7 +71,7 @@ class Kernel:
         deb = apt.fetch_binary(f"linux-image-{self.abi}", self.version, scratch, log)
         unpacked = scratch / "unpacked"
         run.run(["dpkg", "-x", deb, unpacked], log, "unpacking the kernel")
-        # Since Debian 13 packages say /usr/lib themselves.
+        # Since Debian 13, packages use /usr/lib themselves.
         if not (unpacked / "lib").exists():
             (unpacked / "lib").symlink_to("usr/lib")
         modules = unpacked / "lib/modules" / self.abi
@@ -85,7 +85,7 @@ class Kernel:
         deb.unlink()
 
     def modules(self, names):
-        """(name, content) of the modules and of what they need, in load order."""
+        """(name, content) of the modules and their dependencies, in order."""
         needs = {}
         for line in (self.folder / "modules/modules.dep").read_text("ascii").splitlines():
             path, _, rest = line.partition(":")
@@ -119,7 +119,7 @@ def _module_content(path):
 
 
 def extract(image):
-    """The ELF file inside a bzImage, whose header says where its payload is."""
+    """The ELF file inside a bzImage, found through its header."""
     if image[0x202:0x206] != b"HdrS":
         raise BuildError("the kernel image is not a bzImage")
     protocol, = struct.unpack_from("<H", image, 0x206)

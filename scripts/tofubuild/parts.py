@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Driver, library and tools of an installed copy.
 
-In a checkout `make` has built them. Who has installed a package never ran it.
+In a checkout `make` has built them; users of a package never run it.
 """
 
 import os
@@ -12,7 +12,7 @@ KEEP = 2
 
 
 def make():
-    """Build in the cache what an installed copy needs of them; nothing in a checkout."""
+    """Build them in the cache, for an installed copy only."""
     if not cache.installed():
         return
     out = cache.build()
@@ -21,7 +21,8 @@ def make():
         out.mkdir(parents=True, exist_ok=True)
         os.utime(out)
         if not complete.exists() or complete.read_text(encoding="utf-8") != headers:
-            # Its cluster runs no MPI programs, so that libfjmpi is not needed.
+            # Clusters of an installed copy run no MPI programs, so need no
+            # libfjmpi.
             run.run(["nice", "make", "-C", cache.checkout(), f"O={out}", "MPIS=", "lib", "driver"],
                     out / "build.log", "compiling driver, library and tools (once)")
             complete.write_text(headers, encoding="utf-8")

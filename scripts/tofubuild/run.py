@@ -14,7 +14,7 @@ _NINJA_STEP = re.compile(r"\[(\d+)/(\d+)\]")
 
 
 def run(command, log, what, cwd=None, env=None, ninja=False):
-    """Run a command, its output into `log`; raise BuildError with the log's end."""
+    """Run a command, output to `log`; raise BuildError with the log's end."""
     say(what)
     began = time.monotonic()
     with open(log, "ab") as out:
@@ -31,7 +31,7 @@ def run(command, log, what, cwd=None, env=None, ninja=False):
 
 
 def _run_ninja(command, out, cwd, env):
-    """As run(), showing ninja's own count as a percentage."""
+    """As run(), showing ninja's count as a percentage."""
     env = dict(env or os.environ, NINJA_STATUS="[%f/%t] ")
     child = subprocess.Popen(command, cwd=cwd, env=env, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What system this is, and whether its QEMU and its kernel are known here."""
+"""The host's distribution, and whether its QEMU and kernel are supported."""
 
 import pathlib
 import re
@@ -8,9 +8,9 @@ from . import cache
 from .cache import BuildError
 
 OS_RELEASE = pathlib.Path("/etc/os-release")
-# A folder for each QEMU that the device builds with, of the changes to it.
+# A folder with changes for each QEMU that the device builds with
 PATCHES = cache.checkout() / "qemu-device/patches"
-# The oldest and the newest kernel that driver/compat.h knows.
+# The oldest and the newest kernel that driver/compat.h supports
 KERNELS = ((6, 1), (6, 12))
 
 _ELSEWHERE = "Build in a chroot or container of Debian 12 or 13"
@@ -32,7 +32,7 @@ def name():
 
 
 def version(text):
-    """(major, minor) of a version as packages have it: '1:10.0.13+ds-0+deb13u1'."""
+    """(major, minor) of a package version: '1:10.0.13+ds-0+deb13u1'."""
     match = re.match(r"(?:\d+:)?(\d+)\.(\d+)", text)
     if not match:
         raise BuildError(f"'{text}' is not a version")
@@ -49,7 +49,7 @@ def qemus():
 
 
 def qemu_patches(found):
-    """The changes to QEMU `found`, a pair, in the order in which they are applied."""
+    """The changes to QEMU `found`, a pair, in the order of application."""
     if found not in qemus():
         raise BuildError(
             f"{name()} has QEMU {dotted(found)}, and the device builds with "
@@ -60,7 +60,7 @@ def qemu_patches(found):
 
 
 def require_kernel(release):
-    """Refuse kernel headers that the driver does not know."""
+    """Refuse kernel headers that the driver does not support."""
     oldest, newest = KERNELS
     if not oldest <= version(release) <= newest:
         raise BuildError(

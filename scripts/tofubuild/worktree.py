@@ -11,7 +11,7 @@ TOP = cache.checkout()
 
 
 def git(*words):
-    """What git prints about the checkout."""
+    """Output of a git command in the checkout."""
     done = subprocess.run(["git", "-C", TOP, *words], capture_output=True, check=False)
     if done.returncode:
         raise BuildError(done.stderr.decode(errors="replace").strip().splitlines()[-1])
@@ -19,7 +19,7 @@ def git(*words):
 
 
 def names(*paths):
-    """Files, or those below these paths, relative to the top; without what git ignores."""
+    """Files, all or below these paths, relative to the top; no ignored ones."""
     listed = git("ls-files", "-z", "-c", "-o", "--exclude-standard", "--", *paths)
     found = sorted(set(listed.decode().split("\0")))
     return [name for name in found if name and (TOP / name).is_file()]

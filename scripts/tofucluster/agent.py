@@ -23,7 +23,7 @@ def frame(kind, job, payload=b""):
 
 
 def exec_payload(argv, env, cwd, size=None):
-    """Payload of EXEC; with a (rows, columns) the program gets a terminal."""
+    """Payload of EXEC; given (rows, columns), the program gets a terminal."""
     strings = [cwd, *argv, *(f"{name}={value}" for name, value in env.items())]
     rows, columns = size or (0, 0)
     head = _EXEC.pack(_EXEC_PTY if size else 0, rows, columns, len(argv), len(env))
@@ -31,7 +31,7 @@ def exec_payload(argv, env, cwd, size=None):
 
 
 def number(payload):
-    """The u32 that EXIT and FILE_DONE carry."""
+    """The u32 in EXIT and FILE_DONE."""
     return struct.unpack("<I", payload)[0]
 
 

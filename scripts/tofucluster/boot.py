@@ -15,7 +15,7 @@ import time
 from . import host, machine, shape, wire
 from .errors import ClusterError
 
-# How long after a Ctrl-C the supervisor may take to end everything.
+# Seconds after a Ctrl-C for the supervisor to end everything
 END_SECONDS = 15
 
 
@@ -35,7 +35,7 @@ def _words(option, text):
 
 
 def _check_time(args):
-    """Refuse what does not go together; the machine, of virtual time, and the TNIs."""
+    """Refuse conflicting options; the machine, of virtual time, and the TNIs."""
     if args.time == "functional":
         for option, value in (("--trace", args.trace), ("--realtime", args.realtime)):
             if value:
@@ -49,7 +49,7 @@ def _check_time(args):
 
 
 def _choose_accel(args, qemu, image):
-    """The accelerator, and the rate of the counter where the guest is told it."""
+    """The accelerator, and the counter's rate if the guest is told it."""
     if args.time == "virtual":
         return "tcg", machine.VIRTUAL_TSC_KHZ
     accel = host.accel(qemu, image, args.accel)
@@ -57,7 +57,7 @@ def _choose_accel(args, qemu, image):
 
 
 def configuration(args):
-    """All that the supervisor has to know, found out before it starts."""
+    """The supervisor's configuration, determined before it starts."""
     wire.address(args.name)
     machine_name, tnis = _check_time(args)
     axes = shape.choose(args.shape, args.nodes)
@@ -90,7 +90,7 @@ def _is_up(name):
 
 
 def _spawn(config):
-    """The supervisor, and our end of the connection that it lives by until `up`."""
+    """The supervisor, and our end of the connection that it needs until `up`."""
     ours, theirs = socket.socketpair()
     folder = pathlib.Path(config["log_dir"])
     folder.mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def _report(message, config):
 
 
 def _abandon(connection):
-    """Our end is closed for writing: the supervisor ends, then closes its own."""
+    """Close our end for writing: the supervisor ends, then closes its own."""
     with contextlib.suppress(OSError):
         connection.sock.shutdown(socket.SHUT_WR)
     deadline = time.monotonic() + END_SECONDS
@@ -146,7 +146,7 @@ def up(args):
             if _report(message, config):
                 break
     except BaseException:
-        # A second Ctrl-C must not cut the cleaning short.
+        # A second Ctrl-C must not interrupt the cleanup.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _abandon(connection)
         raise
@@ -178,7 +178,7 @@ def down(args):
         say(f"{error}")
         return 0
     connection.request({"op": "down"})
-    # The name is free again when the supervisor has gone.
+    # The name is free again when the supervisor has ended.
     deadline = time.monotonic() + END_SECONDS
     while _is_up(args.name):
         if time.monotonic() > deadline:

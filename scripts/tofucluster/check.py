@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """`check`: whether clusters work on this host, step by step.
 
-The report on standard output is made to be sent to others: it has no names of
-hosts, users or folders.  Progress and whole error messages are on standard error.
+The report on standard output can be sent to others: it has no names of hosts,
+users or folders. Progress and full error messages go to standard error.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from .errors import ClusterError
 NAME = "check"
 NODES = 2
 RUN_SECONDS = 300
-# Of the driver's tests: what they want is not in this kernel.
+# Skipped tests of the driver: this kernel lacks what they need.
 KSFT_SKIP = 4
 LIBEXEC = "usr/libexec/tofu/"
 UNBUILT = "not in the guests: `make tests` builds it"
@@ -37,7 +37,7 @@ class Report:
         print(f"  {name:10} {value}", flush=True)
 
     def step(self, what, trouble=None, result="FAILED"):
-        """A step that went well, or why it did not; returns whether it did."""
+        """Report a step as ok, or why it failed; returns whether it was ok."""
         self._steps += 1
         self.failed |= bool(trouble) and result == "FAILED"
         print(f"  {self._steps:2} {result if trouble else 'ok':6} {what}", flush=True)
@@ -47,7 +47,7 @@ class Report:
 
 
 def _first(path, start):
-    """What follows a colon or '=' in the first line that starts so."""
+    """The text after the colon or '=' of the first line that starts so."""
     for line in path.read_text("utf-8", "replace").splitlines():
         if line.startswith(start):
             return line[len(start):].strip("\t :=\"")
@@ -65,7 +65,7 @@ def _output(*words):
 
 
 def facts(report):
-    """What host this is, as far as it may be told."""
+    """The host, without anything that identifies it."""
     system = platform.freedesktop_os_release().get("PRETTY_NAME", "unknown")
     modules = sorted(path.name for path in pathlib.Path("/sys/module").glob("kvm*"))
     virtual = "this is a virtual machine" if kvm.in_a_virtual_machine() else "no hypervisor below"
@@ -78,7 +78,7 @@ def facts(report):
 
 
 def _accelerator(args, report, qemu, image):
-    """The one that the cluster gets, or None; KVM that is not asked for may be missing."""
+    """The cluster's accelerator, or None; without --accel, KVM may be missing."""
     if args.accel == "tcg":
         works = report.step("tcg runs an instruction", kvm.instruction(qemu, "tcg"))
         return "tcg" if works else None
@@ -91,7 +91,7 @@ def _accelerator(args, report, qemu, image):
 
 
 class Programs:
-    """Programs in the guests of a cluster that is up."""
+    """Programs in the guests of a running cluster."""
 
     def __init__(self, name, folder):
         self._name, self._folder = name, folder
@@ -100,7 +100,7 @@ class Programs:
         self._files = sorted(cpio.modes(initramfs.read_bytes()))
 
     def names(self, prefix):
-        """The programs of the tests that the guests have."""
+        """The test programs that the guests have."""
         return [path.removeprefix(LIBEXEC) for path in self._files
                 if path.startswith(LIBEXEC + prefix)]
 
@@ -112,7 +112,7 @@ class Programs:
         return status, (self._folder / "node0.out").read_text("utf-8", "replace")
 
     def trouble(self, *command, nodes=None):
-        """None, or how a program ended and what it complained of last."""
+        """None, or how a program ended and its last complaint."""
         status, text = self.run(*command, nodes=nodes)
         if status in (0, KSFT_SKIP):
             return None
@@ -122,7 +122,7 @@ class Programs:
 
 
 def _tests(report, guests, what, names, nodes=None):
-    """One step for several programs of the tests."""
+    """One step for several test programs."""
     if not names:
         report.step(what, UNBUILT, "skip")
         report.skipped += 1
@@ -132,7 +132,7 @@ def _tests(report, guests, what, names, nodes=None):
 
 
 def _in_guests(report, name):
-    """All that is done with a cluster that is up."""
+    """The steps that need a running cluster."""
     with tempfile.TemporaryDirectory() as folder:
         guests = Programs(name, pathlib.Path(folder))
         seconds = max(node["boot_seconds"] for node in guests.status["nodes"])
@@ -176,7 +176,7 @@ def _steps(args, report):
 
 
 def check(args):
-    """0 if all is well with the accelerator that was asked for or found."""
+    """0 if all is well with the accelerator that was requested or found."""
     if args.time == "virtual":
         raise ClusterError("the check is of functional time: leave --time away")
     if args.name == "default":

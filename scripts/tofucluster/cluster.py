@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The nodes of a cluster, and what commands can ask of them."""
+"""The nodes of a cluster, and the operations that commands request of them."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ class Cluster:
                       for n in range(shape.count(self.axes))]
 
     def fabric_create(self):
-        """The memory that the nodes share: a file without a name."""
+        """The memory that the nodes share: an unlinked file."""
         fd = os.memfd_create("tofu-fabric", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
         done = subprocess.run([self.config["fabric_tool"], "format", str(fd),
                                "--shape", shape.text(self.axes)],
@@ -39,11 +39,11 @@ class Cluster:
         return fd
 
     def command(self, number, *fds):
-        """Words of a node's QEMU, and the descriptors that it gets beside `fds`."""
+        """Arguments of a node's QEMU, and its descriptors beside `fds`."""
         return machine.command(self.config, number, *fds), [self.config["fabric_fd"]]
 
     async def changed(self, node):
-        """A node has come into common time, or it has gone."""
+        """A node has joined common time, or is gone."""
 
     def node(self, number):
         if not isinstance(number, int) or not 0 <= number < len(self.nodes):
@@ -52,11 +52,10 @@ class Cluster:
         return self.nodes[number]
 
     def environment(self, number):
-        """What every program can find out about where it runs.
+        """The environment that tells programs where they run.
 
-        Without TOFU_PORT the library would emulate a controller of its own
-        where the driver's is missing.
-        """
+        Without TOFU_PORT the library would emulate a controller itself if the
+        driver's is missing. """
         return {"TOFU_NODE": str(number), "TOFU_NODES": str(len(self.nodes)),
                 "TOFU_SHAPE": shape.text(self.axes), "TOFU_PORT": "kernel"}
 
@@ -75,7 +74,7 @@ class Cluster:
                 "log_dir": str(self.log_dir), "nodes": nodes}
 
     async def boot(self, tell):
-        """Boot all nodes, telling of each; raises ClusterError for one that does not come."""
+        """Boot all nodes, reporting each; raises ClusterError if one fails."""
         async def one(node):
             await tell({"event": "booting", "node": node.number})
             await self.start(node)
@@ -89,7 +88,7 @@ class Cluster:
                 task.cancel()
 
     async def start(self, node):
-        """Boot a node; an error has the end of its console."""
+        """Boot a node; an error includes the end of its console."""
         try:
             await node.start(self.config["boot_timeout"])
         except ClusterError as error:
@@ -97,7 +96,7 @@ class Cluster:
             raise ClusterError("\n    | ".join([str(error), *tail])) from None
 
     async def place(self, nodes, file, data):
-        """Write a file of the host in the guests; None: there is none."""
+        """Copy a file of the host to the guests; None if it does not exist."""
         if file:
             await asyncio.gather(*(n.upload(file["path"], file["mode"], data) for n in nodes))
 
@@ -109,7 +108,7 @@ class Cluster:
         session.jobs.append((node, job))
 
     async def run(self, session, message, data):
-        """Start a program on several nodes: on all of them or on none."""
+        """Start a program on several nodes: on all of them, or on none."""
         nodes = [self.node(n) for n in message["nodes"]]
         for node in nodes:
             node.require_ready()
@@ -118,7 +117,7 @@ class Cluster:
             await self.execute(session, node, message)
 
     async def end(self, session):
-        """Leave nothing of a session running: ask, wait a little, insist."""
+        """End everything a session runs: ask, wait a little, then kill."""
         session.tell(agent.SIGNAL, agent.signal_payload(signal.SIGTERM))
         deadline = time.monotonic() + KILL_SECONDS
         while session.runs():
@@ -128,7 +127,7 @@ class Cluster:
             await asyncio.sleep(0.02)
 
     async def close(self, session):
-        """The command behind a session has gone."""
+        """The command behind a session is gone."""
         await self.end(session)
 
     async def kill_all(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a cluster needs of the host: binaries, an accelerator, a clock rate."""
+"""The host's part of a cluster: binaries, an accelerator, a clock rate."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from .errors import ClusterError
 TOP = cache.checkout()
 BUILD = cache.build()
 PROBE_SECONDS = 5
-# What a guest that does nothing and its QEMU occupy.
+# Memory of an idle guest and its QEMU
 NODE_MIB = 200
 KVM_FACT = "kvm-trouble"
 
@@ -39,7 +39,7 @@ def guest(extra):
 
 
 def fabric_tool():
-    """The program that formats the memory that a machine's nodes share."""
+    """The program that formats the memory shared by a machine's nodes."""
     parts.make()
     tool = BUILD / "bin/tofu-fabric"
     if not tool.exists():
@@ -48,7 +48,7 @@ def fabric_tool():
 
 
 def require_memory(nodes):
-    """Refuse a cluster that this machine has no memory for."""
+    """Refuse a cluster that exceeds this host's memory."""
     with open("/proc/meminfo", encoding="ascii") as file:
         sizes = {line.split(":")[0]: int(line.split()[1]) for line in file}
     free = sizes["MemAvailable"] >> 10
@@ -58,7 +58,7 @@ def require_memory(nodes):
 
 
 def require_realtime():
-    """Refuse what this user may not ask the kernel for."""
+    """Refuse what the kernel does not permit this user."""
     done = subprocess.run([*machine.REALTIME, "true"], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=PROBE_SECONDS, check=False)
     if done.returncode:
@@ -71,7 +71,7 @@ def _boot_path(name):
 
 
 def _per_boot(name, measure):
-    """A fact about this host, found once after each of its boots."""
+    """A fact about this host, determined once per boot of it."""
     path = _boot_path(name)
     if not path.exists():
         value = measure()
@@ -92,14 +92,14 @@ def _measure_tsc():
 
 
 def tsc_khz():
-    """Rate of the counter that a guest without KVM sees; None if it has none."""
+    """The rate of a guest's counter without KVM; None if it has none."""
     if platform.machine() != "x86_64":
         return None
     return int(_per_boot("tsc", _measure_tsc))
 
 
 def _kvm_trouble(binary, image):
-    """None, or why KVM runs no guest; what takes seconds is found out once."""
+    """None, or why KVM runs no guest; slow probes run once."""
     trouble = kvm.present() or kvm.opens()
     if trouble:
         return trouble
@@ -109,12 +109,12 @@ def _kvm_trouble(binary, image):
 
 
 def forget_kvm():
-    """What was found out about KVM is to be found out again."""
+    """Forget the results of probing KVM."""
     _boot_path(KVM_FACT).unlink(missing_ok=True)
 
 
 def accel(binary, image, wish):
-    """kvm or tcg; auto takes kvm where it does not only open but boot a guest."""
+    """kvm or tcg; auto chooses kvm if it boots a guest, not merely opens."""
     if wish == "tcg":
         return wish
     trouble = _kvm_trouble(binary, image)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Whether KVM is here, and really runs a guest; if not, why.
+"""Whether KVM is here and runs a guest; if not, why.
 
-A /dev/kvm that opens may still not run one, inside of another virtual machine
-for instance.  So each step is tried, the cheap ones first.
+A /dev/kvm that opens may still fail to run a guest, for instance inside another
+virtual machine. So each step is tried, the cheap ones first.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from . import machine
 
 DEVICE = pathlib.Path("/dev/kvm")
 PROBE_SECONDS = 5
-# A guest under KVM boots in one or two.
+# A guest under KVM boots in one or two seconds.
 BOOT_SECONDS = 8
 WORDS_MAX = 300
 
@@ -30,7 +30,7 @@ _PROBE_STATUS = 42 << 1 | 1
 
 
 class Trouble(NamedTuple):
-    """Why something does not work, what to do, and what was seen."""
+    """Why something fails, what to do, and what was observed."""
     why: str
     remedy: str
     seen: str = ""
@@ -46,12 +46,12 @@ def in_a_virtual_machine():
 
 
 def without_folders(text):
-    """A message as it can be shown to others: files have no folders, but those of /dev."""
+    """A message to show to others: paths without folders, except /dev."""
     return re.sub(r"(?<![\w.])(?!/dev/)(?:/[^\s/:;,'\"]+)*/(?=[^\s/:;,'\"])", "", text)
 
 
 def _last_words(text):
-    """The end of what QEMU or a kernel has said."""
+    """The last output of QEMU or of a kernel."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return without_folders("; ".join(lines[-2:]))[-WORDS_MAX:] or "it said nothing"
 
@@ -97,7 +97,7 @@ def opens():
 
 
 def instruction(binary, accel="kvm"):
-    """None, or why a virtual machine of a few instructions does not run to its end."""
+    """None, or why a virtual machine of a few instructions does not finish."""
     with tempfile.TemporaryDirectory() as folder:
         rom = pathlib.Path(folder, "rom")
         rom.write_bytes(_PROBE_CODE.rjust(65536 - 11, b"\xf4").ljust(65536, b"\xf4"))
@@ -131,7 +131,7 @@ def _content(file):
 
 
 def boot(binary, image):
-    """None, or why the guest's kernel does not boot under KVM until its agent speaks."""
+    """None, or why the guest does not boot under KVM up to its agent."""
     config = {"name": "probe", "time": "functional", "accel": "kvm", "memory": 256,
               "tsc_khz": None, "kernel_args": [], "qemu_args": [], "fabric_fd": None,
               "qemu": binary, "image": image, "realtime": False}
@@ -142,7 +142,7 @@ def boot(binary, image):
         with subprocess.Popen(machine.command(config, 0, *fds), pass_fds=fds,
                               stdin=subprocess.DEVNULL, stdout=errors,
                               stderr=errors) as child:
-            # When QEMU ends, so does the connection: it has the only other end.
+            # If QEMU ends, the connection ends: QEMU has the only other end.
             port[1].close()
             try:
                 if _hears_agent(port[0]):
@@ -154,7 +154,7 @@ def boot(binary, image):
 
 
 def steps(binary, image):
-    """(what, trouble or None) of one step after the other; the first that fails is the last."""
+    """(step, trouble or None) in turn; a step that fails is the last."""
     for what, test in (("/dev/kvm is there", present),
                        ("/dev/kvm opens", opens),
                        ("a virtual machine runs an instruction", lambda: instruction(binary)),

@@ -5,43 +5,43 @@ import pathlib
 
 from . import agent
 
-# Machines that can be given in virtual time, and the TNIs that they have: the
-# names in qemu-device/net/machine.c.
+# Machines of virtual time and their TNIs, by their names in
+# qemu-device/net/machine.c
 MACHINES = {"k": 4, "fx10": 4, "fx100": 4, "fugaku": 6}
 VIRTUAL_TSC_KHZ = 1000000
-# The lowest of the priorities that come before all ordinary ones.
+# The lowest priority above all ordinary ones
 REALTIME = ("chrt", "--rr", "1")
 
 
 def kernel_arguments(config, node):
     words = ["console=ttyS0", "quiet", "panic=-1", f"cluster_node={node}"]
     if config["accel"] == "tcg" and config["tsc_khz"]:
-        # The guest's counter is the host's, or in virtual time one of 1 GHz.
-        # Left to calibrate it, guests of a busy host at times hung while
-        # booting. The likely cause: microvm's only other clock is a PIT, which
+        # The guest's counter is the host's; in virtual time it runs at 1 GHz.
+        # When guests calibrated it themselves, some hung while booting on a
+        # busy host, probably because microvm's only other clock is a PIT, which
         # such a host serves late.
         words += [f"tsc_early_khz={config['tsc_khz']}", "tsc=reliable", "no_timer_check"]
     if config["time"] == "virtual":
-        # Nothing of chance: addresses decide about caches and translations.
+        # No randomness: addresses decide about caches and translations.
         words += ["nokaslr", "norandmaps", "random.trust_cpu=off"]
     return " ".join([*words, *config["kernel_args"]])
 
 
 def _quoted(path):
-    """A path in a list of QEMU's properties."""
+    """A path, quoted for a list of QEMU properties."""
     return str(path).replace(",", ",,")
 
 
 def _functional(config, agent_fd):
-    """Words of a node whose clock is the host's."""
+    """Arguments of a node whose clock is the host's."""
     memory = f"{config['memory']}M"
     return [
         "-M", "microvm,pcie=on,acpi=on,pit=on,pic=on,rtc=on,x-option-roms=off,"
               "memory-backend=ram",
         "-accel", config["accel"],
         "-cpu", "host" if config["accel"] == "kvm" else "max",
-        # A machine that can never have a second CPU gets plain instead of
-        # atomic read-modify-writes from TCG: the ICC is such a second one.
+        # If a machine can never have a second CPU, TCG emits plain instead of
+        # atomic read-modify-writes; the ICC acts like a second CPU.
         "-smp", "1,maxcpus=2",
         "-m", memory,
         "-object", f"memory-backend-memfd,id=ram,size={memory},share=on,seal=on",
@@ -53,12 +53,11 @@ def _functional(config, agent_fd):
 
 
 def _virtual(config, agent_fd):
-    """Words of a node whose clock counts instructions.
+    """Arguments of a node whose clock counts instructions.
 
-    It has no device that hears of the host at the host's times. Its controller
-    works in the thread of its only CPU: plain read-modify-writes are good, and
-    nobody else maps its memory.
-    """
+    No device of it reacts to the host's time. Its controller works in the
+    thread of its only CPU: plain read-modify-writes are safe, and no other
+    process maps its memory. """
     return [
         "-M", "microvm,pcie=on,acpi=on,pit=on,pic=on,rtc=on,x-option-roms=off",
         "-accel", "tcg", "-icount", "shift=0,sleep=off",
@@ -79,7 +78,7 @@ def _tofu(config, node, trace):
 
 
 def command(config, node, console_fd, agent_fd, trace=None):
-    """The words of the command; the descriptors are inherited."""
+    """The command's arguments; the descriptors are inherited."""
     qemu, image = pathlib.Path(config["qemu"]), pathlib.Path(config["image"])
     kind = _virtual if config["time"] == "virtual" else _functional
     words = [
@@ -89,7 +88,7 @@ def command(config, node, console_fd, agent_fd, trace=None):
         "-bios", qemu.parent / "qboot.rom",
         "-kernel", image / "vmlinux", "-initrd", image / "initramfs",
         "-append", kernel_arguments(config, node),
-        # A file takes what is written: no guest has to wait for a reader.
+        # A file accepts all output: no guest has to wait for a reader.
         "-chardev", f"file,id=console,path=/dev/fd/{console_fd}",
         "-serial", "chardev:console",
     ]

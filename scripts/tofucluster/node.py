@@ -17,16 +17,16 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
 CONSOLE_TAIL = 40
 TAIL_BYTES = 64 << 10
-# States of a node whose QEMU runs.
+# States of a node with a running QEMU
 ALIVE = ("booting", "ready", "starting", "running")
-# A command that takes no output for so long is given up.
+# Seconds until a command that takes no output is given up
 STALL_SECONDS = 60
 FILE_SECONDS = 60
 END_SECONDS = 5
 
 
 def _die_with(parent):
-    """In the child: whatever ends the supervisor ends QEMU too."""
+    """In the child: when the supervisor ends for any reason, QEMU ends, too."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
@@ -41,7 +41,7 @@ def _last_lines(path, count):
 
 
 class Job:
-    """A program in a guest; `sink` is called with its output and its end."""
+    """A program in a guest; `sink` gets its output and its end."""
 
     def __init__(self, number, sink):
         self.number = number
@@ -52,9 +52,9 @@ class Node:
     """A virtual machine that can be started, killed and started again.
 
     States: down, booting, ready, dead (QEMU ended by itself or was killed),
-    failed (it did not come up).  In virtual time, also: starting (it has been
-    told what to run, and comes into common time) and running.  `command` makes
-    the words and the descriptors of its QEMU, `watch` is told of changes.
+    failed (it did not come up). In virtual time, also: starting (it has
+    received its program, and joins common time) and running. `command` makes
+    the arguments and descriptors of its QEMU, `watch` is called on changes.
     """
 
     def __init__(self, number, command, watch, log_dir):
@@ -77,7 +77,7 @@ class Node:
         self._ready = None
 
     async def start(self, timeout):
-        """Boot, and wait for the agent; raises ClusterError when it does not come."""
+        """Boot, and wait for the agent; raises ClusterError on failure."""
         if self._process:
             raise ClusterError(f"node {self.number} is {self.state}")
         self.state, self.trouble, self.boot_seconds = "booting", "", None
@@ -103,7 +103,7 @@ class Node:
     async def _spawn(self):
         port, port_guest = socket.socketpair()
         parent = os.getpid()
-        # Every boot is the same in all that the guest gets to see.
+        # Every boot looks the same to the guest.
         self._next_job = 1
         with port_guest, open(self._path("console"), "wb") as console, \
                 open(self._path("qemu.log"), "wb") as errors:
@@ -149,12 +149,12 @@ class Node:
             self._file_done.set_result(agent.number(payload))
 
     async def _deliver(self, job, kind, payload):
-        # Waiting here is what slows a program down whose output nobody takes.
+        # Waiting here slows down a program whose output is not read.
         with contextlib.suppress(asyncio.TimeoutError, ConnectionError):
             await asyncio.wait_for(job.sink(self.number, kind, payload), STALL_SECONDS)
 
     async def _lost(self):
-        """The agent's port has closed: QEMU has ended, or is about to."""
+        """The agent's port is closed: QEMU has ended, or will soon."""
         booting = self.state == "booting"
         if self.state in ALIVE:
             self.state = "dead"
@@ -171,7 +171,7 @@ class Node:
         await self._watch(self)
 
     async def _collect(self):
-        """QEMU's status at its end, which it is helped to if it lingers."""
+        """QEMU's exit status; kills QEMU if it lingers."""
         process, self._process = self._process, None
         if not process:
             return None
@@ -187,7 +187,7 @@ class Node:
         return status
 
     async def kill(self):
-        """End QEMU at once, as a power failure would."""
+        """End QEMU at once, like a power failure."""
         if not self._process:
             return
         if self.state in ALIVE:
@@ -221,11 +221,11 @@ class Node:
         return job
 
     def begin(self):
-        """Virtual time: what it was told so far is all that it will run."""
+        """Virtual time: the guest gets nothing more to run."""
         self.state = "starting"
 
     async def rest(self):
-        """Virtual time: no program comes."""
+        """Virtual time: the guest gets no program."""
         self.begin()
         self._send(agent.REST, 0)
         await self._writer.drain()

@@ -26,7 +26,7 @@ EXIT_INTERRUPTED = 130
 EXIT_GONE = 125
 END_SECONDS = 15
 UPLOAD_SECONDS = 120
-# Longer lines of output are broken.
+# Longer lines of output are split.
 LINE_MAX = 64 << 10
 
 
@@ -61,7 +61,7 @@ class Output:
         target.flush()
 
     def close(self):
-        """Say what did not end in a newline."""
+        """Print output that did not end in a newline."""
         for (node, stream), rest in self._partial.items():
             if rest:
                 target = (sys.stdout if stream == 1 else sys.stderr).buffer
@@ -86,7 +86,7 @@ def _in_guest(connection, node, path):
 
 
 def _in_image(status, path):
-    """Whether the guests have it from the beginning."""
+    """Whether the guests' image has it."""
     names = cpio.modes(pathlib.Path(status["image"], "initramfs").read_bytes())
     mode = names.get(path.lstrip("/"), 0)
     return stat.S_ISLNK(mode) or stat.S_ISREG(mode) and bool(mode & 0o111)
@@ -108,17 +108,17 @@ def _program_file(args, status, node, program):
     if source.is_absolute() and _have_program(args, status, node, program):
         return program, b""
     data = source.read_bytes()
-    # The content names the folder: a program under way is not replaced.
+    # The folder is named by the content: running programs are not replaced.
     return f"/tmp/run-{hashlib.sha256(data).hexdigest()[:12]}/{source.name}", data
 
 
 class Run:
     """A program on several nodes, until it has ended on all of them.
 
-    In virtual time also until the nodes have been ended; `traces` is what they
-    left.  The time limit counts from when the program has been started.  When a
-    node has gone, the others have `gone_seconds` to end by themselves: some
-    wait for it, and would for ever.
+    In virtual time the run includes ending the nodes; `traces` are the files
+    that they leave. The time limit counts from the program's start. When a node
+    is gone, the others have `gone_seconds` to finish: some wait for it, and
+    would for ever.
     """
 
     def __init__(self, connection, nodes, output, seconds, gone_seconds, virtual):
@@ -171,18 +171,18 @@ class Run:
             self._gone_deadline = time.monotonic() + self._gone_seconds
 
     def _first_deadline(self):
-        """The one that comes first, or None."""
+        """The first one to come, or None."""
         gone = self._gone_deadline if self._left else None
         return min((d for d in (self._deadline, gone) if d is not None), default=None)
 
     def waits_for_the_gone(self):
-        """Of a run that is late: the nodes that a node's end has left behind."""
+        """For a late run: the nodes left behind by another node's end."""
         if self._gone_deadline is None or self._first_deadline() != self._gone_deadline:
             return []
         return sorted(self._left)
 
     def follow(self):
-        """Until all have ended; raises TimeoutError after a deadline."""
+        """Wait until all have ended; raises TimeoutError after a deadline."""
         while self._left or self._until_ended:
             deadline = self._first_deadline()
             wait = None if deadline is None else deadline - time.monotonic()
@@ -192,7 +192,7 @@ class Run:
             self._event(*self._connection.receive())
 
     def end(self):
-        """Have what still runs ended, and take its last words."""
+        """End what still runs, and collect its last output."""
         self._ending = True
         self._deadline, self._gone_deadline = time.monotonic() + END_SECONDS, None
         self._connection.sock.settimeout(END_SECONDS)
@@ -211,7 +211,7 @@ def _check_trace(args, status):
 
 
 def _merge_traces(traces, target):
-    """One trace of all nodes'; tofu-trace says what its hash is."""
+    """One trace for all nodes; tofu-trace prints its hash."""
     done = subprocess.run([host.TOP / "scripts/tofu-trace", "merge", "-o", target, *traces],
                           stdout=sys.stderr, check=False)
     if done.returncode:
@@ -219,13 +219,13 @@ def _merge_traces(traces, target):
 
 
 def _say_who_waits(name):
-    """Of a run that does not end: where its nodes are."""
+    """Print where the nodes of a run are that does not end."""
     for line in watch.waiting(wire.Connection.open(name).request({"op": "status"})):
         say(f"  {line}")
 
 
 def _cut_short(args, follow, virtual):
-    """End a run that is late; returns its status."""
+    """End a late run; returns its status."""
     behind = follow.waits_for_the_gone()
     if behind:
         status = follow.worst
@@ -256,7 +256,7 @@ def run(args):
                      "env": environment_of(args.env), "cwd": args.cwd,
                      "file": {"path": program, "mode": 0o755} if data else None,
                      "trace": bool(args.trace)}, data)
-    # One input cannot be that of several programs: they find its end.
+    # Several programs cannot share one input: they get its end at once.
     connection.send({"op": "stdin"})
     try:
         follow.follow()
@@ -280,7 +280,7 @@ def _terminal_size():
 
 @contextlib.contextmanager
 def _raw_terminal():
-    """The terminal passes every key on, if it is one."""
+    """Set the terminal, if it is one, to pass on every key."""
     fd = sys.stdin.fileno()
     if not os.isatty(fd):
         yield
@@ -294,7 +294,7 @@ def _raw_terminal():
 
 
 def _shell_event(message, data):
-    """Handle one message; returns the shell's status when it has ended."""
+    """Handle one message; returns the shell's status at its end."""
     if message is None or message.get("event") == "gone":
         raise ClusterError("the node has gone")
     if "error" in message:
@@ -306,7 +306,7 @@ def _shell_event(message, data):
 
 
 def _shell_loop(connection):
-    """Keys there, output here, until the shell ends; returns its status."""
+    """Pass keys in and output out until the shell ends; returns its status."""
     inputs = [connection.sock, sys.stdin]
     while True:
         ready = select.select(inputs, [], [])[0]

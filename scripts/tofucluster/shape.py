@@ -3,7 +3,7 @@
 
 from .errors import ClusterError
 
-# That of qemu-device/fabric/fabric.h.
+# As in qemu-device/fabric/fabric.h
 NODES_MAX = 1024
 
 
@@ -30,13 +30,13 @@ def text(axes):
 
 
 def for_nodes(nodes):
-    """The squarest two-dimensional shape of that many nodes."""
+    """The squarest two-dimensional shape with that number of nodes."""
     short = max(n for n in range(1, nodes + 1) if nodes % n == 0 and n * n <= nodes)
     return [nodes // short, short]
 
 
 def choose(shape, nodes):
-    """Axes from what the user gave: a shape, a number of nodes, both or neither."""
+    """Axes from the user's shape, number of nodes, both or neither."""
     axes = parse(shape) if shape else for_nodes(nodes if nodes and nodes > 0 else 4)
     if nodes is not None and nodes != count(axes):
         raise ClusterError(f"shape {text(axes)} has {count(axes)} nodes, not {nodes}")
@@ -46,7 +46,7 @@ def choose(shape, nodes):
 
 
 def coordinates(axes, node):
-    """Coordinates of a node; the last axis counts fastest."""
+    """Coordinates of a node; the last axis varies fastest."""
     place = []
     for axis in reversed(axes):
         place.insert(0, node % axis)
@@ -55,7 +55,7 @@ def coordinates(axes, node):
 
 
 def parse_nodes(spec, nodes):
-    """Node numbers of a list such as 0,2-3; None stands for all."""
+    """Node numbers in a list such as 0,2-3; None means all."""
     if spec is None:
         return list(range(nodes))
     chosen = set()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The process behind a cluster: owns its QEMUs, serves the commands.
 
-Nothing of a cluster has a name on the host.  The QEMUs die with this process
-by a parent-death signal, the fabric is an unlinked memory file, the sockets are
+Nothing of a cluster has a name on the host. The QEMUs die with this process by
+a parent-death signal, the fabric is an unlinked memory file, the sockets are
 socket pairs, and the listening socket lives in the abstract namespace: so
-however this process ends, nothing is left.
+nothing is left, however this process ends.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from .virtual import VirtualCluster
 class Session:
     """One command's connection while its programs run.
 
-    Of a session in virtual time: @task serves its run; @left are the nodes where
-    its program has not ended; @over is set when that are none, @closed when the
-    command has gone.
+    In virtual time, of a session: @task serves its run; @left are the nodes
+    where its program has not ended; @over is set when there are none left,
+    @closed when the command is gone.
     """
 
     def __init__(self, writer):
@@ -43,7 +43,7 @@ class Session:
             await self._writer.drain()
 
     async def sink(self, node, kind, payload):
-        """What a program writes, and its end (no kind: its node has gone)."""
+        """A program's output, and its end (no kind: its node is gone)."""
         if kind in (agent.STDOUT, agent.STDERR):
             stream = 1 if kind == agent.STDOUT else 2
             await self.reply({"event": "output", "node": node, "stream": stream}, payload)
@@ -122,7 +122,7 @@ class Server:
 
 
 async def _boot(cluster, starter):
-    """Boot all nodes, telling `up` of each; returns whether all are there."""
+    """Boot all nodes, reporting each to `up`; returns whether all are up."""
     async def tell(message):
         starter.write(wire.encode(message))
         await starter.drain()
@@ -137,7 +137,7 @@ async def _boot(cluster, starter):
 
 
 async def _boot_watched(cluster, reader, starter):
-    """_boot(), given up when `up` has gone."""
+    """_boot(), given up when `up` is gone."""
     boot = asyncio.create_task(_boot(cluster, starter))
     gone = asyncio.create_task(reader.read(1))
     await asyncio.wait([boot, gone, asyncio.create_task(cluster.down.wait())],
@@ -177,12 +177,12 @@ async def _main(sock, config):
     finally:
         with contextlib.suppress(ConnectionError):
             await cluster.kill_all()
-            # `up` takes the end of this connection for the end of everything.
+            # To `up`, the end of this connection is the end of everything.
             starter.close()
 
 
 def main(fd):
-    """Entry of the process; the configuration comes first on descriptor `fd`."""
+    """Entry of the process; descriptor `fd` provides the configuration."""
     sock = socket.socket(fileno=fd)
     with sock.makefile("rb") as file:
         config = json.loads(file.readline())

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A cluster in virtual time: runs that are the same to the nanosecond.
 
-What comes from the host comes at times of the host, so a guest hears of it only
-before its clock counts: it boots, waits in its mailbox, where its processor
-stands still, gets its program, and then comes into the machine's common time.
-It hears nothing any more. So a boot serves one run; when that has ended all
+Input from the host comes at the host's times, so a guest gets it only before
+its clock counts: it boots, waits in its mailbox, where its processor stands
+still, gets its program, and then joins the machine's common time. From then on
+it gets nothing more. So a boot serves one run. When the run has ended, all
 nodes are ended, and boot again in the background.
 """
 
@@ -17,7 +17,7 @@ from . import machine
 from .cluster import Cluster
 from .errors import ClusterError
 
-# A command that has to wait for longer is told for what.
+# A command that waits for longer than this is told the reason.
 NOTICE_SECONDS = 1
 
 
@@ -44,10 +44,10 @@ class VirtualCluster(Cluster):
     def __init__(self, config):
         super().__init__(config)
         self._turn = asyncio.Lock()
-        self._booting = None  # a task, once there was a second boot
+        self._booting = None  # a task, after the first boot
         self._tracing = config["trace"]
-        self._session = None  # whose programs run
-        self._begun = False  # all nodes have come into common time
+        self._session = None  # the one whose programs run
+        self._begun = False  # all nodes have joined common time
 
     def _trace(self, node, suffix=""):
         return self.log_dir / f"node{node}.trace{suffix}"
@@ -60,7 +60,7 @@ class VirtualCluster(Cluster):
     # ---- Boots ----
 
     def _renew(self):
-        """Boot all nodes, which have ended, on a network where nothing was sent."""
+        """Boot all nodes, which have ended, on a fresh network."""
         os.close(self.config["fabric_fd"])
         self.config["fabric_fd"] = self.fabric_create()
         self._booting = asyncio.create_task(self.boot(_tell_nobody))
@@ -73,7 +73,7 @@ class VirtualCluster(Cluster):
             raise
 
     async def _booted(self):
-        """Wait for the boot that is under way; one that has failed is tried again."""
+        """Wait for the current boot; if it has failed, boot again."""
         task = self._booting
         if task and task.done() and task.exception():
             self._renew()
@@ -82,14 +82,14 @@ class VirtualCluster(Cluster):
 
     async def start(self, node):
         await super().start(node)
-        # One that comes when a program runs joins the others late.
+        # A node that comes while a program runs joins the others late.
         if self._begun:
             await node.rest()
 
     # ---- Runs ----
 
     async def run(self, session, message, data):
-        """Have a session's programs run when it is its turn."""
+        """Run a session's programs when it is its turn."""
         if session.task:
             raise ClusterError("in virtual time a connection runs one program")
         if "size_of_terminal" in message:
@@ -102,7 +102,7 @@ class VirtualCluster(Cluster):
                 await self._turn.acquire()
             try:
                 await self._run(session, message, data)
-                # What is left of the run, its traces, is the session's.
+                # What the run leaves, its traces, belongs to the session.
                 await session.closed.wait()
             finally:
                 self._turn.release()
@@ -131,7 +131,7 @@ class VirtualCluster(Cluster):
         for node in self.nodes:
             node.require_ready()
         session.left = {node.number for node in nodes}
-        # From here on the guests are not what they were.
+        # From here on the guests are no longer fresh.
         self._session, self._begun = session, False
         await self.place(nodes, message.get("file"), data)
         for node in self.nodes:
@@ -143,7 +143,7 @@ class VirtualCluster(Cluster):
         await session.reply({"event": "started"})
 
     async def _finish(self):
-        """End the nodes when anything has run on them; the traces that they leave."""
+        """End the nodes if anything has run on them; returns their traces."""
         if not self._session:
             return []
         self._session, self._begun = None, False
@@ -172,7 +172,7 @@ class VirtualCluster(Cluster):
             self._session.over.set()
 
     async def end(self, session):
-        """End what a session runs or waits for; once."""
+        """End what a session runs or waits for, once."""
         if session.task and not session.ending:
             session.ending = True
             if not session.over.is_set():
@@ -198,7 +198,7 @@ class VirtualCluster(Cluster):
         return {**answer, "machine": self.config["machine"]}
 
     async def _clocks(self):
-        """What the nodes say of their clocks in the memory that they share."""
+        """The state of the nodes' clocks, from the memory that they share."""
         fd = self.config["fabric_fd"]
         process = await asyncio.create_subprocess_exec(
             self.config["fabric_tool"], "clocks", f"/dev/fd/{fd}", "--json", pass_fds=[fd],

@@ -13,7 +13,7 @@ POLL_SECONDS = 0.2
 
 
 def _doing(node):
-    """What a node in virtual time does."""
+    """What a node in virtual time is doing."""
     clock = node["clock"] or {"state": "apart"}
     if node["state"] == "ready":
         return "waits for a program"
@@ -27,13 +27,13 @@ def _doing(node):
 
 
 def _clock(node):
-    """A node's common time; none before it has come there."""
+    """A node's common time; none before it has joined."""
     clock = node["clock"]
     return f"{clock['time'] / 1e9:.9f} s" if clock and clock["state"] == "joined" else "-"
 
 
 def waiting(answer):
-    """A line for each node in virtual time: where it is and what it does."""
+    """A line for each node in virtual time: its clock and what it is doing."""
     for node in answer["nodes"]:
         yield f"node {node['node']:3}  {_clock(node):>16}  {_doing(node)}"
 
@@ -71,7 +71,8 @@ def status(args):
 
 
 def _folder(args):
-    """Where the consoles are: of the cluster that is up, else of the last one."""
+    """The folder of the consoles: of the running cluster, else of the last
+    one."""
     try:
         answer = wire.Connection.open(args.name).request({"op": "status"})
         return pathlib.Path(answer["log_dir"])

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What the commands and a cluster's supervisor say to each other.
+"""The protocol between the commands and a cluster's supervisor.
 
-A message is a line of JSON and, when it has a "size", that many bytes.  The
+A message is a line of JSON and, if it has a "size", that many bytes. The
 supervisor listens on a socket of the abstract namespace, named after user and
-cluster: nothing of it can be left on a disk.  Names of that namespace are
-anybody's to take, so both sides look at who the other is.
+cluster, so that it leaves nothing on a disk. Anyone can take a name there, so
+both sides check who the peer is.
 """
 
 import json
@@ -26,7 +26,7 @@ def address(name):
 
 
 def peer_is_us(sock):
-    """Whether the process at the other end belongs to this user (or to root)."""
+    """Whether the peer process belongs to this user (or to root)."""
     cred = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _, uid, _ = struct.unpack("3i", cred)
     return uid in (0, os.getuid())
@@ -80,10 +80,9 @@ class Connection:
         self.sock.sendall(encode(message, data))
 
     def receive(self):
-        """(message, data), or (None, b'') when the supervisor has gone.
+        """(message, data), or (None, b'') when the supervisor is gone.
 
-        What has arrived stays when the wait for the rest times out.
-        """
+        Data that has arrived is kept when the wait for the rest times out. """
         while (whole := self.take()) is None:
             try:
                 data = self.sock.recv(1 << 18)
@@ -108,7 +107,7 @@ class Connection:
         return message, data
 
     def request(self, message, data=b""):
-        """Send, and return the answer; raise when it is an error."""
+        """Send, and return the answer; raises if it is an error."""
         self.send(message, data)
         answer, _ = self.receive()
         if answer is None:
