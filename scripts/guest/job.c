@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Programs started for the host: their processes, pipes and terminals. */
+/* Programs that the host starts: their processes, pipes and terminals. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,13 +22,13 @@
 /**
  * struct job - a running program
  * @pid: its first process, leader of its session; 0 marks a free slot
- * @id: the host's number
+ * @id: the host's number for it
  * @in: its input, or the terminal; -1 when closed
- * @out: where its output is read (STDOUT, STDERR); -1 when closed
- * @pty: whether @in and @out[0] are a terminal
+ * @out: descriptors to read its output from (STDOUT, STDERR); -1 when closed
+ * @pty: @in and @out[0] are a terminal
  * @kept: input that the program has not taken yet
  * @kept_length: bytes of it
- * @ending: whether @in is to be closed after that
+ * @ending: @in is to be closed after that
  */
 struct job {
 	pid_t pid;
@@ -66,7 +66,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* A request taken apart: the strings point into the request. */
+/* A parsed request: the strings point into the request. */
 struct command {
 	uint32_t flags;
 	struct winsize size;
@@ -115,7 +115,7 @@ static int command_parse(struct command *command, const void *request, size_t le
 	const char *end = (const char *)request + length;
 
 	memset(command, 0, sizeof(*command));
-	/* Each string takes a byte at least, which bounds the counts. */
+	/* Each string takes at least a byte, which bounds the counts. */
 	if (length < sizeof(*exec) || !exec->argc || exec->argc > length || exec->envc > length)
 		return -EINVAL;
 	command->flags = exec->flags;
@@ -149,7 +149,7 @@ static void __attribute__((noreturn)) command_exec(const struct command *command
 		_exit(126);
 	}
 	execvp(command->argv[0], command->argv);
-	/* The shell's convention: 127 for what is not there, 126 for what does not run. */
+	/* The shell's convention: 127 for a missing program, else 126. */
 	status = errno == ENOENT ? 127 : 126;
 	dprintf(STDERR_FILENO, "tofu-agent: %s: %s\n", command->argv[0], strerror(errno));
 	_exit(status);
@@ -246,7 +246,7 @@ static void input_close(struct job *job)
 	job->kept_length = 0;
 }
 
-/* Give the program what it takes now of the input kept for it. */
+/* Gives the program as much of the kept input as it takes now. */
 static void input_push(struct job *job)
 {
 	ssize_t put = 0;
@@ -273,7 +273,7 @@ void job_input(uint16_t id, const void *data, size_t length)
 	if (!job || job->in < 0)
 		return;
 	if (!length) {
-		/* A terminal has no end but the key that says so. */
+		/* A terminal's end of input is a key only. */
 		job->ending = !job->pty;
 		input_push(job);
 		return;
@@ -327,7 +327,7 @@ nfds_t job_poll_fill(struct pollfd *fds)
 	return count;
 }
 
-/* Forward one buffer of output; returns whether there may be more. */
+/* Forwards one buffer of output; returns whether there may be more. */
 static int job_forward(struct port *port, struct job *job, int stream)
 {
 	static char buffer[OUTPUT_READ];
@@ -369,8 +369,8 @@ static void job_finish(struct port *port, struct job *job, int wait_status)
 	uint32_t status = (uint32_t)wait_status;
 
 	/*
-	 * What it wrote before it ended is in the pipes now.  A process that it
-	 * left behind may hold them open and write on: that is not waited for.
+	 * What it wrote before it ended is in the pipes now. A process that it
+	 * left behind may hold them open and write more: do not wait for that.
 	 */
 	for (int stream = 0; stream < JOB_FDS; stream++)
 		for (int i = 0; i < LAST_READS && job->out[stream] >= 0; i++)

@@ -8,9 +8,9 @@
 #include <sys/types.h>
 
 #define JOB_MAX 64
-/* Descriptors that one job adds to the poll set. */
+/* Descriptors that one job adds to the poll set */
 #define JOB_FDS 2
-/* Bytes of input kept for a job. */
+/* Most bytes of input kept for a job */
 #define JOB_INPUT_MAX (4u << 20)
 #define JOB_POLL_MAX (JOB_MAX * (JOB_FDS + 1))
 
@@ -38,8 +38,8 @@ int job_start(uint16_t id, const void *request, size_t length);
  * @data: the bytes
  * @length: how many; 0 closes the input, once all of it has been taken
  *
- * Never waits: what the program does not take at once is kept for it. One that
- * lets more than JOB_INPUT_MAX bytes come together loses its input.
+ * Never waits: input that the program does not take at once is kept for it. A
+ * program that lets more than JOB_INPUT_MAX bytes accumulate loses its input.
  */
 void job_input(uint16_t id, const void *data, size_t length);
 
@@ -57,7 +57,7 @@ void job_signal(uint16_t id, int signo);
  */
 nfds_t job_poll_fill(struct pollfd *fds);
 
-/** job_poll_handle - forward what the listed descriptors have to say */
+/** job_poll_handle - forward input and output of the listed descriptors */
 void job_poll_handle(struct port *port, const struct pollfd *fds, nfds_t count);
 
 /**

@@ -21,7 +21,7 @@ _Static_assert(TOFU_AGENT_PAYLOAD_MAX == TOFU_MAILBOX_PAYLOAD_MAX, "every frame 
 _Static_assert(sizeof(struct tofu_agent_frame) == sizeof(struct tofu_mailbox_frame),
 	       "one header for both");
 
-/* A file of a device in sysfs; a descriptor or a negative errno. */
+/* Opens a device's file in sysfs; a descriptor or a negative errno. */
 static int open_file(const char *device, const char *name, int flags)
 {
 	char path[PATH_MAX];
@@ -106,7 +106,7 @@ int mailbox_open(struct port *port)
 	return err;
 }
 
-/* Read a register that waits, and that somebody may have interrupted. */
+/* Reads a register that waits; repeats an interrupted read. */
 static uint64_t wait_for(struct port *port, unsigned int offset)
 {
 	uint64_t value;
@@ -137,7 +137,7 @@ int mailbox_send(struct port *port, const struct tofu_agent_frame *frame, const 
 
 	memcpy(window, frame, sizeof(*frame));
 	memcpy(window + sizeof(*frame), payload, frame->length);
-	/* The window's bytes are the device's before it hears of them: TSO, and no compiler. */
+	/* The window is written first: TSO, and no reordering compiler. */
 	__asm__ volatile("" : : : "memory");
 	port->regs[TOFU_MAILBOX_SEND / 8] = sizeof(*frame) + frame->length;
 	return wait_for(port, TOFU_MAILBOX_SEND) == TOFU_MAILBOX_GONE ? -EPIPE : 0;

@@ -4,7 +4,7 @@
 
 #include "port.h"
 
-/* The kind of port that a guest in virtual time has; contracts as in port.h. */
+/* The port of a guest in virtual time; contracts as in port.h. */
 
 /** mailbox_open - map the mailbox; -ENODEV where there is none */
 int mailbox_open(struct port *port);

@@ -59,7 +59,10 @@ int port_open(struct port *port)
 
 	if (fd != -ENODEV)
 		return fd;
-	/* The host announces ports after the driver is bound: it takes a moment. */
+	/*
+	 * The host announces ports after the driver is bound, which takes a
+	 * moment.
+	 */
 	for (int i = 0; i < ATTEMPTS; i++) {
 		fd = port_try_open();
 		if (fd >= 0) {

@@ -9,8 +9,8 @@
 
 /**
  * struct port - the way to the host
- * @fd: a virtio-serial port, or -1: a mailbox (uapi/tofu/mailbox.h), which a
- *	guest in virtual time has
+ * @fd: a virtio-serial port, or -1: a mailbox (uapi/tofu/mailbox.h), as in
+ *    guests in virtual time
  * @regs: registers of the mailbox
  * @windows: its windows
  */
@@ -33,7 +33,7 @@ int port_open(struct port *port);
  * port_is_mailbox - whether a wait for the host stops the guest's clock
  * @port: the port
  *
- * And that of the whole machine, once it is in common time.
+ * It also stops that of the whole machine, once it is in common time.
  */
 static inline int port_is_mailbox(const struct port *port)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the cluster's supervisor and the agent in a guest say to each other
- * over a virtio-serial port, or in virtual time through a mailbox.
+ * The protocol between the cluster's supervisor and the agent in a guest, over
+ * a virtio-serial port, or in virtual time through a mailbox.
  * scripts/tofucluster/agent.py is the other side.
  *
- * A frame is a header and a payload.  The supervisor chooses job numbers; one
- * that has ended may be used again.  Numbers are little-endian.
+ * A frame is a header and a payload. The supervisor chooses job numbers; that
+ * of an ended job may be reused. Numbers are little-endian.
  *
- * In virtual time a guest hears the host only before its clock counts: files,
- * then EXEC or REST.  With either it loads the interconnect's driver, by which
- * it comes into the machine's common time, says STARTED, and reads no more.
+ * In virtual time a guest reads from the host only before its clock counts:
+ * files, then EXEC or REST. With either it loads the interconnect's driver, by
+ * which it joins the machine's common time, sends STARTED, and reads no more.
  */
 #ifndef TOFU_AGENT_PROTOCOL_H
 #define TOFU_AGENT_PROTOCOL_H
@@ -24,7 +24,7 @@
  * struct tofu_agent_frame - header of every frame
  * @length: bytes of payload that follow, at most TOFU_AGENT_PAYLOAD_MAX
  * @type: enum tofu_agent_type
- * @job: the job or file that the frame is about; 0 where it is about none
+ * @job: the job or file that the frame is about, or 0
  */
 struct tofu_agent_frame {
 	uint32_t length;
@@ -43,15 +43,15 @@ struct tofu_agent_frame {
  * @TOFU_AGENT_FILE_CLOSE: the file is complete; answered by FILE_DONE
  * @TOFU_AGENT_PING: answered by PONG with the same payload
  * @TOFU_AGENT_REST: virtual time: no program comes
- * @TOFU_AGENT_HELLO: the agent is up; payload u32 version, then text: what
- *	went wrong while the guest booted, empty when nothing did
+ * @TOFU_AGENT_HELLO: the agent is up; payload u32 version, then text: errors
+ *    while the guest booted, or empty
  * @TOFU_AGENT_STDOUT: output of the program
  * @TOFU_AGENT_STDERR: error output of the program
  * @TOFU_AGENT_EXIT: the program has ended; payload u32, a wait(2) status
  * @TOFU_AGENT_FILE_DONE: payload u32 errno of the transfer, 0 for success
  * @TOFU_AGENT_PONG: answer to PING
- * @TOFU_AGENT_STARTED: virtual time: EXEC or REST is under way; payload as that
- *	of HELLO: with a text, the program was not started
+ * @TOFU_AGENT_STARTED: virtual time: EXEC or REST is under way; payload as for
+ *    HELLO: with a text, the program was not started
  */
 enum tofu_agent_type {
 	TOFU_AGENT_EXEC = 1,
@@ -75,8 +75,8 @@ enum tofu_agent_type {
 /**
  * struct tofu_agent_exec - payload of EXEC
  * @flags: TOFU_AGENT_EXEC_PTY or 0
- * @rows: of the terminal
- * @columns: of the terminal
+ * @rows: size of the terminal
+ * @columns: size of the terminal
  * @argc: number of arguments, at least 1
  * @envc: number of NAME=VALUE strings, added to the agent's environment
  * @strings: working directory, then the arguments, then the environment, each

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The host's hand in a guest: runs programs, takes files.  Process 1 of the
+ * The host's agent in a guest: runs programs, takes files. Process 1 of the
  * guest, started by /init when the guest is set up.
  *
- * usage: tofu-agent [FILE], the file with what went wrong before
+ * usage: tofu-agent [FILE], a file with earlier errors
  */
 
 #include <errno.h>
@@ -20,13 +20,13 @@
 #include "job.h"
 #include "port.h"
 
-/* Of virtual time; far longer than a packet is under way. */
+/* In virtual time; far longer than a packet is under way */
 #define SETTLE_USEC 1000
 
 static const char *trouble_file;
 static _Alignas(8) uint8_t received[TOFU_AGENT_PAYLOAD_MAX];
 
-/* A file on its way in, one at a time: the host waits for each. */
+/* An incoming file, one at a time: the host waits for each. */
 static struct {
 	int fd;
 	int err;
@@ -34,7 +34,7 @@ static struct {
 	char scratch[4096 + 8];
 } incoming = { .fd = -1 };
 
-/* A file may come with a folder of its own. */
+/* A file may need a new folder. */
 static void make_folder_of(const char *path)
 {
 	char folder[sizeof(incoming.path)];
@@ -62,7 +62,7 @@ static void file_open(const uint8_t *payload, size_t length)
 	memcpy(incoming.path, payload + sizeof(mode), length - sizeof(mode));
 	incoming.path[length - sizeof(mode)] = '\0';
 	make_folder_of(incoming.path);
-	/* A program that is running cannot be written, its name can be replaced. */
+	/* A running program cannot be written, but its name can be replaced. */
 	snprintf(incoming.scratch, sizeof(incoming.scratch), "%s.new", incoming.path);
 	incoming.fd = open(incoming.scratch, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	incoming.err = incoming.fd < 0 ? errno : 0;
@@ -159,7 +159,7 @@ static void frame_handle(struct port *port, const struct tofu_agent_frame *frame
 	}
 }
 
-/* HELLO or STARTED, with what has gone wrong; returns its length or a negative errno. */
+/* Sends HELLO or STARTED with the errors so far. */
 static int report_send(struct port *port, uint16_t type)
 {
 	struct {
@@ -191,7 +191,7 @@ static int child_signal_fd(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Load the interconnect's driver. */
+/* Loads the interconnect's driver. */
 static void driver_load(void)
 {
 	pid_t pid = fork();
@@ -213,7 +213,7 @@ static void children_ended(struct port *port, int children)
 {
 	struct signalfd_siginfo info;
 
-	/* What the programs have left in the network shall arrive before the host ends the run. */
+	/* Lets packets of the programs arrive before the host ends the run. */
 	if (port_is_mailbox(port))
 		usleep(SETTLE_USEC);
 	while (read(children, &info, sizeof(info)) > 0)
@@ -250,7 +250,7 @@ static int serve(struct port *port, int children)
 	}
 }
 
-/* Virtual time: take files until there is a program, and start that. */
+/* Virtual time: takes files until a program comes, and starts that. */
 static int take_program(struct port *port)
 {
 	struct tofu_agent_frame frame;
@@ -269,7 +269,7 @@ static int take_program(struct port *port)
 	trouble = report_send(port, TOFU_AGENT_STARTED);
 	if (!trouble && frame.type == TOFU_AGENT_EXEC) {
 		frame_handle(port, &frame, received);
-		/* Nothing is read any more. */
+		/* No more input is read. */
 		job_input(frame.job, NULL, 0);
 	}
 	return trouble < 0 ? trouble : 0;

@@ -45,7 +45,8 @@ def build():
     """The folder for build results.
 
     An installed copy builds in the cache, in a folder named by the contents of
-    the sources: files of another version's package may have the same age. """
+    the sources: files of another version's package may have the same age.
+    """
     if not installed():
         return pathlib.Path(os.environ.get("O") or checkout() / "build")
     key = Hash()
@@ -83,7 +84,7 @@ class Hash:
 
 
 def tree(top, suffixes=None):
-    """Regular files below top, in stable order; no editors' or Python's litter."""
+    """Regular files below top, in stable order; no litter of tools."""
     top = pathlib.Path(top)
     found = []
     for folder, folders, files in os.walk(top):

@@ -111,7 +111,8 @@ class Chroot:
         """Run a command in `sources`, read-only to it; return its status.
 
         `output` is a file for its output, `settings` are additional variables
-        of its environment. """
+        of its environment.
+        """
         environment = {
             "PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8", "O": OUTPUT,
             "DEBIAN_FRONTEND": "noninteractive", "PYTHONDONTWRITEBYTECODE": "1",

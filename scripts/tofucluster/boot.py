@@ -35,7 +35,7 @@ def _words(option, text):
 
 
 def _check_time(args):
-    """Refuse conflicting options; the machine, of virtual time, and the TNIs."""
+    """Refuse conflicting options; return virtual time's machine, and TNIs."""
     if args.time == "functional":
         for option, value in (("--trace", args.trace), ("--realtime", args.realtime)):
             if value:
@@ -90,7 +90,7 @@ def _is_up(name):
 
 
 def _spawn(config):
-    """The supervisor, and our end of the connection that it needs until `up`."""
+    """The supervisor, and the connection on which it depends until `up`."""
     ours, theirs = socket.socketpair()
     folder = pathlib.Path(config["log_dir"])
     folder.mkdir(parents=True, exist_ok=True)

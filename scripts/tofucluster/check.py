@@ -78,7 +78,7 @@ def facts(report):
 
 
 def _accelerator(args, report, qemu, image):
-    """The cluster's accelerator, or None; without --accel, KVM may be missing."""
+    """The cluster's accelerator, or None; KVM may be missing by default."""
     if args.accel == "tcg":
         works = report.step("tcg runs an instruction", kvm.instruction(qemu, "tcg"))
         return "tcg" if works else None

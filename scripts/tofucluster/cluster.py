@@ -55,7 +55,8 @@ class Cluster:
         """The environment that tells programs where they run.
 
         Without TOFU_PORT the library would emulate a controller itself if the
-        driver's is missing. """
+        driver's is missing.
+        """
         return {"TOFU_NODE": str(number), "TOFU_NODES": str(len(self.nodes)),
                 "TOFU_SHAPE": shape.text(self.axes), "TOFU_PORT": "kernel"}
 

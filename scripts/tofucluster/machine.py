@@ -57,7 +57,8 @@ def _virtual(config, agent_fd):
 
     No device of it reacts to the host's time. Its controller works in the
     thread of its only CPU: plain read-modify-writes are safe, and no other
-    process maps its memory. """
+    process maps its memory.
+    """
     return [
         "-M", "microvm,pcie=on,acpi=on,pit=on,pic=on,rtc=on,x-option-roms=off",
         "-accel", "tcg", "-icount", "shift=0,sleep=off",

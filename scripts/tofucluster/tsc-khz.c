@@ -2,8 +2,8 @@
 /*
  * Prints the rate of this machine's time stamp counter in kHz.
  *
- * A guest without KVM sees the host's counter; it is told this rate instead of
- * having to measure it by a clock that the host serves late.
+ * A guest without KVM sees the host's counter. It is given this rate, so that
+ * it need not measure the counter by a clock that the host serves late.
  */
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ struct sample {
 	unsigned long long ticks;
 };
 
-/* Both clocks at one moment: the closest of several attempts. */
+/* Reads both clocks at one moment: the closest of several attempts. */
 static struct sample sample_take(void)
 {
 	unsigned long long best = ~0ull;

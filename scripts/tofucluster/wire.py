@@ -82,7 +82,8 @@ class Connection:
     def receive(self):
         """(message, data), or (None, b'') when the supervisor is gone.
 
-        Data that has arrived is kept when the wait for the rest times out. """
+        Data that has arrived is kept when the wait for the rest times out.
+        """
         while (whole := self.take()) is None:
             try:
                 data = self.sock.recv(1 << 18)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What tofu-trace makes of the traces of a machine in virtual time."""
+"""The commands of tofu-trace, on traces of a machine in virtual time."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A trace in Chrome's JSON, which ui.perfetto.dev and chrome://tracing open.
 
-A node is a process there, what its program, engines and links do are its
-threads; a packet's way is a flow of arrows. Events are written as they come.
+A node is a process there, with its program, engines and links as threads; the
+way of a packet is a flow of arrows. Events are written as they come.
 """
 
 import json
@@ -11,14 +11,14 @@ from . import records
 from .records import (DOORBELL, FETCH, LINK, MARK, NOTICE, RECEIVE, SEND, TCQ, Lanes, Links,
                       Recent, mark_name, notice_name, type_name)
 
-# Links' share of time is said for each of these, ns.
+# Window over which a link's share of time is computed, ns
 WINDOW = 10000
-# Threads of a node stand in this order.
+# Order of a node's threads
 PROGRAM, DOORBELLS, COMMANDS, SENDS, RECEIVES, NOTICES, LINKS = range(1, 8)
 
 
 def microseconds(ns):
-    """JSON's times are microseconds; no digit of them is lost here."""
+    """Nanoseconds as JSON's microseconds, with all digits."""
     return f"{ns // 1000}.{ns % 1000:03}"
 
 
@@ -41,7 +41,7 @@ class Busy:
             start += part
 
     def close(self, link):
-        """Say what the link's last window was; after it the link is idle."""
+        """Write the share of the link's last window; then it is idle."""
         window = self._window.pop(link, None)
         if window is not None:
             self._tell(link, window * WINDOW, self._ns.pop(link) * 100 // WINDOW)
@@ -70,7 +70,7 @@ class Writer:
         self._phase = {}
 
     def _event(self, **fields):
-        # Times are numbers with exactly three digits: json has no such.
+        # Times have exactly three decimals, which json cannot write.
         times = "".join(f', "{name}": {microseconds(fields.pop(name))}'
                         for name in ("ts", "dur") if name in fields)
         text = json.dumps(fields, ensure_ascii=False)
@@ -88,7 +88,7 @@ class Writer:
             self._name("process_sort_index", file.node, 0, sort_index=file.node)
 
     def _thread(self, node, track, name, lane=0):
-        """Number of a thread, which is named when it is first used."""
+        """Number of a thread, which is named at its first use."""
         key = (node, *track, lane)
         if key not in self._threads:
             kind, number = track
@@ -100,8 +100,8 @@ class Writer:
         return self._threads[key]
 
     def _slice(self, record, track, thread_name, name, **args):
-        """Something with a beginning and an end; returns its thread."""
-        # Of no length it would be no place for arrows.
+        """An event with a beginning and an end; returns its thread."""
+        # At least 1 ns, so that arrows can attach.
         end = max(record.end, record.time + 1)
         lane = self._lanes.place((record.node, track), record.time, end)
         thread = self._thread(record.node, track, thread_name, lane)
@@ -124,7 +124,7 @@ class Writer:
         self._arrow(phase, arrow, record.node, thread, record.time)
 
     def _notice_arrow(self, record, thread):
-        """From the packet that brought a notice about."""
+        """Arrow from the packet that caused a notice."""
         place = self._received.get((record.node, record.origin, record.id))
         if place:
             self._arrows += 1
@@ -202,7 +202,7 @@ class Writer:
                     args={"percent": percent})
 
     def _wait(self, record):
-        """How long packets have waited for a link, which had no credit for them."""
+        """Time that packets have waited for a link without credit."""
         link = record.node, record.detail
         self._waited[link] = self._waited.get(link, 0) + record.wait
         self._event(ph="C", name=f"link {records.PORTS[record.detail]} waited for",
@@ -222,7 +222,7 @@ class Writer:
 
 
 def write(trace, out):
-    """The whole file; `out` takes text. Returns the hash."""
+    """Write the whole file to `out`, which takes text. Returns the hash."""
     about = {"machine": trace.machine, "shape": trace.shape, "hash": trace.hash()}
     out.write(f'{{"displayTimeUnit": "ns",\n"otherData": {json.dumps(about)},\n"traceEvents": [\n')
     writer = Writer(trace, out)

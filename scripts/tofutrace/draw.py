@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A part of a trace as a picture: SVG, with the nodes one below the other.
 
-Bars are what takes time: phases of programs, fetches, packets in engines and
-on links, in the colour of the packet's destination. Marks are what happens at
-once: doorbells, notices. Where there are few packets, lines show their ways.
+Bars have a duration: phases of programs, fetches, packets in engines and on
+links, in the colour of the packet's destination. Marks are instants: doorbells,
+notices. Where there are few packets, lines show their ways.
 """
 
 import collections
@@ -17,19 +17,19 @@ from .records import (DOORBELL, FETCH, LINK, MARK, NOTICE, RECEIVE, SEND, TCQ, L
 # Pixels
 WIDTH, LEFT, RIGHT = 1200, 128, 24
 AXIS, HEAD, GAP, LEGEND = 46, 20, 10, 22
-# Height of a row, and of a bar in it; the second for pictures of many rows.
+# Height of a row, and of its bar; the second pair for pictures of many rows
 ROWS = (20, 14), (12, 9)
 ROWS_WIDE = 72
-# A bar of this height has room for words; phases always have them, if small.
+# A bar of this height has room for text; phases always do, in small type.
 WORDS = 12
 CHARACTER = 5.6
 TICK_LEAST = 90
-# Bars that are less apart than that are drawn as one.
+# Bars with smaller gaps are drawn as one.
 MERGE = 0.4
-# Lines of more packets than these would hide what they connect.
+# With more packets than these, lines would hide what they connect.
 WAYS_MAX = 60
 
-# Of Okabe and Ito, and more in the same manner: they differ to every eye.
+# The colours of Okabe and Ito, and more like them: distinct for every eye
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#a6a600", "#6a51a3",
            "#7f7f7f", "#8c564b", "#17becf", "#b3de69"]
 PHASES = ["#d9e2ec", "#fbe3c4", "#d3ecd9", "#efd9ea", "#e6e2d3", "#d6ebf2"]
@@ -48,7 +48,7 @@ text { font: 11px "DejaVu Sans", "Helvetica Neue", Arial, sans-serif; fill: #222
 .way { fill: none; stroke-width: 1.1; stroke-opacity: 0.55 }
 """
 
-# Lanes of a node are in this order; the second number tells them apart.
+# Order of a node's lanes; the second number distinguishes them.
 PROGRAM, FETCHES, SENDS, LINKS, RECEIVES, MARKS = range(6)
 Bar = collections.namedtuple("Bar", "start end colour label title")
 
@@ -58,7 +58,7 @@ def colour_of(node):
 
 
 def tick_step(span, room):
-    """A round number of ns, so that ticks are not too close."""
+    """A round number of ns between ticks that are not too close."""
     for digits in range(20):
         for first in (1, 2, 5):
             step = first * 10 ** digits
@@ -68,7 +68,7 @@ def tick_step(span, room):
 
 
 class Picture:
-    """Collects bars and marks of a window of time, then writes them."""
+    """Collects bars and marks in a window of time, then writes them."""
 
     def __init__(self, trace, first, last):
         self._trace = trace
@@ -92,7 +92,7 @@ class Picture:
     # ---- Collecting ----
 
     def _bar(self, record, lane, end, colour, label, title):
-        """Returns the lane's row, which is one more where bars overlap."""
+        """Returns the lane's row; overlapping bars add rows."""
         row = self._rows.place((record.node, lane), record.time, end)
         bars = self._bars[record.node, lane, row]
         if bars and bars[-1].colour == colour and \
@@ -162,7 +162,7 @@ class Picture:
                 RECEIVES: f"TNI {number} receive", MARKS: "queues"}[kind]
 
     def _layout(self):
-        """Where the middles of lanes are; returns (bands of nodes, height of all)."""
+        """Sets the middles of lanes; returns (bands of nodes, total height)."""
         y, bands = AXIS, []
         lanes = sorted({*self._bars, *self._marks})
         self._row, self._height = ROWS[len(lanes) > ROWS_WIDE]
@@ -205,7 +205,7 @@ class Picture:
         x, end = self._x(bar.start), self._x(bar.end)
         y = self._y[lane] - self._height / 2
         title = f"<title>{escape(bar.title)}</title>" if bar.title else ""
-        # One after the other on a link they shall still be told apart.
+        # Successive bars on a link should remain distinct.
         width = max(end - x - (0.8 if end - x > 3 else 0), 0.6)
         yield (f'<rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{self._height}" rx="1.5" '
                f'fill="{bar.colour}">{title}</rect>')
@@ -213,7 +213,7 @@ class Picture:
             yield from self._words(bar, x, end, y)
 
     def _words(self, bar, x, end, y):
-        """What a bar says: the first word where there is no room for all."""
+        """The text of a bar, or its first word if there is no room."""
         small = self._height < WORDS
         classes = "bar" + " light" * (bar.colour in DARK) + " small" * small
         y += self._height - (2 if small else 4)
@@ -233,7 +233,7 @@ class Picture:
                'stroke-width="1.6"/>'
 
     def _draw_marks(self, lane, marks):
-        # Of those of a kind that would cover each other one is enough.
+        # Of marks of a kind that would cover each other, one is drawn.
         last = {}
         for time, kind in marks:
             x = self._x(time)
@@ -242,7 +242,7 @@ class Picture:
                 yield self._symbol(kind, x, self._y[lane])
 
     def _way(self, stations):
-        """Lines from each place of a packet's way to the next."""
+        """Lines between successive places of a packet's way."""
         for (one, place, to), (other, next_place, _) in zip(stations, stations[1:]):
             # The head leaves a link long before the tail does.
             leaves = one.time if (one.kind, other.kind) == (LINK, LINK) else one.end
@@ -283,7 +283,7 @@ class Picture:
         for lane in sorted(self._y):
             pieces.extend(self._rail(lane))
         out.write("\n".join(pieces) + "\n")
-        # Below the bars: what these say can be read.
+        # Ways go below the bars, whose text stays legible.
         if len(self._ways) <= WAYS_MAX:
             for stations in self._ways.values():
                 out.write("".join(f"{line}\n" for line in self._way(stations)))
@@ -296,7 +296,7 @@ class Picture:
 
 
 def _extent(trace, first, last):
-    """The window: what is not given is where the records begin and end."""
+    """The window; by default it begins and ends with the records."""
     if first is not None and last is not None:
         return first, last
     begin = end = None
@@ -309,7 +309,7 @@ def _extent(trace, first, last):
 
 
 def write(trace, out, first=None, last=None):
-    """Draw what happens between two times, or all of it."""
+    """Draw the time between two times, or all of it."""
     first, last = _extent(trace, first, last)
     if last < first:
         raise TraceError(f"{last} ns is before {first} ns")

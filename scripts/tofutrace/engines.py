@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What the engines of a node did in an exchange, put by put.
 
-An exchange begins with the phase "post" of a program and goes on until a phase
-that is neither that nor "wait". Its puts are those whose doorbells rang meanwhile.
+An exchange begins with the phase "post" of a program and lasts until a phase
+other than that and "wait". Its puts are those whose doorbells rang meanwhile.
 """
 
 import json
@@ -15,7 +15,7 @@ POST, WAIT = "post", "wait"
 
 
 def exchanges(file):
-    """(begin, end) of each in the trace of a node; an end of infinity is not there yet."""
+    """(begin, end) of each exchange of a node; an open end is infinity."""
     found, begin = [], None
     for record in file.in_order():
         if record.kind != MARK:
@@ -30,7 +30,7 @@ def exchanges(file):
 
 
 class Exchange:
-    """One of a node: `puts` are its commands, engine by engine, in the order of each."""
+    """An exchange: `puts` are its commands, engine by engine, each in order."""
 
     def __init__(self, trace, node, number):
         every = exchanges(trace.file(node))
@@ -57,13 +57,13 @@ class Exchange:
 
     @property
     def arrived(self):
-        """When all have arrived; None: some have not, or the trace does not say."""
+        """When all have arrived; None if that is not known, or not so."""
         times = [put.all_seen for put in self.puts]
         return None if None in times else self.since(max(times, default=self.begin))
 
 
 def lines(exchange):
-    """A line for each put; those with # are for people."""
+    """A line for each put; lines with # are for people."""
     arrived = exchange.arrived
     end = "not all have arrived" if arrived is None else f"all have arrived after {arrived} ns"
     yield f"# {exchange.name}, exchange {exchange.number} of {exchange.count}, " \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The one exception whose text is meant for the user."""
+"""The one exception whose text is for the user."""
 
 
 class TraceError(Exception):
-    """Something that the user can understand and act on."""
+    """An error that the user can understand and act on."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Where the time of commands went, from the program to the last notice.
+"""The phases of commands, from the program to the last notice.
 
 The phases of a command follow each other without a gap, so that they add up:
 
 library   since the program's phase began, for the first command in it
-doorbell  from the store into the CQ page until the engine fetches the command
+library   since the program's phase began, for its first command
 engine    until its first packet enters the first link
 wire      until its last packet has come through the last link
-receive   until what that packet does is seen in memory
+receive   until the effect of that packet is visible in memory
 notice    until the target's notice
 answer    until the initiator has its last packet or notice
 """
@@ -19,19 +19,19 @@ from .records import (DATA, DOORBELL, FETCH, MARK, NOTICE, PUT, RECEIVE, SEND, T
                       is_signal, type_name)
 
 PHASES = ["library", "doorbell", "engine", "wire", "receive", "notice", "answer"]
-# More commands than can be under way at a time: older ones are complete.
+# More commands than can be under way at a time: older ones are complete
 OPEN_MAX = 1 << 16
 REMOTE_NOTICES = (1, 3, 5)
-# Status of commands from here on: a packet has been sent.
+# From this status of a command on, a packet has been sent.
 PEER_ERRORS = 16
 
 
 class Command:
-    """A command and its times; None where the trace does not say.
+    """A command and its times; None where the trace lacks them.
 
-    An engine has begun with it when it has taken up its first packet, and is
-    through with it when its last packet has entered the network, or when it has
-    taken up a packet of another command before.
+    An engine begins a command when it takes up the command's first packet. It
+    has finished when the last packet has entered the network, or earlier, when
+    it takes up a packet of another command.
     """
 
     def __init__(self, record, number):
@@ -48,7 +48,7 @@ class Command:
 
     @property
     def all_seen(self):
-        """When the last packet's effect is seen, if all that were sent have come."""
+        """When the last packet's effect is visible, if all have arrived."""
         return self.seen if self.received == self.packets else None
 
     def _points(self):
@@ -57,7 +57,7 @@ class Command:
                 self.noticed, self.answered]
 
     def durations(self):
-        """Each phase's ns. One whose end is not known is part of the next."""
+        """Each phase's ns. A phase without a known end is part of the next."""
         first, *ends = self._points()
         result, last = {}, first
         for name, end in zip(PHASES, ends):
@@ -75,23 +75,23 @@ class Command:
 
 
 class Queue:
-    """What a CQ was told and what it has fetched, of which no packet was sent yet."""
+    """Doorbells and fetches of a CQ for which no packet was sent so far."""
 
     def __init__(self):
         self.doorbells = collections.deque()
         self.fetched = collections.deque()
 
     def doorbell_of(self, fetch, delay):
-        """(time, phase) of the doorbell that a fetch at that time answers."""
+        """(time, phase) of the doorbell that led to a fetch at that time."""
         bells = self.doorbells
         while len(bells) > 1 and bells[1][0] + delay <= fetch:
             bells.popleft()
         return bells[0] if bells else (None, None)
 
     def take(self, command):
-        """What was fetched for a command: it is the oldest that is left.
+        """Take the fetch of a command: the oldest that is left.
 
-        Commands without a packet were fetched, too, where fetches have names.
+        Where fetches are named, commands without a packet were fetched, too.
         """
         names = [name for name, *_ in self.fetched]
         for _ in range(names.index(command) if command in names else 0):
@@ -122,7 +122,7 @@ class Commands:
 
     def _fetch(self, record):
         queue = self._queue(record)
-        # The first command of a node waits for nothing but the doorbell's way.
+        # A node's first command waits only for the doorbell to arrive.
         if record.node not in self._delay and queue.doorbells:
             self._delay[record.node] = record.time - queue.doorbells[0][0]
         doorbell = queue.doorbell_of(record.time, self._delay.get(record.node, 0))
@@ -148,7 +148,7 @@ class Commands:
             command.bytes += record.bytes
 
     def _engine(self, command, record):
-        """An engine reads a packet while the one before it is on its way out."""
+        """An engine reads a packet while it sends the one before."""
         before = self._sending.get((record.node, record.tni))
         if before:
             before.through = min(before.through, record.time)
@@ -170,7 +170,7 @@ class Commands:
         elif command:
             command.answered = record.time
         elif record.kind == TCQ and 0 < record.detail < PEER_ERRORS:
-            # It ended before anything was sent.
+            # It ended before any packet was sent.
             self._queue(record).take(record.id)
 
     def follow(self, trace):
@@ -187,7 +187,7 @@ class Commands:
 
 
 def chosen(trace, nth):
-    """Commands as dictionaries: all, or the one of that number."""
+    """Commands as dictionaries: all, or the one with that number."""
     for command in Commands().follow(trace):
         if nth is None or command.number == nth:
             yield command.as_dict()
@@ -223,7 +223,7 @@ class Mean:
 
 
 def table(trace, nth):
-    """Lines: a command each, then what they take on average."""
+    """Lines: one for each command, then the averages."""
     yield " ".join([f"{'number':>6} {'type':5} {'from > to':>11} {'bytes':>9}",
                     *(f"{name:>{len(name) + 1}}" for name in PHASES), f"{'total ns':>9}"])
     means = collections.defaultdict(Mean)

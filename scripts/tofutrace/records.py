@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Trace files, as qemu-device/icc/trace.h has them: one for each node of a machine."""
+"""Trace files of qemu-device/icc/trace.h, one for each node of a machine."""
 
 import array
 import collections
@@ -15,7 +15,7 @@ MAGIC = b"TOFTRACE"
 VERSION = 1
 HEADER = struct.Struct("<8sIIQQ32s")
 RECORD = struct.Struct("<QQQIIIBBBBII")
-# Records that are put in order at a time; of the others only their places are kept.
+# Records sorted at a time; of the others only positions are kept
 CHUNK = 1 << 16
 HASH_BYTES = 1 << 24
 
@@ -34,7 +34,7 @@ TYPES = {PUT: "put", GET: "get", ARMW: "armw", SIGNAL: "signal", DONE: "done", D
 PORTS = ["X+", "X-", "Y+", "Y-", "Z+", "Z-", "A", "B+", "B-", "C"]
 NOTICES = ["local put", "remote put", "local get", "remote get", "local armw", "remote armw"]
 
-# The first three make the order in which records are read: it is total.
+# The first three define the order of records, which is total.
 Record = collections.namedtuple(
     "Record", "time node index end id origin peer bytes kind type tni cq detail wait")
 
@@ -57,7 +57,7 @@ def notice_name(record):
 
 
 def mark_name(word):
-    """The characters of a phase's name; empty where it ends."""
+    """The name of a phase; empty where the phase ends."""
     name = word.to_bytes(8, "little").split(b"\0")[0]
     return "".join(chr(c) if 32 < c < 127 else "?" for c in name)
 
@@ -87,7 +87,7 @@ class File:
             raise TraceError(f"{self.path}: shape {word:#x} is none")
         if self.node >= self.nodes:
             raise TraceError(f"{self.path}: node {self.node} of a machine of {self.nodes}")
-        # It may still grow; what the header has counted is there.
+        # It may still grow; the records that the header counts are complete.
         size = os.fstat(file.fileno()).st_size
         if HEADER.size + self.count * RECORD.size > size:
             raise TraceError(f"{self.path}: {self.count} records do not fit in {size} bytes: "
@@ -103,7 +103,7 @@ class File:
         return nodes
 
     def _bad(self, fields):
-        """What is wrong with a record, or None."""
+        """Why a record is invalid, or None."""
         time, end, _, origin, peer, _, kind, packet, tni, cq, detail, _ = fields
         if not DOORBELL <= kind <= MARK:
             return f"kind {kind}"
@@ -118,7 +118,7 @@ class File:
         return None
 
     def _chunk(self, first, last):
-        """These records in the order of time."""
+        """These records in order of time."""
         start, end = (HEADER.size + i * RECORD.size for i in (first, last))
         times = []
         for fields in RECORD.iter_unpack(self._map[start:end]):
@@ -133,7 +133,7 @@ class File:
             yield Record(time, self.node, first + i, *rest)
 
     def in_order(self):
-        """All records by time, those of the same time as they were written."""
+        """All records by time, those of equal time as written."""
         return heapq.merge(*(self._chunk(first, min(first + CHUNK, self.count))
                              for first in range(0, self.count, CHUNK)))
 
@@ -157,14 +157,14 @@ class Trace:
 
     @property
     def shape(self):
-        """As people write it: without axes of one at the end, or all six."""
+        """As people write it: without trailing axes of size one, or all six."""
         axes = self.axes if max(self.axes[3:]) > 1 else self.axes[:3]
         while len(axes) < AXES and len(axes) > 1 and axes[-1] == 1:
             axes = axes[:-1]
         return "x".join(map(str, axes))
 
     def coordinates(self, node):
-        """Those of the axes of `shape`."""
+        """The sizes of the axes in `shape`."""
         place = []
         for size in reversed(self.axes):
             place.insert(0, node % size)
@@ -182,18 +182,18 @@ class Trace:
         return digest.hexdigest()
 
     def file(self, node):
-        """That of a node."""
+        """The trace of a node."""
         for file in self.files:
             if file.node == node:
                 return file
         raise TraceError(f"no trace is of node {node}")
 
     def choose(self, nodes):
-        """Have only the records of these nodes."""
+        """Restrict the records to these nodes."""
         self.files = [self.file(node) for node in sorted(set(nodes))]
 
     def records(self, first=0, last=None):
-        """Of all nodes by time: those of which a part is between two times."""
+        """Records of all nodes by time that overlap an interval."""
         for record in heapq.merge(*(file.in_order() for file in self.files)):
             if last is not None and record.time > last:
                 return
@@ -202,16 +202,16 @@ class Trace:
 
 
 class Recent(collections.OrderedDict):
-    """A dictionary that forgets what has not been looked at for longest.
+    """A dictionary that forgets the least recently used keys.
 
-    It holds more than can be under way in a machine at a time, and so the
-    memory that a long trace takes does not grow with it.
+    It holds more than can be under way in a machine at a time, so memory does
+    not grow with the length of a trace.
     """
 
     LIMIT = 1 << 17
 
     def touch(self, key, make):
-        """The value of a key, made now if there is none."""
+        """The value of a key, created if missing."""
         if key in self:
             self.move_to_end(key)
         else:
@@ -222,13 +222,13 @@ class Recent(collections.OrderedDict):
 
 
 class Links:
-    """A link carries one packet at a time, though times are rounded to whole ns."""
+    """A link carries one packet at a time, though times are rounded to ns."""
 
     def __init__(self):
         self._busy = {}
 
     def apart(self, record):
-        """The record of a link, not before the end of the one before it."""
+        """The record of a link, moved behind the end of the previous one."""
         link = record.node, record.detail
         start = min(max(record.time, self._busy.get(link, 0)), record.end)
         self._busy[link] = record.end
@@ -236,7 +236,7 @@ class Links:
 
 
 class Lanes:
-    """Rows for what overlaps: each begins on the first row that is free."""
+    """Rows for overlapping items: each begins on the first free row."""
 
     def __init__(self):
         self._ends = {}

@@ -35,7 +35,7 @@ def _detail(record):
 
 
 def lines(trace, first=0, last=None):
-    """One for each record: time and length in ns, node, kind, what it says."""
+    """A line for each record: time and length in ns, node, kind, contents."""
     for record in trace.records(first, last):
         length = f"+{record.end - record.time}" if record.end > record.time else ""
         yield (f"{record.time:>14} {length:>8} node {record.node:<4} {KINDS[record.kind]:9} "
