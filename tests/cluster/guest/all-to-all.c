@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * All nodes put to all nodes, themselves too, by all TNIs at once, each put
- * with a notice at its target.
+ * All nodes put to all nodes, including themselves, by all TNIs at once, each
+ * put with a notice at its target.
  */
 #include <err.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@ static const size_t sizes[] = { 8, 100, 4096, 65536, 300001 };
 #define SLOT (300001 + 4096 - 300001 % 4096)
 
 /**
- * struct engine - a TNI's VCQ and its own memory
- * @area: for each node a slot to receive into, then one to send from
+ * struct engine - a TNI's VCQ and its memory
+ * @area: a slot to receive into for each node, then one to send from for each
  */
 struct engine {
 	utofu_vcq_hdl_t vcq;
@@ -86,7 +86,7 @@ static void send_all(struct test *test, size_t bytes, uint64_t seed)
 		guest_fill(engine->area + from, bytes,
 			   guest_seed(seed, own, e));
 		for (uint32_t i = 0; i < nodes; i++) {
-			/* Not all at the same node at the same time. */
+			/* Not all to the same node at the same time */
 			uint32_t to = (own + i) % nodes;
 			int code = utofu_put(
 				engine->vcq, engine->id[to],

@@ -19,12 +19,12 @@
 #define STAG 50
 
 /**
- * struct words - of node 0; of the others only @scratch is used
- * @sum8, @sum4: everybody adds one
+ * struct words - words of node 0; the others only use @scratch
+ * @sum8, @sum4: every node adds one
  * @bits:    one bit for each node, set and cleared
  * @lock:    0, or the number of its holder plus 1
  * @guarded: changed by its holder only, by get and put
- * @scratch: what a get brings, and what a put carries
+ * @scratch: destination of gets, source of puts
  */
 struct words {
 	_Atomic uint64_t sum8;
@@ -47,7 +47,7 @@ static utofu_stadd_t at(const struct test *test, size_t offset)
 	return test->stadd + offset;
 }
 
-/* The value before, or exits: without it nothing can be said. */
+/* Returns the value before; exits if there is none to check. */
 static uint64_t old_of(struct test *test, int posted)
 {
 	struct utofu_mrq_notice notice;
@@ -164,7 +164,7 @@ static void test_operations(struct test *test)
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		bool good = true;
 
-		/* One node after the other: the word is one. */
+		/* One node after the other: they share the word. */
 		for (uint32_t n = 0; n < test->guest.machine.nodes; n++) {
 			guest_barrier(&test->guest);
 			if (n != test->guest.machine.node)
@@ -176,7 +176,7 @@ static void test_operations(struct test *test)
 			armw8(test, UTOFU_ARMW_OP_SWAP, word, A);
 			good &= armw4(test, ops[i].op, word, (uint32_t)B) ==
 				(uint32_t)A;
-			/* The upper half is not touched. */
+			/* The upper half must not change. */
 			good &= armw8(test, UTOFU_ARMW_OP_OR, word, 0) ==
 				((A & ~0xffffffffULL) |
 				 (uint32_t)ops[i].after);
@@ -234,7 +234,7 @@ static bool lock_take(struct test *test)
 	return true;
 }
 
-/* What no atomic protects: read the word, add one, write it. */
+/* Read the word, add one, write it: not atomic, so under the lock. */
 static bool guarded_add(struct test *test)
 {
 	struct guest *guest = &test->guest;

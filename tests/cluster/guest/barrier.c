@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Barriers and reductions of all nodes by barrier gates, over each network that
- * there is. With the word "times" also how long barriers take, for runs that
- * are to be the same twice.
+ * Barriers and reductions of all nodes by barrier gates, over each kind of
+ * network. With the word "times", also how long barriers take, for runs that
+ * must be repeatable.
  */
 #include <err.h>
 #include <inttypes.h>
@@ -32,11 +32,11 @@ static const char *const network_name[] = {
 
 /**
  * struct test
- * @gates:   how many this node has in the network that is tested
+ * @gates:   number of this node's gates in the network under test
  * @vbg:     their IDs
- * @came:    of node 0: how often nodes have come to a barrier
+ * @came:    on node 0: number of arrivals at barriers
  * @came_at: its STADD
- * @sums:    what the first network has summed up
+ * @sums:    sums that the first network computed
  */
 struct test {
 	struct guest guest;
@@ -123,7 +123,7 @@ static int sum(const struct test *test, double data[], size_t count)
 
 /* ---- Nobody leaves before the last one has come ---- */
 
-/* The count of node 0 before @more is added, by an atomic. */
+/* Adds @more to node 0's count by an atomic; returns the count before. */
 static uint64_t count_came(struct test *test, uint64_t more)
 {
 	struct guest *guest = &test->guest;
@@ -186,7 +186,7 @@ static bool integers(struct test *test, int op)
 	return good && !memcmp(data, want, sizeof(data));
 }
 
-/* The largest value is everywhere: the lowest location counts. */
+/* All nodes have the largest value: the lowest location counts. */
 static bool location(struct test *test)
 {
 	uint32_t node = test->guest.machine.node;
@@ -210,7 +210,7 @@ static bool reductions(struct test *test)
 
 /* ---- Sums of floating-point numbers ---- */
 
-/* Far apart, and of both signs */
+/* Of very different sizes and both signs */
 static double addend(uint32_t node, unsigned int i, unsigned int k)
 {
 	uint64_t bits = guest_seed(node, i, k);
@@ -221,7 +221,7 @@ static double addend(uint32_t node, unsigned int i, unsigned int k)
 	return bits & 64 ? value : -value;
 }
 
-/* Whether all nodes have the bits that the first network has come to. */
+/* Whether all nodes have the bits that the first network computed */
 static bool sums_agree(struct test *test, double data[3], double first[3])
 {
 	uint64_t bits[6];
@@ -265,7 +265,7 @@ static bool mismatch(struct test *test)
 	       barrier(test) == UTOFU_SUCCESS;
 }
 
-/* Gates are given back with a barrier begun, and taken anew. */
+/* Frees gates during a barrier, and allocates them again. */
 static bool given_up(struct test *test, enum tofu_network network)
 {
 	if (test->guest.machine.node == 0 &&

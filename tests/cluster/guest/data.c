@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Data of all sizes at all alignments: every node puts to the next one and
- * gets from it; what arrives is compared byte for byte, and so is what stands
- * around it.
+ * Data of all sizes at all alignments: every node puts to the next one and gets
+ * from it; all bytes are compared, including those around the data.
  *
  * Covered, for put and for get:
- *   every size from 1 to 1024 bytes, and 2^n - 1, 2^n, 2^n + 1 up to 16 MiB - 1;
+ *   every size from 1 to 1024 bytes, and 2^n - 1, 2^n, 2^n + 1 to 16 MiB - 1;
  *   every source alignment 0 ... 255 and every destination alignment, many
  *   times, in pairs that differ from size to size;
  *   every difference of the two alignments, 0 ... 255, with a fixed size;
@@ -35,9 +34,9 @@
 enum kind { PUT, GET, PIGGYBACK };
 
 /**
- * struct transfer - one of them
- * @from, @to: offsets in the areas; source and destination alignment are
- *             their lowest eight bits
+ * struct transfer - a transfer
+ * @from, @to: offsets in the areas; their lowest eight bits are the alignments
+ *             of source and destination
  */
 struct transfer {
 	enum kind kind;
@@ -49,9 +48,9 @@ struct transfer {
 
 /**
  * struct test - areas, and transfers that are made together
- * @at:    where the next transfer may lie in the areas
- * @wrong: bytes that were not right
- * @errors: transfers that failed
+ * @at:    offset for the next transfer in the areas
+ * @wrong: number of wrong bytes
+ * @errors: number of failed transfers
  */
 struct test {
 	struct guest guest;
@@ -102,7 +101,7 @@ static uint64_t guard_wrong(const uint8_t *guard)
 	return wrong;
 }
 
-/* A put comes from the node before, a get's data from the node after. */
+/* A put comes from the previous node, a get's data from the next node. */
 static void transfer_verify(struct test *test, const struct transfer *t)
 {
 	const struct guest *guest = &test->guest;
@@ -151,8 +150,8 @@ static void batch_run(struct test *test)
 }
 
 /*
- * Add a transfer whose buffers begin @from and @to bytes after the beginning
- * of a block of pages of their own, each up to PAGE bytes.
+ * Adds a transfer whose buffers begin @from and @to bytes after the beginning
+ * of a separate block of pages, each up to PAGE bytes.
  */
 static void transfer_add(struct test *test, enum kind kind, size_t bytes,
 			 size_t from, size_t to)
@@ -181,7 +180,7 @@ static void point(struct test *test, const char *name)
 	test->errors = 0;
 }
 
-/* Odd factors: as a size grows, all alignments come, in changing pairs. */
+/* Odd factors: as sizes grow, all alignments occur, in changing pairs. */
 static size_t source_of(size_t i)
 {
 	return i * 37 % ALIGNMENTS;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A process dies between two exchanges, when all that it had to send has been
- * sent, and what the others sent it next has been answered: no command of theirs
- * fails. Each of them has to end its wait all the same, by itself: nobody leaves
- * before all have.
+ * A process dies between two exchanges, when it has sent everything, and has
+ * answered what the others sent it next: no command of theirs fails. Each of
+ * them must end its wait all the same, by itself: no process leaves before all
+ * have ended.
  *
  * usage: exchange-survive VICTIM native|segmented die|wait
  *
@@ -36,8 +36,8 @@
 
 /**
  * struct test
- * @dies:  the victim by itself
- * @words: what the others' waits have ended with, by node: 1 and the code
+ * @dies:  the victim kills itself
+ * @words: result of each node's wait: 1 and the code
  */
 struct test {
 	struct guest guest;
@@ -58,7 +58,7 @@ static void check(int code, const char *what)
 		errx(EXIT_FAILURE, "%s: %s", what, tofu_error_text(code));
 }
 
-/* Even messages go so many nodes on, odd ones as many back. */
+/* Even messages go that many nodes forward, odd ones back. */
 static uint32_t peer_of(const struct test *test, unsigned int message)
 {
 	unsigned int far = message / 2 + 1;
@@ -102,7 +102,7 @@ static void round_fill(struct test *test, uint64_t round)
 			   guest_seed(round, test->guest.machine.node, i));
 }
 
-/* Bytes that are not what the others send in a round */
+/* Counts bytes that differ from what the others send in a round. */
 static size_t round_wrong(const struct test *test, uint64_t round)
 {
 	size_t wrong = 0;
@@ -125,7 +125,7 @@ static void rounds_run(struct test *test)
 	}
 }
 
-/* All that the others send in the exchange that is not begun here is there. */
+/* Waits for what the others send in the exchange not begun here. */
 static void victim_run(struct test *test)
 {
 	struct tofu_wait wait = tofu_wait_patient(GUEST_TIMEOUT);
@@ -218,7 +218,7 @@ static int node_run(struct test *test)
 	return EXIT_SUCCESS;
 }
 
-/* The one that kills itself is a child, so that its node tells of no failure. */
+/* The process that dies is a child, so that its node reports no failure. */
 static int child_watch(struct test *test)
 {
 	pid_t child = fork();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Neighbour exchanges among all nodes, with naps at random nodes at random
- * times: neighbours get ahead of each other, and every byte is looked at.
+ * times: neighbours get ahead of each other, and every byte is checked.
  */
 #include <err.h>
 #include <stdio.h>
@@ -20,12 +20,12 @@
 #define BYTES_MAX 100001
 #define NAP_US 3000
 
-/* One exchange in so many has a nap. */
+/* One exchange in NAPS has a nap. */
 #define NAPS 20
 
 /**
  * struct form - how messages are exchanged
- * @bytes: of the messages in each direction
+ * @bytes: bytes of the messages in each direction
  */
 struct form {
 	const char *name;
@@ -35,7 +35,7 @@ struct form {
 	size_t bytes[MESSAGES];
 };
 
-/* Three times around the ring of the nodes: six messages on four engines. */
+/* Three times around the ring of the nodes: six messages on four engines */
 static const struct form forms[] = {
 	{
 		.name = "native",
@@ -89,7 +89,7 @@ struct test {
 	uint64_t random;
 };
 
-/* Even messages go to the next node, odd ones to the one before. */
+/* Even messages go to the next node, odd ones to the previous one. */
 static uint32_t peer_of(const struct test *test, unsigned int message)
 {
 	return message % 2 ? guest_previous(&test->guest) :
@@ -164,7 +164,7 @@ static size_t round_wrong(struct test *test, uint64_t round)
 	return wrong;
 }
 
-/* Return: the exchange's code, or UTOFU_ERR_NOT_COMPLETED when it takes long. */
+/* Return: the exchange's code, or UTOFU_ERR_NOT_COMPLETED if it takes long. */
 static int round_wait(struct test *test)
 {
 	struct tofu_wait wait = tofu_wait_keen(GUEST_TIMEOUT);
@@ -176,7 +176,7 @@ static int round_wait(struct test *test)
 	return code;
 }
 
-/* Looks twice: a neighbour that is ahead must not disturb. */
+/* Checks twice: a neighbour that is ahead must not change the data. */
 static int rounds_run(struct test *test, size_t *wrong)
 {
 	for (uint64_t round = 0; round < test->form->rounds; round++) {

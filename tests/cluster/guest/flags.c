@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whether a processor leaves the flags alone that CMPXCHG8B and CMPXCHG16B do
- * not change: QEMU 7.2 needs patches/7.2/0003 for it. What goes wrong otherwise
- * is put into EFLAGS from time to time, and the guest dies of it anywhere.
+ * Whether a processor preserves the flags that CMPXCHG8B and CMPXCHG16B do not
+ * change: QEMU 7.2 needs patches/7.2/0003 for this. Otherwise garbage gets into
+ * EFLAGS from time to time, and the guest dies anywhere.
  *
  * Run by each node alone; the kernel of every guest has such instructions.
  */
@@ -12,13 +12,13 @@
 
 #define ROUNDS 1000
 #define FLAG_Z 0x40ul
-/* Carry, parity, adjust, zero, sign and overflow. */
+/* Carry, parity, adjust, zero, sign and overflow */
 #define FLAGS 0x8d5ul
 
 /*
- * The flags of @a - @b, and what an exchange makes of them. The subtraction
- * comes after a jump, in the block of code that has the exchange, and the
- * block before ends with flags of another kind.
+ * The flags of @a - @b, and those after an exchange. The subtraction comes
+ * after a jump, in the block of code that has the exchange, and the block
+ * before ends with flags of another kind.
  */
 #define AROUND(exchange, word)                                                 \
 	static void around_##exchange(uint64_t a, uint64_t b, word target,     \
@@ -42,7 +42,7 @@
 AROUND(cmpxchg8b, uint64_t *)
 AROUND(cmpxchg16b, unsigned __int128 *)
 
-/* Flags are as they should: but for that of zero, which tells of success. */
+/* All flags are preserved, except zero, which reports success. */
 static void check(const char *name, int success, uint64_t before,
 		  uint64_t after)
 {

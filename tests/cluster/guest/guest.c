@@ -14,7 +14,7 @@
 
 static void fail(const char *what, char *why)
 {
-	/* A line that no TAP parser takes for success. */
+	/* A line that TAP parsers take for a failure */
 	printf("Bail out! %s%s%s\n", what, why ? ": " : "", why ? why : "");
 	fflush(stdout);
 	errx(EXIT_FAILURE, "%s%s%s", what, why ? ": " : "", why ? why : "");
@@ -99,7 +99,7 @@ void guest_note(const struct guest *guest, const char *format, ...)
 {
 	va_list args;
 
-	/* Node 0's lines stand in its TAP; the others have no TAP. */
+	/* Node 0's notes are in its TAP; the others have no TAP. */
 	printf("# node %u: ", guest->machine.node);
 	va_start(args, format);
 	vprintf(format, args);
@@ -127,14 +127,14 @@ const uint64_t *guest_gather(struct guest *guest, const uint64_t *mine,
 	return all;
 }
 
-/* All nodes get all cards, some words at a time; each keeps the one it wants. */
+/* All nodes get all cards, in pieces; each keeps the one it needs. */
 void guest_connect(struct guest *guest, struct tofu_exchange *exchange,
 		   unsigned int message, unsigned int back, uint32_t peer)
 {
 	struct tofu_exchange_card own, card;
 	const uint64_t *all;
 
-	/* What goes one way meets what comes the other: all have @back's card */
+	/* All nodes have the card of @back, for the message that meets it. */
 	check(tofu_exchange_card(exchange, back, &own), "tofu_exchange_card");
 	for (size_t i = 0; i < TOFU_EXCHANGE_CARD_WORDS; i += TOFU_WORLD_WORDS) {
 		all = guest_gather(guest, own.word + i, TOFU_WORLD_WORDS);

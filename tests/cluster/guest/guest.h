@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the test programs that run on several nodes share: they meet, each does
- * its part, and node 0 prints TAP for all of them.
+ * Shared by test programs that run on several nodes: they meet, each does its
+ * part, and node 0 prints TAP for all of them.
  */
 #ifndef TOFU_TEST_GUEST_H
 #define TOFU_TEST_GUEST_H
@@ -14,15 +14,15 @@
 
 #include "common/world.h"
 
-/* Seconds that a wait may take: far more than any does. */
+/* Longest wait in seconds: far more than any needs */
 #define GUEST_TIMEOUT 60
 
 /**
  * struct guest - this node's process
  * @vcq:    on TNI 0
  * @id:     VCQ IDs of all nodes, by number
- * @points: test points so far
- * @failed: of them
+ * @points: number of test points so far
+ * @failed: number of failed ones
  */
 struct guest {
 	struct tofu_machine machine;
@@ -33,65 +33,65 @@ struct guest {
 	unsigned int failed;
 };
 
-/* guest_begin - meet and print the plan; exits where that fails */
+/* guest_begin - meet and print the plan; exits on failure */
 void guest_begin(struct guest *guest, unsigned int plan);
 
 /* guest_end - part; returns the exit status */
 int guest_end(struct guest *guest);
 
 /**
- * guest_point - a test point of all nodes: good where it is on all of them
- * @good: on this one
+ * guest_point - report a test point, which is ok if it is on all nodes
+ * @good: result on this node
  *
- * All nodes call it; a barrier.
+ * All nodes call it; it is a barrier.
  */
 void guest_point(struct guest *guest, bool good, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* guest_skip - a test point that cannot be had here */
+/* guest_skip - report a test point that cannot run here */
 void guest_skip(struct guest *guest, const char *name, const char *reason);
 
-/* guest_note - a line for people, from any node */
+/* guest_note - print a line for people, from any node */
 void guest_note(const struct guest *guest, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* guest_barrier, guest_gather - as tofu_world_*; exit where they fail */
+/* guest_barrier, guest_gather - as tofu_boot_*; exit on failure */
 void guest_barrier(struct guest *guest);
 const uint64_t *guest_gather(struct guest *guest, const uint64_t *mine,
 			     size_t words);
 
 /**
  * guest_connect - connect a message of an exchange
- * @back: what comes in return for it
+ * @back: message that comes in return
  * @peer: node that it goes to
  *
- * All nodes call it at the same time, for the same message; exits where it fails.
+ * All nodes call it at the same time, for the same message; exits on failure.
  */
 void guest_connect(struct guest *guest, struct tofu_exchange *exchange,
 		   unsigned int message, unsigned int back, uint32_t peer);
 
 /**
  * guest_area - zeroed memory, registered with guest->vcq under a STAG
- * @stag: the same on all nodes, so that @stadd is too
+ * @stag: the same on all nodes, so @stadd is equal, too
  *
- * Exits where that fails.
+ * Exits on failure.
  */
 void *guest_area(struct guest *guest, size_t bytes, unsigned int stag,
 		 utofu_stadd_t *stadd);
 
-/* guest_next - the node after this one, around the end */
+/* guest_next - get the node after this one, cyclically */
 uint32_t guest_next(const struct guest *guest);
 
-/* guest_previous - the node before this one */
+/* guest_previous - get the node before this one, cyclically */
 uint32_t guest_previous(const struct guest *guest);
 
 /**
- * guest_finish - the end of one command posted with GUEST_FLAGS
- * @posted: what the post returned: anything but UTOFU_SUCCESS is passed on
+ * guest_finish - wait for the end of one command posted with GUEST_FLAGS
+ * @posted: what the post returned; an error is passed on
  * @notice: filled, unless NULL
  *
- * Return: UTOFU_SUCCESS; the error of report or notice;
- * UTOFU_ERR_NOT_COMPLETED where neither comes in time.
+ * Return: UTOFU_SUCCESS; the error of report or notice; UTOFU_ERR_NOT_COMPLETED
+ * if either does not come in time.
  */
 #define GUEST_FLAGS (UTOFU_ONESIDED_FLAG_TCQ_NOTICE | \
 		     UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE)
@@ -99,14 +99,15 @@ int guest_finish(struct guest *guest, int posted,
 		 struct utofu_mrq_notice *notice);
 
 /**
- * guest_fill, guest_wrong - bytes that a seed stands for, at any alignment
+ * guest_fill, guest_wrong - write or compare bytes from a seed, at any
+ * alignment
  *
- * guest_wrong returns how many of the bytes differ.
+ * guest_wrong returns the number of bytes that differ.
  */
 void guest_fill(void *buf, size_t bytes, uint64_t seed);
 size_t guest_wrong(const void *buf, size_t bytes, uint64_t seed);
 
-/* guest_seed - mixes what tells one transfer from all others */
+/* guest_seed - mix numbers that identify a transfer into a seed */
 uint64_t guest_seed(uint64_t a, uint64_t b, uint64_t c);
 
 #endif /* TOFU_TEST_GUEST_H */

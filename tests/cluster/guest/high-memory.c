@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Memory all over a guest: registers buffers until some of their pages lie
- * above 4 GiB of guest-physical addresses, where a guest of more than the RAM
- * below the PCI hole has some, and some lie below; transfers between all of
+ * above 4 GiB of guest-physical addresses, where guests with more RAM than fits
+ * below the PCI hole have some, and some lie below; transfers between all of
  * them, verified.
  *
  * usage: high-memory MIN-GIB   the test point of pages above 4 GiB is skipped
@@ -67,9 +67,9 @@ static struct chunk chunk_make(void)
 }
 
 /*
- * One chunk with pages above 4 GiB and one with pages below. The kernel gives
- * from the top, so the low one comes when the high memory has been given away;
- * what is skipped stays taken meanwhile.
+ * Finds one chunk with pages above 4 GiB and one with pages below. The kernel
+ * allocates from the top, so the low one comes when high memory is used up;
+ * chunks that are skipped stay allocated meanwhile.
  */
 static void chunks_find(struct chunk kept[KEPT], bool search)
 {

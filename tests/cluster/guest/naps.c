@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sleeps often, and prints how late it woke up each time: with virtual time all
- * of that is counted, and the same every time. Its processor halts each time.
+ * Sleeps often, and prints how late it woke up each time: in virtual time these
+ * times are counted, and repeatable. Its processor halts each time.
  */
 #include <err.h>
 #include <inttypes.h>

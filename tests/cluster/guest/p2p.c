@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Messages among all nodes, in each mode: eager, got and put, from any source;
- * every byte is looked at, and the order of each pair.
+ * Messages among all nodes, in each mode: eager, get and put, from any source;
+ * checks every byte, and the order of each pair.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -16,14 +16,14 @@
 #define ROUNDS 20
 #define BYTES_MAX 200001
 
-/* Of guest.vcq is another */
+/* Another one than that of guest.vcq */
 #define TNI 1
 
 static const size_t sizes[] = { 0, 8, 1000, 30000, BYTES_MAX };
 
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-/* Behind all others */
+/* Follows all other tags */
 #define TAG_END (SIZES * ROUNDS)
 
 struct test {
@@ -104,7 +104,7 @@ static void round_run(struct test *test, uint64_t round)
 			      "sent");
 }
 
-/* Who has heard this of all is waited for by nobody any more. */
+/* A process that has this message from all others is no longer waited for. */
 static void all_meet(struct test *test)
 {
 	for (uint32_t to = 0; to < test->nodes; to++)

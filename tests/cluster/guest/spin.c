@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * All nodes poll their queues, where nothing comes, for some time: what
- * programs do that wait for each other, and the most that a simulation of them
- * can be asked to do.
+ * All nodes poll their empty queues for some time: programs that wait for each
+ * other do that, and it is the hardest case for a simulation.
  *
  * usage: spin MILLISECONDS
  */
@@ -13,7 +12,7 @@
 
 #include "guest.h"
 
-/* Polls between two looks at the clock. */
+/* Polls between two reads of the clock */
 #define POLLS 100
 
 static uint64_t now_ns(void)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * All nodes send to node 0's shared receive buffer as fast as they can. Every
- * byte is looked at, and each sender's order; then node 0 tells how senders
- * fared beside each other.
+ * All nodes send to node 0's shared receive buffer as fast as they can. It
+ * checks every byte, and each sender's order; then node 0 prints how evenly
+ * senders were served.
  *
  * usage: srb-storm RECORDS [BYTES]
  *
- * RECORDS of all senders together, of up to BYTES.
+ * RECORDS is the total of all senders, BYTES the largest size.
  */
 #include <err.h>
 #include <sched.h>
@@ -26,15 +26,15 @@
 #define BYTES_LEAST sizeof(struct begin)
 #define BYTES 200
 
-/* Records of a sender that are under way at a time */
+/* Records of a sender under way at a time */
 #define UNDER_WAY 32
 
-/* Seconds without a record after which something is wrong. */
+/* Seconds without a record until the test fails */
 #define SILENCE 120
 
 /**
- * struct begin - what a record begins with
- * @bytes: of the whole
+ * struct begin - first part of a record
+ * @bytes: bytes of the whole record
  */
 struct begin {
 	uint64_t from;
@@ -43,9 +43,9 @@ struct begin {
 };
 
 /**
- * struct sender - what the receiver has seen of a sender
- * @came:  records
- * @ended: when the last of them came, ns
+ * struct sender - a sender as the receiver sees it
+ * @came:  records received
+ * @ended: time of the last one, ns
  */
 struct sender {
 	uint64_t came;
@@ -55,10 +55,10 @@ struct sender {
 /**
  * struct test
  * @each:  records of a sender
- * @most:  bytes of a record
- * @began, @first: when it began, and when the first sender had ended
- * @least, @greatest: records that a sender had brought by then
- * @error: what went wrong, of enum utofu_return_code
+ * @most:  largest record in bytes
+ * @began, @first: times of the beginning, and of the first sender's end
+ * @least, @greatest: records that a sender had delivered by then
+ * @error: error, of enum utofu_return_code
  */
 struct test {
 	struct guest guest;
@@ -75,7 +75,7 @@ struct test {
 static const struct tofu_srb_params ring_params = {
 	.bytes = RING_BYTES,
 	.stag = STAG,
-	/* No hole is expected, however busy the machine is. */
+	/* No hole is expected, however busy the host is. */
 	.patience_ns = 1000000000ULL * SILENCE,
 };
 
@@ -97,7 +97,7 @@ static uint64_t record_make(const struct test *test, char *to, uint64_t number)
 	return begin.bytes;
 }
 
-/* Records end in their order. */
+/* Records end in order. */
 static void ended_take(struct test *test, struct tofu_srb_sender *sender,
 		       uint64_t *ended)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * A sender dies in the middle of a record to a shared receive buffer. Node 0
- * receives; the others send, and one of them stops for good. What it had sent
- * before comes, and all of the others' records do.
+ * receives; the others send, and one of them stops for good. Its earlier
+ * records arrive, and so do all records of the others.
  *
  * usage: srb-survive VICTIM STEP die|wait
  *
- * STEP is where it stops: reserve, read, head, half, tail (all but that), or
- * stream: anywhere. It kills its process, or waits for the test to kill the
- * node: all nodes say "# node N: streaming" when it may. Node 0 prints TAP for
- * all: there is no barrier after a death.
+ * STEP is where it stops: reserve, read, head, half, tail (all but the tail),
+ * or stream: anywhere. It kills its process, or waits for the test to kill the
+ * node: all nodes print "# node N: streaming" when the test may. Node 0 prints
+ * TAP for all: there is no barrier after a death.
  */
 #include <err.h>
 #include <sched.h>
@@ -36,7 +36,7 @@
 #define RECORDS 20000
 #define BEFORE 300
 
-/* The record that it does not end */
+/* Payload of the record that it does not complete */
 #define HOLE_PAYLOAD 1000
 #define HOLE_BYTES (HOLE_PAYLOAD + TOFU_SRB_OVERHEAD)
 
@@ -46,14 +46,14 @@ static const char *const step_names[STEPS] = {
 	"reserve", "read", "head", "half", "tail", "stream",
 };
 
-/* Bytes of its record that are put, by step */
+/* Bytes of its record that it puts, by step */
 static const size_t step_puts[STEPS] = {
 	[HEAD] = SRB_WORD,
 	[HALF] = HOLE_BYTES / 2,
 	[TAIL] = HOLE_BYTES - SRB_WORD,
 };
 
-/* What a record begins with */
+/* First part of a record */
 struct begin {
 	uint64_t from;
 	uint64_t number;
@@ -61,8 +61,8 @@ struct begin {
 
 /**
  * struct test
- * @dies:    by itself
- * @goodbye: words that senders put at node 0 when they are through
+ * @dies:    the victim kills itself
+ * @goodbye: words that senders put at node 0 when they have finished
  * @came:    records, by sender
  */
 struct test {
@@ -123,7 +123,7 @@ static uint64_t ended_count(struct tofu_srb_sender *sender)
 	return 1;
 }
 
-/* With @leave, others are under way when so many have ended. */
+/* With @leave, returns with records under way when that many have ended. */
 static void records_send(struct test *test, struct tofu_srb_sender *sender,
 			 struct tofu_srb_peer *peer, uint64_t count, bool leave)
 {
@@ -169,7 +169,7 @@ static void sender_run(struct test *test)
 	guest_note(&test->guest, "streaming");
 	records_send(test, sender, &peer, RECORDS, false);
 	tofu_srb_sender_free(sender);
-	/* Node 0 may end before this has. */
+	/* Node 0 may end before this ends. */
 	guest_finish(&test->guest,
 		     utofu_put_piggyback8(test->guest.vcq, test->guest.id[0], 1,
 					  at, sizeof(uint64_t), 0, GUEST_FLAGS,
@@ -217,7 +217,7 @@ static void hole_put(struct test *test, uint64_t place, size_t bytes)
 	}
 }
 
-/* The steps of a record, as far as this one goes. */
+/* The steps of a record, up to the victim's last one */
 static void hole_make(struct test *test)
 {
 	uint64_t place = counter_armw(test, UTOFU_ARMW_OP_ADD, HOLE_BYTES,
@@ -271,7 +271,7 @@ static bool record_good(struct test *test, const struct tofu_srb_record *record)
 			    guest_seed(begin.from, begin.number, 2));
 }
 
-/* All of the living have said goodbye, and the hole is behind. */
+/* All survivors have said goodbye, and the hole was skipped. */
 static bool all_came(const struct test *test, const struct tofu_srb *srb)
 {
 	struct tofu_srb_counts counts;
@@ -362,7 +362,7 @@ static int node_run(struct test *test)
 	return EXIT_SUCCESS;
 }
 
-/* The one that kills itself is a child, so that its node tells of no failure. */
+/* The process that dies is a child, so that its node reports no failure. */
 static int child_watch(struct test *test)
 {
 	pid_t child = fork();

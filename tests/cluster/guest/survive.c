@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * A node dies in mid-transfer. All nodes send to all others without end; the
- * test kills one. The survivors must learn of it by an error of a command to
- * that node, none may hang, and what they send each other must go on.
+ * test kills one. The survivors must see an error of a command to that node,
+ * none may hang, and transfers between them must continue.
  *
  * usage: survive VICTIM
  *
  * Prints "# node N: streaming" when a node is under way, and its part of the
- * TAP when it has seen the victim die. Each survivor speaks for itself: there
+ * TAP when it has seen the victim die. Each survivor reports separately: there
  * is no barrier after a death.
  */
 #include <err.h>
@@ -27,11 +27,11 @@
 
 /**
  * struct test
- * @area:   BYTES to send from, BYTES for each node to receive into, and a
- *          word for each node to say that it is through
- * @busy:   puts that are not reported yet
+ * @area:   BYTES to send from, BYTES for each node to receive into, and a word
+ *          for each node to report that it has finished
+ * @busy:   puts without a report so far
  * @errors: commands to the victim that failed as they should
- * @wrong:  others that failed
+ * @wrong:  other commands that failed
  * @sent:   puts tried so far
  */
 struct test {
@@ -91,7 +91,7 @@ static bool drain(struct test *test)
 	return true;
 }
 
-/* Send round to all until a command to the victim fails. */
+/* Sends round to all until a command to the victim fails. */
 static bool stream(struct test *test)
 {
 	uint32_t nodes = test->guest.machine.nodes;
@@ -112,7 +112,7 @@ static bool stream(struct test *test)
 	return drain(test);
 }
 
-/* To the next node that is alive, and itself when none is. */
+/* Sends to the next node that is alive, or to itself if none is. */
 static bool go_on(struct test *test)
 {
 	uint32_t nodes = test->guest.machine.nodes;
@@ -142,8 +142,8 @@ static bool still_refused(struct test *test)
 }
 
 /*
- * Nobody goes while another survivor may still send to it, and take it for
- * another death.
+ * No node leaves while another survivor may still send to it, which would look
+ * like another death.
  */
 static bool part(struct test *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver is taken from its device while a program has queues, memory and
- * gates: what it frees then is freed, and nothing new is to be had. Takes the
- * guest's controller away for good.
+ * Unbinds the driver from its device while a program has queues, memory and
+ * gates: what the program frees then is freed, and nothing new can be created.
+ * The guest's controller is gone for good.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static void point(int good, const char *name)
 	failed |= !good;
 }
 
-/* Of the driver's folder the entry that is a function of PCI. */
+/* Finds the entry of the driver's folder that is a PCI function. */
 static int unbind(void)
 {
 	DIR *folder = opendir(DRIVER);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Preloaded into QEMU: its main loop waits for nothing, and the processor's
- * thread takes its time when it leaves the guest's code. So the main loop comes
- * by at every moment at which a processor has halted and not said so yet.
+ * Preloaded into QEMU: the main loop never waits, and the processor's thread is
+ * slow to leave the guest's code. So the main loop runs at every moment at
+ * which a processor has halted without having reported it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -58,7 +58,7 @@ void siglongjmp(sigjmp_buf env, int value)
 	abort();
 }
 
-/* What a QEMU calls instead that was compiled with _FORTIFY_SOURCE. */
+/* The variant that a QEMU compiled with _FORTIFY_SOURCE calls */
 void __longjmp_chk(sigjmp_buf env, int value) __attribute__((noreturn));
 
 void __longjmp_chk(sigjmp_buf env, int value)
