@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What goes wrong in a way that a person has to read."""
+"""The one exception whose text is for the user."""
 
 
 class ReproError(Exception):
-    """Its text is the message; repro ends with 1."""
+    """An error with a message; repro ends with 1."""

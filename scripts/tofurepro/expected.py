@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The expected tables, tests/repro/*.txt, and what differs from them.
+"""The expected tables, tests/repro/*.txt, and differences from them.
 
-Two runs of the same binaries give the same text.  Other binaries do not: a function
-that has moved changes what an instruction count is, by nanoseconds, and these may
-decide which of two packets goes first.  So a time may differ from the expected one
-by TOLERANCE, and schedules that are as near to each other may change places.  A
-short stream of messages goes at one of several paces, and its rate may differ by
-TOLERANCE_RATE.  Nothing else may differ: words, counts of rows, and what is no time.
+Two runs of the same binaries give the same text. Other binaries do not: a
+function that has moved changes times by nanoseconds, and these may decide which
+of two packets goes first. So a time may differ from the expected one by
+TOLERANCE, and schedules that are as close to each other may change places. A
+short stream of messages settles at one of several rates, so its rate may differ
+by TOLERANCE_RATE. Nothing else may differ: words, counts of rows, and numbers
+that are no times.
 """
 
 import dataclasses
@@ -21,14 +22,14 @@ from .tables import EMPTY
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests/repro"
 TOLERANCE = 0.1
 TOLERANCE_RATE = 0.25
-# Tables of such rates have this in their title.
+# Tables of such rates have these words in their titles.
 RATE = "messages a second"
-# Columns of schedules: which one of a row is the fastest is a result.
+# Columns of schedules: the fastest one in a row is a result.
 SCHEDULE = re.compile(r"(round-robin|bl):\d+|overhead-aware")
 NUMBER = re.compile(r"(\d+(?:\.\d+)?)")
 # Sheets with one of these in their notes have no times.
 EXACT = ("to the byte", "tofu_p2p_need()")
-# The file that says which system the tables of a folder are of.
+# Names the system on which a folder's tables were measured
 SYSTEM = "system"
 
 
@@ -37,7 +38,7 @@ def _near(one, other, tolerance=TOLERANCE):
 
 
 def _cells_alike(one, other, tolerance):
-    """The same words, and numbers near each other."""
+    """Whether words are equal, and numbers close to each other."""
     # Odd parts are the numbers.
     parts, others = NUMBER.split(one), NUMBER.split(other)
     return len(parts) == len(others) and all(
@@ -46,7 +47,7 @@ def _cells_alike(one, other, tolerance):
 
 
 def _schedules_alike(columns, row, other):
-    """Of two schedules that are apart, the same one is the faster."""
+    """Whether of two schedules that are apart, the same one is faster."""
     pairs = [(tables.number(one), tables.number(two))
              for name, one, two in zip(columns, row, other)
              if SCHEDULE.fullmatch(name) and EMPTY not in (one, two)]
@@ -55,7 +56,7 @@ def _schedules_alike(columns, row, other):
 
 
 def _rows_alike(table, row, other):
-    """The first cell says what the row is of."""
+    """The first cell names the row."""
     tolerance = TOLERANCE_RATE if RATE in table.title else TOLERANCE
     return row[0] == other[0] and \
         all(_cells_alike(a, b, tolerance) for a, b in zip(row, other)) and \
@@ -63,7 +64,7 @@ def _rows_alike(table, row, other):
 
 
 def _settled(expected, table):
-    """A table with the expected rows in place of those that are near enough."""
+    """A table with the expected rows in place of similar ones."""
     if (expected.columns, len(expected.rows)) != (table.columns, len(table.rows)):
         return table
     rows = [row if _rows_alike(table, row, other) else other
@@ -72,7 +73,7 @@ def _settled(expected, table):
 
 
 def _settled_sheet(expected, sheet):
-    """What is left of the differences of a sheet when those that may be are gone."""
+    """A sheet without the differences that are tolerated."""
     if any(words in note for note in sheet.notes for words in EXACT) or \
             [table.title for table in expected.tables] != [table.title for table in sheet.tables]:
         return sheet
@@ -80,7 +81,7 @@ def _settled_sheet(expected, sheet):
 
 
 def differences(sheet, folder=FOLDER):
-    """Lines of a diff, expected against what is; none where that is near enough."""
+    """Lines of a diff, expected against measured; none where close enough."""
     path = folder / f"{sheet.name}.txt"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     text = sheet.text()
@@ -91,7 +92,7 @@ def differences(sheet, folder=FOLDER):
 
 
 def _facts(sheet):
-    """Titles, columns, and what each row is of."""
+    """Titles, columns, and the names of rows."""
     return [(table.title, table.columns, [row[0] for row in table.rows])
             for table in sheet.tables]
 
@@ -106,7 +107,7 @@ def facts_differ(sheet, folder=FOLDER):
 
 
 def system(folder=FOLDER):
-    """The system that a folder's tables are of, or None."""
+    """The system of a folder's tables, or None."""
     path = folder / SYSTEM
     return path.read_text(encoding="utf-8").strip() if path.exists() else None
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What an experiment is: what to measure, what to make of it, what to show.
+"""An experiment: its measurements, the sheets made of them, and its section.
 
-A module of tofurepro/experiments/ has one or more; experiments/__init__.py names
-them.  All that an experiment shows comes from sheets, so that a page can be made of
-sheets that somebody else has measured.
+A module of tofurepro/experiments/ has one or more; experiments/__init__.py
+lists them. Everything that an experiment shows comes from sheets, so that a
+page can also be made of sheets that were measured elsewhere.
 """
 
 import dataclasses
@@ -17,9 +17,9 @@ class Text:
 
 @dataclasses.dataclass
 class Plot:
-    """A picture, NAME.svg.  `draw` makes it, a matplotlib figure.
+    """A picture, NAME.svg. `draw` makes it, a matplotlib figure.
 
-    `alt` says what is to be seen to whom does not see it.
+    `alt` describes the picture to those who do not see it.
     """
     name: str
     alt: str
@@ -28,7 +28,7 @@ class Plot:
 
 @dataclasses.dataclass
 class Plots:
-    """Pictures side by side, where there is room, and the tables that they show."""
+    """Pictures side by side, if there is room, and their tables."""
     caption: str
     plots: list
     tables: list
@@ -36,18 +36,18 @@ class Plots:
 
 @dataclasses.dataclass
 class Tables:
-    """Tables that are not folded away."""
+    """Tables that are not collapsed."""
     tables: list
 
 
 class Experiment:
-    """Overridden by each experiment.
+    """Base class of experiments.
 
     name     as scripts/repro takes it
     title    of its section
-    runs     boots, each of which becomes a sheet of its name
+    runs     boots; each becomes a sheet of its name
     sources  sheets without which there is nothing to show
-    computes names of sheets that are made of others
+    computes names of sheets that are computed from others
     """
     name = ""
     title = ""
@@ -60,13 +60,13 @@ class Experiment:
         raise NotImplementedError
 
     def computed(self, sheets):
-        """Sheets made of those that there are, by name; none without their sources."""
+        """Computed sheets, by name; none if their sources are missing."""
         return []
 
     def complaints(self, sheets):
-        """What must not stay as it is, though all tables are as expected."""
+        """Problems in the results, even if all tables are as expected."""
         return []
 
     def section(self, sheets):
-        """What the page shows, of the sheets that there are."""
+        """The section of the page, from the sheets that exist."""
         raise NotImplementedError

@@ -27,7 +27,7 @@ BOOT_SECONDS = 600
 class Run:
     """Programs that run one after the other in one boot of a cluster.
 
-    `name` is that of the sheet which comes of it.  A call is the words of a
+    `name` is the name of the resulting sheet. A call is the command line of a
     program that prints JSON; it runs on all nodes, and node 0 prints.
     """
     name: str
@@ -44,8 +44,8 @@ class Run:
         return count
 
     def up_words(self):
-        # What is in a guest moves times by some nanoseconds: whether tests have
-        # been built must not.
+        # The contents of a guest move times by some nanoseconds: whether tests
+        # have been built must not matter.
         return ("--time", "virtual", "--machine", self.machine, "--shape", self.shape,
                 "--memory", str(self.memory), "--guest-arg=--no-tests")
 
@@ -53,7 +53,7 @@ class Run:
         return f" && echo {SEPARATOR} && ".join(" ".join(map(str, call)) for call in self.calls)
 
     def commands(self):
-        """Lines for a person who wants to see the same."""
+        """Command lines for a person who wants to repeat it."""
         yield " ".join(("scripts/tofu-cluster", "up", *self.up_words()))
         for call in self.calls:
             yield " ".join(("scripts/tofu-cluster", "run", *map(str, call)))
@@ -61,7 +61,7 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Processes:
-    """Programs that run in processes of this host, which are nodes: for what is no time."""
+    """Programs in processes of this host, as nodes: for results without times."""
     name: str
     count: int
     calls: tuple
@@ -84,7 +84,7 @@ class Processes:
 
 
 def system():
-    """What times depend on, of this system: 'Debian 12: gcc 12, Linux 6.1, QEMU 7.2'."""
+    """The parts of this system that times depend on: 'Debian 12: gcc 12, …'."""
     gcc = subprocess.run(["gcc", "-dumpversion"], capture_output=True, text=True, check=True)
     qemu = subprocess.run([host.qemu(), "--version"], capture_output=True, text=True, check=True)
     release = kernel.headers().name.removeprefix("linux-headers-")
@@ -119,7 +119,7 @@ def _process_answer(run, call):
 
 
 def measure(run, more=()):
-    """What the run's calls have printed, in their order; `more` words for clusters."""
+    """Output of the run's calls, in order; `more` are clusters' arguments."""
     if isinstance(run, Processes):
         return [_process_answer(run, call) for call in run.calls]
     name = f"repro-{os.getpid()}-{run.name}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What libtofu and its tools compute: asked, so that no formula is written twice."""
+"""Results of libtofu and its tools, so that no formula is written twice."""
 
 import ctypes
 import functools
@@ -45,13 +45,13 @@ def crossover(machine, neighbors, engines):
 
 
 def gain(machine, neighbors, engines, size):
-    """How many times the segmented exchange is as fast as the native one."""
+    """Speedup of the segmented exchange over the native one."""
     return neighbor_ns(machine, NATIVE, neighbors, engines, size) / \
         neighbor_ns(machine, SEGMENTED, neighbors, engines, size)
 
 
 def _answer(tool, *words):
-    """What a tool computes here."""
+    """The output of a tool here."""
     command = [str(OUT / "bin" / tool), "--json", *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
@@ -74,6 +74,6 @@ def p2p_need(peers, *words):
 
 
 def p2p_thresholds(machine):
-    """Bytes up to which messages are eager, and got, on a machine."""
+    """Sizes up to which messages are eager, and got, on a machine."""
     return _answer("tofu-p2p", "--test", "need", "--peers", "1", "--machine",
                    machine)["thresholds"]

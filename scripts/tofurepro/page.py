@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The page: all tables and plots side by side, in one file and the plots beside it.
+"""The page: all tables and plots, in one file with the plots beside it.
 
-Nothing comes from elsewhere: no script, no font, no style of somebody else's.
+It loads nothing from elsewhere: no script, font or style sheet.
 """
 
 from html import escape
@@ -110,7 +110,7 @@ BELIEF = (
 
 
 def write(folder, sheets, states):
-    """index.html and the plots of the sheets; `states` says how each came about."""
+    """index.html and the plots of the sheets; `states` says where each is from."""
     wanted = [one for one in EXPERIMENTS.values() if any(s in sheets for s in one.sources)]
     links = "".join(f'<a href="#{one.name}">{escape(one.title)}</a> ' for one in wanted)
     sections = "".join(_section(one, sheets, folder) for one in wanted)

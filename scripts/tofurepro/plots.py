@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What all plots have in common: the same input gives the same SVG."""
+"""Common parts of all plots: the same input gives the same SVG."""
 
 import sys
 
@@ -14,12 +14,12 @@ from matplotlib import pyplot, ticker
 
 from .tables import number
 
-# Okabe and Ito: told apart by those who do not see all colours, too.
+# The colours of Okabe and Ito: distinct for the colour-blind, too
 BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
 BLUE, RED, PURPLE, GREY = "#0072b2", "#d55e00", "#cc79a7", "#777777"
 
 pyplot.rcParams.update({
-    # Text stays text: small, and found by a search.
+    # Keep text as text: it is small, and can be searched.
     "svg.fonttype": "none", "svg.hashsalt": "tofu", "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"], "font.size": 9,
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
@@ -37,7 +37,7 @@ def bytes_text(size):
 
 
 def axes(title, x, y, width=5.6, height=4.2):
-    """A figure with one system of axes."""
+    """A figure with one pair of axes."""
     figure, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
     ax.set_title(title, loc="left")
     ax.set_xlabel(x)
@@ -46,7 +46,7 @@ def axes(title, x, y, width=5.6, height=4.2):
 
 
 def size_axis(ax, sizes):
-    """The horizontal axis is powers of two, in bytes; every other one is named."""
+    """Scale the horizontal axis by powers of two, in bytes; label every other."""
     ax.set_xscale("log", base=2)
     ax.xaxis.set_major_locator(ticker.FixedLocator(sizes[::2]))
     ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda size, _: bytes_text(round(size))))
@@ -55,7 +55,7 @@ def size_axis(ax, sizes):
 
 
 def value_axis(ax):
-    """The vertical axis has logarithms of numbers that people read: 1, 2, 5, 10, 20."""
+    """Make the vertical axis logarithmic, labelled 1, 2, 5, 10, 20."""
     ax.set_yscale("log")
     ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:.10g}"))
@@ -75,6 +75,6 @@ def save(figure, path):
 
 
 def without_gaps(xs, cells):
-    """Two lists: those of xs whose cell has a number, and the numbers."""
+    """Two lists: the xs whose cell has a number, and the numbers."""
     pairs = [(x, number(cell)) for x, cell in zip(xs, cells) if number(cell) is not None]
     return [x for x, _ in pairs], [y for _, y in pairs]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Sheets: files of tables, as text that people read and that plots are made of.
+"""Sheets: files of tables, as text for people, and as input of plots.
 
-A sheet is all that there is of a result.  Its text is what is compared, so it has
-nothing that could differ between two runs.
+A sheet is a whole result. Its text is compared, so it has nothing that could
+differ between two runs.
 
     # a note, or several
 
@@ -21,14 +21,14 @@ GAP = "  "
 
 
 def number(cell):
-    """The number that a cell begins with; None where it has none."""
+    """The number at the beginning of a cell, or None."""
     match = re.match(r"[-+]?\d+(\.\d+)?", cell)
     return float(match[0]) if match else None
 
 
 @dataclasses.dataclass
 class Table:
-    """Cells are strings, a row a list of as many as there are columns."""
+    """Cells are strings, and a row is a list with a cell for each column."""
     title: str
     columns: list
     rows: list
@@ -80,7 +80,7 @@ def _table_of(sheet, block):
 
 
 def sheet_of(name, text):
-    """The sheet that a text is."""
+    """Parse a text into a sheet."""
     notes, *blocks = text.strip().split("\n\n")
     return Sheet(name, [line.removeprefix("# ") for line in notes.splitlines()],
                  [_table_of(name, block) for block in blocks])

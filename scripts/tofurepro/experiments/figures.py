@@ -8,7 +8,8 @@ from ..measure import Run
 from ..tables import Sheet, Table
 
 FUGAKU_UNIT = "1x1x1x2x3x2"
-# Nodes of the unit that are so many hops from node 0: by C, by B and C, by all.
+# Nodes of the unit, by their hops from node 0: along C, along B and C, along
+# all
 AT_HOPS = {1: 1, 2: 3, 3: 9}
 WINDOW = 8
 
@@ -26,9 +27,9 @@ class Perf:
 class Figure:
     """A published figure and its counterpart.
 
-    `low` and `high` are what was published, a range or the same number twice;
-    `within` is how far from it the model may be, in per cent.  `value` makes the
-    number out of the results of `calls`.
+    `low` and `high` are the published values, a range or the same number twice;
+    `within` is the permitted deviation of the model in per cent. `value`
+    computes the number from the results of `calls`.
     """
     group: str
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What segments gain, over neighbours and engines."""
+"""The gain of segments, over neighbours and engines."""
 
 from .. import model, plots
 from ..experiment import Experiment, Plot, Plots, Text
@@ -8,9 +8,9 @@ from . import neighbor
 
 NEIGHBORS, ENGINES = range(1, 27), range(1, 7)
 BYTES = neighbor.GAIN_BYTES
-# So long that what a step costs is nothing.
+# So long that the cost of a step does not matter
 ENDLESS = 1 << 40
-# A gain below this is none.
+# Smaller gains do not count.
 NOTHING = 1.005
 MODEL = "times as fast by the model, 1 MiB"
 LIMIT = "times as fast for messages without end"
@@ -34,7 +34,7 @@ def _measured(machine, times):
 
 
 def _label(ax, n, c, value, seen):
-    """The model's figure of a field, and the measured one below it, framed."""
+    """The model's figure in a field, and the measured one below it, framed."""
     lines = [f"{value:.2f}"] if value >= NOTHING else []
     if seen is not None:
         lines = [f"{value:.2f}", f"{seen:.2f}"]

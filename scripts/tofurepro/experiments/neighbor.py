@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Neighbour exchange: in segments against native, measured and by the model."""
+"""Neighbour exchange: segmented against native, measured and by the model."""
 
 import math
 
@@ -9,12 +9,12 @@ from ..measure import Run
 from ..tables import Sheet, Table
 
 MACHINES = ("k", "fx10")
-# The fewest nodes of which each has six neighbours over a link each: a ring of
-# two has its neighbour twice.
+# The fewest nodes with six neighbours each, one per link: in a ring of two,
+# both neighbours are the same.
 SHAPE, PROCS = "3x3x1x1x3x1", "3x3x3"
 NEIGHBORS, ENGINES = 6, 4
 SIZES = tuple(1 << power for power in range(10, 25))
-# Where nothing is verified all messages share their memory.
+# All messages share their memory when nothing is verified.
 MEMORY = 256
 GAIN_NEIGHBORS, GAIN_ENGINES, GAIN_BYTES = (3, 5, 6), (2, 3, 4), 1 << 20
 SWEEP = "6 neighbours on 4 engines; time of an exchange in µs"
@@ -69,9 +69,10 @@ def _gain(answer):
 
 
 def _crossing(sizes, native, segmented):
-    """Where the two are equal: between two sizes, on a straight line over their logarithms.
+    """Where the two are equal: interpolated linearly over the logarithms of
+    sizes.
 
-    The last time that segments become the shorter one; None if they never do.
+    The last time that segments become faster; None if they never do.
     """
     for i in reversed(range(1, len(sizes))):
         before, after = segmented[i - 1] - native[i - 1], segmented[i] - native[i]
@@ -83,7 +84,7 @@ def _crossing(sizes, native, segmented):
 
 
 def _rate(sizes, times):
-    """GB/s that a node sends."""
+    """GB/s that a node sends"""
     return [NEIGHBORS * size / us / 1000 for size, us in zip(sizes, times)]
 
 

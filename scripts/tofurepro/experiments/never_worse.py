@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Whether overhead-aware is worse than the best of the others, by how much, and where."""
+"""Whether and how much overhead-aware is worse than the best of the others."""
 
 import dataclasses
 
-# Less is no difference: processors see time in steps of 0.13 µs.
+# Smaller differences do not count: processors see time in steps of 0.13 µs.
 SAME = 1  # per cent
 
 
@@ -15,19 +15,19 @@ class Case:
     best: float
 
     def more(self):
-        """Per cent that overhead-aware takes more."""
+        """Per cent by which overhead-aware takes longer."""
         return 100 * (self.ours / self.best - 1)
 
 
 def cases(table, where, ours, others):
-    """A case for each row of a table; `where` makes its name of the first cell."""
+    """A case for each row of a table; `where` names it by the first cell."""
     best = [min(times) for times in zip(*(table.numbers(name) for name in others))]
     return [Case(where(cell), *times)
             for cell, *times in zip(table.column(table.columns[0]), table.numbers(ours), best)]
 
 
 def sentence(every):
-    """What can be said of cases."""
+    """Conclusions from the cases."""
     more = [case.more() for case in every]
     worst = max(every, key=Case.more)
     text = f"overhead-aware is not worse than the best of the six others in " \

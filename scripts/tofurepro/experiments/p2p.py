@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Messages to one process: what the three modes cost, and a send in its parts."""
+"""Messages to one process: cost of the three modes, and parts of a send."""
 
 from .. import plots
 from ..errors import ReproError
@@ -12,7 +12,7 @@ SHAPE = "4x1x1x1x3x1"
 MODES = ("fast", "saving", "shared")
 BYTES = (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 SENDERS = (1, 4, 11)
-# Of these sizes other numbers of senders are measured, too.
+# Sizes for which other numbers of senders are measured, too
 SHORT, LONG = 8, 4096
 BETWEEN = (2, 8)
 PARTS_BYTES = (8, 512, 4096)
@@ -29,7 +29,7 @@ SAVED = "ns until the receiver has the record, and what is saved of them"
 STEPS = "a send in its parts, ns; one sender"
 SLOWER = "latency of shared less that of fast, µs"
 EVEN = "shared against fast: senders from which shared brings as many messages"
-# What a bar of the plot of parts is made of: (column of the table, its name).
+# Parts of a bar in the plot of parts: (column of the table, its name)
 BARS = (("call", plots.GREY), ("add", plots.ORANGE), ("or", plots.PURPLE), ("put", plots.SKY),
         ("notice", plots.GREEN))
 
@@ -106,7 +106,7 @@ def _counter_table(answer):
 
 
 def memory_table(answer):
-    """Peers by modes; the tool has held them against what is computed."""
+    """Peers by modes; the tool has compared them with what is computed."""
     rows = {(row["peers"], row["mode"]): row["bytes"] for row in answer["rows"]}
     peers = list(dict.fromkeys(n for n, _ in rows))
     return Table(MEMORY, ["peers", *MODES],
@@ -154,7 +154,7 @@ def _saved(table):
 
 
 def _steps(table):
-    """One after the other, so that they add up; what is 0 is done together with the one before."""
+    """Successive parts, which add up; 0 if a part overlaps the previous one."""
     rows = []
     for (senders, size), forms in _forms(table).items():
         for form in FORMS if senders == "1" else ():
@@ -171,7 +171,7 @@ def _senders_of(sheet):
 
 
 def _both(table, size):
-    """What shared and fast have; None where that was not measured."""
+    """Numbers of shared and fast; None where not measured."""
     if size not in table.column("bytes"):
         return None
     at = table.column("bytes").index(size)
@@ -188,7 +188,7 @@ def _slower(sheet):
 
 
 def _even(sheet):
-    """Also how many messages shared brings of those that fast brings, in per cent."""
+    """Also shared's rate of messages, in per cent of fast's."""
     senders = _senders_of(sheet)
     table = Table(EVEN, ["bytes", "from", *(f"{_people(n)}, %" for n in senders)], [])
     for size in sheet.table(_rate_title(senders[0])).column("bytes"):
@@ -239,7 +239,7 @@ def _counter_plot(machine, table):
 
 
 def _time_plot(machine, sheet):
-    """How long an addition takes, alone and in a send."""
+    """Time of an addition, alone and in a send."""
     figure, ax = plots.axes(f"{machine}: time of an addition", "senders at once", "ns")
     table = sheet.table(COUNTER)
     ax.plot(table.numbers("senders"), table.numbers("one at a time, ns"), label="alone",
@@ -378,7 +378,7 @@ class P2p(Experiment):
 
 
 class Brief(Experiment):
-    """A few rows of p2p: those that the cluster tests measure again."""
+    """A few rows of p2p, which the cluster tests measure again."""
     name = "p2p-brief"
     title = "A few messages that the tests repeat"
     runs = (Run("p2p-brief", "fx10", "3", (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a process keeps for others: measured as far as it goes, computed beyond."""
+"""A process's memory for peers: measured for few, computed for many."""
 
 from .. import model, plots
 from ..experiment import Experiment, Plot, Plots, Tables, Text
@@ -10,7 +10,7 @@ from . import p2p
 RUN = "p2p-memory"
 COMPUTED = "p2p-memory-computed"
 PEERS = tuple(10 ** n * k for n in range(1, 7) for k in (1, 2, 5)) + (10 ** 7,)
-# Processes that are measured: as many as a common machine has room for.
+# Measured numbers of processes, as many as a common machine has room for
 PROCESSES = 64
 MEASURED = (1, 2, 4, 8, 16, 32, 63)
 LIMIT = 16 << 20
@@ -33,7 +33,7 @@ def _need():
 
 
 def _even():
-    """The shared rings are there in all modes; own ones come to them."""
+    """All modes have the shared rings; own rings come in addition."""
     table = Table(EVEN, ["mode", "an own ring", "shared rings", "from"], [])
     for row in model.p2p_need((1,), "--mode", "fast,saving", "--memory", "0"):
         table.rows.append([row["mode"], str(row["own"]), str(row["shared"]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where one way of a message begins to be faster than another, and what libtofu makes of it."""
+"""Sizes at which one protocol overtakes another, and libtofu's choice."""
 
 import operator
 
@@ -35,7 +35,7 @@ def _table(answer, title, key, form):
 
 
 def _last(table, one, other, better):
-    """The largest size up to which one way is as good as the other, and the next one."""
+    """The largest size up to which one protocol keeps up, and the next."""
     sizes = table.column("bytes")
     good = [better(a, b) for a, b in zip(table.numbers(one), table.numbers(other))]
     if all(good):
@@ -45,7 +45,7 @@ def _last(table, one, other, better):
 
 
 def _row(machine, sheet):
-    """Eager messages by latency; got and put ones by rate, in which they differ."""
+    """Eager messages by latency; get and put by rate, in which they differ."""
     uses = model.p2p_thresholds(machine)
     return [machine, *_last(sheet.table(LATENCY), "eager", "put", operator.le),
             str(uses["eager"]), *_last(sheet.table(RATE), "get", "put", operator.ge),
@@ -53,14 +53,14 @@ def _row(machine, sheet):
 
 
 def _fits(low, high, use):
-    """Whether a threshold in use is not less than what was good, and not what was not."""
+    """Whether a threshold in use is between the measured bounds."""
     if use == "any":
         return not high
     return int(low) <= int(use) and (not high or int(use) < int(high))
 
 
 class Threshold(Experiment):
-    """Eager, got and put messages against size."""
+    """Eager, get and put messages by size."""
     name = "p2p-threshold"
     title = "Thresholds of messages"
     runs = tuple(map(_run, MACHINES))

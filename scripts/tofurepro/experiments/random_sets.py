@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sets of puts by chance under each scheduler: is overhead-aware ever worse?"""
+"""Random sets of puts under each scheduler: is overhead-aware ever worse?"""
 
 from .. import plots
 from ..errors import ReproError
@@ -27,7 +27,7 @@ def _table(title, key, rows):
 
 
 def _draw(table):
-    """Each scheduler's time, as a multiple of the best of the six others."""
+    """Each scheduler's time, relative to the best of the six others."""
     figure, ax = plots.axes("fx10, random sets: measured", "set",
                             "time, by that of the best of the six others", width=7)
     sets = table.numbers("set")

@@ -28,11 +28,11 @@ STYLES = {
     OVERHEAD: {"color": plots.BLACK, "marker": ".", "linewidth": 1},
     ORIG: {"color": plots.GREY, "marker": "x", "linestyle": "--", "linewidth": 1},
 }
-# How far a published time may be from the measured one without a word about it.
+# Larger deviations of a published time from the measured one are mentioned.
 CLOSE = 10
 EMPTY_EXCHANGE = "an exchange of 8 bytes with two neighbours"
 ENGINE = "two nodes that send each other one message by one engine, fx10"
-# Sizes of messages of SCALE-LES3, and around them
+# Sizes of SCALE-LES3's messages, and around them
 ENGINE_BYTES = (16384, 28416, 56320, 56832, 112128, 112640, 168448, 224256, 1 << 18, 1 << 20)
 PROGRAM = (
     "All published times have about 6 µs more than the measured ones, also where nothing is shared "
@@ -47,7 +47,7 @@ HOST = PROGRAM + (
     "Four engines send and receive 897024 bytes. The model's host interface carries 15 GB/s, the "
     "upper end of the published 13 to 15; at 13 GB/s it would take 9 µs more, which is about "
     "the rest.")
-# Why a published time and the measured one differ by more than that: (part, k, scheduler).
+# Explanations of such deviations: (part, k, scheduler)
 REASONS = {(PARTS[part], "872", TITLES[scheduler]): reason for part, scheduler, reason in (
     ("ns", "bl:4", PROGRAM), ("four", "bl:4", HOST),
     ("ns", "round-robin:2", LINKS), ("ns", "round-robin:4", LINKS))}
@@ -70,7 +70,7 @@ def _run(machine):
 
 
 def _engine():
-    """One engine that sends and receives at once, and nobody in its way."""
+    """One engine that sends and receives at once, without contention."""
     return Run("scale-engine", "fx10", "2", (
         ("tofu-halo", "--json", "--procs", 2, "--pattern", "neighbor", "--neighbors", 1,
          "--tnis", 1, "--bytes", ",".join(map(str, ENGINE_BYTES)), "--algorithm", "native",
@@ -94,7 +94,7 @@ def _title(part, what):
 
 
 def _table(part, what, rows):
-    """`rows` by part, scheduler and k; what is sent and received has no plan."""
+    """`rows` by part, scheduler and k; messages as sent have no plan."""
     key = f"{what}_us"
     levels = list(dict.fromkeys(k for p, _, k in rows if p == part))
     names = list(dict.fromkeys(s for (p, s, _), row in rows.items() if p == part and key in row))
@@ -123,7 +123,7 @@ def _cell(table, k, scheduler):
 
 
 def _published(machine):
-    """tofu-sched shows FX10's times beside the plans of any machine."""
+    """tofu-sched prints FX10's times beside the plans of any machine."""
     return model.published(machine) if machine == "fx10" else []
 
 
@@ -139,14 +139,14 @@ def _calibration(machine, sheet):
 
 
 def _cases(sheet):
-    """Overhead-aware and the best of the others, at each part and k."""
+    """Overhead-aware and the best of the others, for each part and k."""
     return [case for part in PARTS for case in never_worse.cases(
         sheet.table(_title(part, "measured")), f"{PARTS[part]}, k = {{}}".format, OVERHEAD,
         OTHERS)]
 
 
 def _shorter(sheet, than, others):
-    """How much shorter overhead-aware is than the best of others, in per cent."""
+    """Per cent by which overhead-aware beats the best of the others."""
     parts = {part: sheet.table(_title(part, "measured")) for part in PARTS}
     levels = parts["all"].column("k")
     table = Table(f"overhead-aware, shorter than {than} by per cent; measured",
@@ -159,10 +159,10 @@ def _shorter(sheet, than, others):
 
 
 def _spread(sheet):
-    """How far measured times of one plan are apart, in per cent, and where.
+    """How much measured times of one plan differ, in per cent, and where.
 
-    The width of bottom-left packing is about diagonals: without these all three
-    widths have the same plan.
+    The width of bottom-left packing only concerns diagonals: without these all
+    three widths have the same plan.
     """
     found = []
     for part in ("ew", "ns", "four"):
@@ -209,7 +209,7 @@ def _plots(machine, part, sheet):
 
 
 class Scale(Experiment):
-    """11 rows, 5 sets of directions, 7 schedulers, and messages as sent and received."""
+    """11 rows, 5 sets of directions, 7 schedulers, and unplanned messages."""
     name = "scale"
     title = "SCALE-LES3 under seven schedulers"
     runs = (*map(_run, MACHINES), _engine())
@@ -272,7 +272,7 @@ class Scale(Experiment):
             yield Text(f"{', '.join(point)}, {off:+.1f} %: {REASONS.get(point, 'why?')}")
 
     def _far(self, sheets):
-        """Published times that are far from the measured ones: (point, per cent)."""
+        """Published times far from the measured ones: (point, per cent)."""
         for name in self.computes:
             first = sheets[name].tables[0] if name in sheets else None
             if first and "off by" in first.columns:
@@ -288,7 +288,7 @@ class Scale(Experiment):
 
 
 class Brief(Experiment):
-    """A few rows of scale, verified: those that the cluster tests measure again."""
+    """A few rows of scale, verified, which the cluster tests measure again."""
     name = "brief"
     title = "A few rows that the tests repeat"
     runs = (Run("brief", "fx10", SHAPE,
