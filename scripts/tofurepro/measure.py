@@ -61,7 +61,7 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Processes:
-    """Programs in processes of this host, as nodes: for results without times."""
+    """Programs of this host, in processes as nodes: results without times."""
     name: str
     count: int
     calls: tuple

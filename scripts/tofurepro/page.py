@@ -110,7 +110,7 @@ BELIEF = (
 
 
 def write(folder, sheets, states):
-    """index.html and the plots of the sheets; `states` says where each is from."""
+    """index.html and the plots of the sheets; `states` has their origins."""
     wanted = [one for one in EXPERIMENTS.values() if any(s in sheets for s in one.sources)]
     links = "".join(f'<a href="#{one.name}">{escape(one.title)}</a> ' for one in wanted)
     sections = "".join(_section(one, sheets, folder) for one in wanted)

@@ -46,7 +46,7 @@ def axes(title, x, y, width=5.6, height=4.2):
 
 
 def size_axis(ax, sizes):
-    """Scale the horizontal axis by powers of two, in bytes; label every other."""
+    """Scale the horizontal axis by powers of two, in bytes."""
     ax.set_xscale("log", base=2)
     ax.xaxis.set_major_locator(ticker.FixedLocator(sizes[::2]))
     ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda size, _: bytes_text(round(size))))
