@@ -17,8 +17,8 @@ static const uint32_t settings[] = {
 };
 
 /**
- * struct gate - a gate, with a channel or without
- * @block: the channel's in guest memory, or 0
+ * struct gate - a gate, with or without a channel
+ * @block: the channel's block in guest memory, or 0
  * @ended: barriers whose end was seen
  */
 struct gate {
@@ -75,7 +75,7 @@ static uint64_t link_rmt(const struct gate *gate)
 	return link_lcl(gate) | TOFU_SET(TOFU_LINK_TNI, gate->tni);
 }
 
-/* Each signals to the other, over the network. */
+/* Each signals the other, over the network. */
 static void link_pair(const struct gate *a, const struct gate *b)
 {
 	gate_reg_set(a, TOFU_GATE_SRC_RMT, link_rmt(b));
@@ -175,7 +175,7 @@ static void test_settings(void)
 	gate_reg_set(&gate, TOFU_GATE_GPID, 5);
 	g_assert_cmphex(gate_reg(&gate, TOFU_GATE_GPID), ==, 5);
 
-	/* The state is the device's. */
+	/* The state is owned by the device. */
 	gate_reg_set(&gate, TOFU_GATE_STATE, 1);
 	g_assert_cmphex(gate_reg(&gate, TOFU_GATE_STATE), ==, 0);
 	g_assert_cmpuint(bad_accesses(vm), ==, bad + 1);
@@ -272,7 +272,7 @@ static void test_start_of_any_size(void)
 	tofu_vm_stop(vm);
 }
 
-/* The end of the channel's next barrier is the first one to be seen. */
+/* The next barrier of the channel is the first whose end is seen. */
 static void test_elsewhere_nothing_starts(void)
 {
 	struct tofu_vm *vm = tofu_vm_start(MEMORY, ",tnis=2");
@@ -327,7 +327,7 @@ static void test_pair(const void *props)
 		g_assert_cmpuint(result(&a), ==, 200 + i);
 		g_assert_cmpuint(result(&b), ==, 100 + i);
 	}
-	/* They disagree, and both learn of it. */
+	/* They disagree, and both get an error. */
 	start(&a, TOFU_REDUCE_MAX, 1, 1);
 	start(&b, TOFU_REDUCE_SUM, 1, 1);
 	expect_end(&a, TOFU_BARRIER_MISMATCH);
@@ -337,7 +337,7 @@ static void test_pair(const void *props)
 	tofu_vm_stop(vm);
 }
 
-/* Two channels beside each other, whose operands a relay adds up. */
+/* Two channels on one node, whose operands a relay adds up */
 static void test_relay(const void *props)
 {
 	struct tofu_vm *vm = tofu_vm_start(MEMORY, props);
@@ -385,7 +385,7 @@ static void test_foreign_group(void)
 	tofu_vm_stop(vm);
 }
 
-/* What was begun is forgotten; a reset disables. */
+/* Disabling drops a barrier under way; a reset disables. */
 static void test_disable(void)
 {
 	struct tofu_vm *vm = tofu_vm_start(MEMORY, "");
@@ -410,7 +410,7 @@ static void test_disable(void)
 	tofu_vm_stop(vm);
 }
 
-/* A block that is no memory, and none while there is no access to memory. */
+/* A block that is no memory, and a device without access to memory */
 static void test_no_memory(void)
 {
 	struct tofu_vm *vm = tofu_vm_start(MEMORY, "");
@@ -498,9 +498,9 @@ static void test_session(const void *props)
 	post(&other, &session, 1);
 	tofu_cq_wait_tcq(&session);
 	expect_steps(&session, 0, 4);
-	/* The other is not in session mode: nothing is counted. */
+	/* The other CQ is not in session mode: it counts nothing. */
 	g_assert_cmpuint(tofu_cq_reg(&other, TOFU_CQ_SESSION), ==, 0);
-	/* Read-only; and gone with the CQ. */
+	/* Read-only; reset with the CQ. */
 	post(&other, &session, 5);
 	expect_steps(&session, 5, 4);
 	tofu_cq_reg_set(&session, TOFU_CQ_SESSION, 9);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands between two CQs of one node, with CQ pages that are memory and
- * with CQ pages that trap: the same tests, the same answers.
+ * Commands between two CQs of one node, with CQ pages that are memory and with
+ * CQ pages that trap: the same tests, the same results.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -18,14 +18,14 @@ enum {
 	STAG_NO_BLOCK, /* its memory block is not enabled */
 	STAG_MMIO, /* its page is the device's register BAR */
 	STAG_PAGES, /* its page is the CQ pages */
-	STAG_NOWHERE, /* its page is behind the end of memory */
+    STAG_NOWHERE, /* its page is beyond the end of memory */
 };
 
 /**
  * struct pair - two CQs of a node
  * @vm: the node
- * @a:  whose commands these are
- * @b:  their target
+ * @a:  the initiator
+ * @b:  the target
  * @a_mem, @b_mem: LEN bytes that STAG_RW and STAG_READONLY name
  */
 struct pair {
@@ -142,7 +142,7 @@ static void test_nop(const void *props)
 	pair_stop(&pair);
 }
 
-/* Lengths around what a packet carries, what a page holds, and the region. */
+/* Lengths around the limits of a packet, a page, and the region */
 static const uint64_t lengths[] = { 1, 8, 1024, 1025, 4096, 4097, LEN };
 
 static void test_put(const void *props)
@@ -217,7 +217,7 @@ static void test_piggyback(const void *props)
 }
 
 /**
- * struct armw - an atomic: what was there, the operand, what is there then
+ * struct armw - an atomic: value before, operand, value after
  */
 struct armw {
 	enum tofu_armw_op op;
@@ -249,7 +249,7 @@ static void check_armw(struct pair *pair, const struct armw *armw,
 	desc.ctrl |= cpu_to_le64(TOFU_SET(TOFU_TOQ_ARMW_OP, armw->op) |
 				 TOFU_SET(TOFU_TOQ_ARMW_8, size == 8));
 	desc.lcl = cpu_to_le64(armw->operand);
-	/* What lies behind a word of 4 bytes must not change. */
+	/* Bytes behind a word of 4 bytes must not change. */
 	qtest_writeq(pair->vm->qts, pair->b_mem,
 		     (armw->before & mask) | (~mask & 0xa5a5a5a500000000));
 	tofu_cq_post(&pair->a, &desc,
@@ -272,7 +272,7 @@ static void test_armw(const void *props)
 	pair_stop(&pair);
 }
 
-/* More notices than the rings have entries: the flip bits turn over. */
+/* More notices than the rings have entries, so the flip bits change. */
 static void test_wrap(const void *props)
 {
 	struct pair pair = pair_start(props);
@@ -339,13 +339,13 @@ static void add_variants(const char *name, GTestDataFunc test)
 }
 
 /**
- * struct error_case - a command with a mistake, and what comes of it
+ * struct error_case - an invalid command, and its result
  * @cmd, @length: of the command
- * @ctrl, @route: bits to be turned over
+ * @ctrl, @route: bits to flip
  * @stag_lcl, @stag_rmt: if not 0, instead of STAG_RW
  * @offset_lcl, @offset_rmt: of the addresses
  * @cq_lcl, @cq_rmt: added to the CQ fields
- * @status: of the TCQ entry, or where that is 16 or more of the MRQ entry
+ * @status: of the TCQ entry, or if 16 or more of the MRQ entry
  */
 struct error_case {
 	const char *name;
@@ -482,7 +482,7 @@ static enum tofu_mrq_type local_type(enum tofu_command cmd)
 	}
 }
 
-/* Each is told without being asked for, in one entry and no more. */
+/* Each error is reported without a request, in exactly one entry. */
 static void test_errors(const void *props)
 {
 	struct pair pair = pair_start(props);
@@ -553,7 +553,7 @@ static void test_toq_exception(const void *props)
 			 UINT64_MAX, TOFU_CQ_STATUS_ENABLED |
 			 TOFU_CQ_STATUS_TOQ_EXCEPTION);
 	g_assert_cmpuint(tofu_cq_reg(a, TOFU_CQ_TOQ_HEAD), ==, 0);
-	/* Only disabling and enabling helps. */
+	/* Only disabling and enabling the CQ recovers it. */
 	tofu_cq_reg_set(a, TOFU_CQ_CTRL, 0);
 	tofu_cq_open(a, pair.vm, 0, 0);
 	tofu_cq_post(a, &nop, NULL);
@@ -561,7 +561,7 @@ static void test_toq_exception(const void *props)
 	pair_stop(&pair);
 }
 
-/* Without bus mastering there is no memory: an exception, not a crash. */
+/* Without bus mastering, access to memory is an exception, not a crash. */
 static void test_no_bus_master(const void *props)
 {
 	struct pair pair = pair_start(props);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupts, configuration, flush and reset, without another node.
+ * Interrupts, configuration, flush and reset, on a single node.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -12,7 +12,7 @@
 #define ENTRY_SIZE 16
 
 /**
- * struct message - where a vector's message goes: memory, which the test reads
+ * struct message - target of a vector's message: memory, which the test reads
  */
 struct message {
 	unsigned int vector;
@@ -78,7 +78,7 @@ static void post_nop(struct tofu_cq *cq)
 	tofu_cq_wait_tcq(cq);
 }
 
-/* Messages of one node come in order: behind @fence's nothing is under way. */
+/* Messages of one node come in order: after @fence's none is under way. */
 static void pass_fence(struct tofu_cq *fence, const struct message *message)
 {
 	tofu_cq_reg_set(fence, TOFU_CQ_IRQ_ARM, TOFU_CQ_IRQ_TCQ);
@@ -121,7 +121,7 @@ static void test_armed_once(void)
 	tofu_vm_stop(vm);
 }
 
-/* A message that finds its vector masked is sent when that ends. */
+/* A message for a masked vector is sent when it is unmasked. */
 static void test_masked_vector(void)
 {
 	struct tofu_vm *vm = tofu_vm_start(MEMORY, "");

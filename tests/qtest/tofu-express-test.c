@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * On PCI Express: the capability, the extended configuration space, and the
- * reset of the function. The machine is that of a cluster's nodes.
+ * PCI Express: the capability, the extended configuration space, and the
+ * function's reset. The machine is that of a cluster's nodes.
  */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "tofu-vm.h"
 
-/* Of the microvm machine: configuration space and memory of its PCI bus. */
+/* Configuration space and memory of the microvm machine's PCI bus */
 #define ECAM 0xe0000000ULL
 #define WINDOW 0xc0000000ULL
 #define SLOT 4
@@ -45,12 +45,12 @@ static void test_capability(void)
 
 	g_assert_cmphex(qtest_readl(qts, CONFIG), ==,
 			TOFU_PCI_VENDOR_ID | TOFU_PCI_DEVICE_ID << 16);
-	/* On the root bus an endpoint is an integrated one. */
+	/* An endpoint on the root bus is an integrated one. */
 	g_assert_cmphex((type & PCI_EXP_FLAGS_TYPE) >> 4, ==,
 			PCI_EXP_TYPE_RC_END);
 	g_assert_cmphex(qtest_readl(qts, CONFIG + at + PCI_EXP_DEVCAP) &
 			PCI_EXP_DEVCAP_FLR, ==, PCI_EXP_DEVCAP_FLR);
-	/* There, and empty. */
+	/* Present, and empty */
 	g_assert_cmphex(qtest_readl(qts, CONFIG + 0x100), ==, 0);
 	qtest_quit(qts);
 }
@@ -65,7 +65,7 @@ static void test_function_reset(void)
 	qtest_writeq(qts, gpid, 42);
 	g_assert_cmpuint(qtest_readq(qts, gpid), ==, 42);
 	qtest_writew(qts, CONFIG + control, PCI_EXP_DEVCTL_BCR_FLR);
-	/* The configuration is gone with the registers. */
+	/* The reset clears the configuration and the registers. */
 	g_assert_cmphex(qtest_readw(qts, CONFIG + PCI_COMMAND), ==, 0);
 	map_registers(qts);
 	g_assert_cmpuint(qtest_readq(qts, gpid), ==, 0);

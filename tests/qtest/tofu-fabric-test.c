@@ -12,8 +12,8 @@
 #define STAG 1
 
 /**
- * struct node - a machine's node with a CQ that has one region
- * @coords: of the node
+ * struct node - a node of a machine, with a CQ that has one region
+ * @coords: coordinates of the node
  * @mem: LEN bytes, STAG of @cq
  */
 struct node {
@@ -140,7 +140,7 @@ static pid_t node_pid(const char *path, unsigned int number)
 	return report.pid;
 }
 
-/* Returns when all of its threads stand still. */
+/* Returns when all its threads have stopped. */
 static void node_halt(pid_t pid)
 {
 	int status;
@@ -150,7 +150,7 @@ static void node_halt(pid_t pid)
 	g_assert_true(WIFSTOPPED(status));
 }
 
-/* A kick may come when the node's thread sleeps, works or has just woken. */
+/* Kicks come while the node's thread sleeps, works or has just woken. */
 static void test_stream(const void *props)
 {
 	g_autofree char *fabric = tofu_fabric_make("2");
@@ -209,7 +209,7 @@ static void test_killed(void)
 	tofu_vm_stop(a.vm);
 }
 
-/* With a command in flight a CQ stays disabled, and a reset takes its time. */
+/* With a command in flight a CQ stays disabled, and a reset waits. */
 static void test_reset_in_flight(void)
 {
 	g_autofree char *fabric = tofu_fabric_make("2");
@@ -231,7 +231,7 @@ static void test_reset_in_flight(void)
 
 	kill(pid, SIGCONT);
 	tofu_vm_reg_wait(a.vm, TOFU_REG_CTRL, UINT64_MAX, 0);
-	/* The put itself was carried out: its sender has only forgotten it. */
+	/* The put itself was carried out: only its sender has forgotten it. */
 	expect(&b, TOFU_MRQ_RMT_PUT, TOFU_ST_OK);
 	tofu_cq_open(&a.cq, a.vm, 0, 0);
 	node_register(&a, a.mem);
@@ -240,7 +240,7 @@ static void test_reset_in_flight(void)
 	tofu_vm_stop(b.vm);
 }
 
-/* A machine that is reset first lets others take what it has sent them. */
+/* A machine that is reset first lets others read what it has sent them. */
 static void test_machine_reset_in_flight(void)
 {
 	g_autofree char *fabric = tofu_fabric_make("2");
@@ -271,7 +271,7 @@ static void test_machine_reset_in_flight(void)
 }
 
 /**
- * struct split - a size of memory, and the last LEN bytes of it that are RAM
+ * struct split - a memory size, and the last LEN bytes of its RAM
  * @below: below the hole under 4 GiB
  * @above: above it, or 0
  */
@@ -289,7 +289,7 @@ static const struct split splits[] = {
 	{ "5G", 3 * GIB - LEN, 6 * GIB - LEN },
 };
 
-/* Every byte of a big guest's memory is within reach of another node. */
+/* Another node can reach every byte of a big guest's memory. */
 static void test_memory(const void *data)
 {
 	const struct split *split = data;
@@ -306,7 +306,7 @@ static void test_memory(const void *data)
 		check_both_ways(&a, &b);
 	}
 
-	/* One byte beyond is not: the last page of the region is no memory. */
+	/* The next byte is out of reach: the last page is no memory. */
 	node_register(&a, (split->above ?: split->below) + 4096);
 	post(&b, &a, TOFU_CMD_PUT, LEN);
 	expect(&b, TOFU_MRQ_LCL_PUT, TOFU_ST_RMT_MEMORY);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The mailbox: frames to and from the host. There is no processor here that
- * could wait, so that an access which would have to says so.
+ * could wait, so an access that would have to wait returns AGAIN.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -142,7 +142,7 @@ static void test_receive(void)
 	mailbox_stop(&box);
 }
 
-/* Pieces of a header and of a payload; what was there before is no length. */
+/* Pieces of a header and of a payload; old bytes are not taken for a length. */
 static void test_pieces(void)
 {
 	struct mailbox box = mailbox_start();
@@ -218,7 +218,7 @@ static void test_send(void)
 	mailbox_stop(&box);
 }
 
-/* The host is slow: nothing is lost, and nothing else is begun. */
+/* The host is slow: nothing is lost, and nothing else begins. */
 static void test_send_waits(void)
 {
 	const size_t len = TOFU_MAILBOX_WINDOW_SIZE;

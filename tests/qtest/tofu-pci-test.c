@@ -242,7 +242,7 @@ static void test_unaligned(void)
 	tofu_vm_stop(vm);
 }
 
-/* The function's reset is the controller's. */
+/* A system reset resets the controller, too. */
 static void test_system_reset(void)
 {
 	struct tofu_vm *vm = tofu_vm_start(MEMORY, "");
@@ -274,7 +274,7 @@ static void test_migration_is_refused(void)
 	tofu_vm_stop(vm);
 }
 
-/* Unplugged under work, and plugged again: the same place, a new device. */
+/* Unplugged during work, and plugged again: the same place, a new device */
 static void test_unplug(void)
 {
 	struct tofu_vm *vm = tofu_vm_start(MEMORY, "");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wrong properties: each has its message, and QEMU ends with status 1.
+ * Invalid properties: each has its message, and QEMU exits with status 1.
  */
 #include "qemu/osdep.h"
 #include "tofu-vm.h"
 
-/* Starts QEMU, which has to refuse; returns what it said. */
+/* Starts QEMU, which must refuse; returns its message. */
 static char *refusal(const char *args)
 {
 	g_autofree char *line = g_strdup_printf(
@@ -25,10 +25,10 @@ static char *refusal(const char *args)
 }
 
 /**
- * struct wrong - a property and what is said about it
- * @name: of the test
- * @props: of the device
- * @says: words that the message has, up to three
+ * struct wrong - an invalid property and its message
+ * @name: name of the test
+ * @props: properties of the device
+ * @says: up to three parts of the message
  */
 struct wrong {
 	const char *name;
@@ -91,7 +91,7 @@ static void test_node_is_taken(void)
 	tofu_vm_stop(vm);
 }
 
-/* Memory that other nodes cannot read is of no use where there are any. */
+/* Memory that other nodes cannot read is refused if there are any. */
 static void test_private_memory(void)
 {
 	static const char *const private[] = {

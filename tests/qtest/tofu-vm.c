@@ -11,7 +11,7 @@
 
 #define PAGE 4096ULL
 #define FIRST_FREE 0x200000ULL
-/* A test that gets no answer for so long fails: nothing is measured here. */
+/* A test fails without an answer in this time: nothing is measured here. */
 #define PATIENCE_US (20 * G_USEC_PER_SEC)
 
 static char *firmware_path;
@@ -93,7 +93,7 @@ void tofu_vm_kill(struct tofu_vm *vm, pid_t pid)
 	g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
 	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
 	g_assert_true(WIFSIGNALED(status));
-	/* What else qtest_quit() does fails for a QEMU that was killed. */
+	/* The rest of qtest_quit() fails for a QEMU that was killed. */
 	qtest_remove_abrt_handler(vm->qts);
 	vm_free(vm);
 }
@@ -117,7 +117,7 @@ void tofu_vm_reg_set(struct tofu_vm *vm, uint64_t offset, uint64_t value)
 	qpci_io_writeq(vm->dev, vm->regs, offset, value);
 }
 
-/* Give the device a little time; false when patience is at an end. */
+/* Gives the device a little time; false when patience is exhausted. */
 static bool pause_until(int64_t end)
 {
 	g_usleep(50);
@@ -157,7 +157,7 @@ static uint64_t page_at(const struct tofu_cq *cq, size_t offset)
 	return TOFU_CQ_PAGE(cq->tni, cq->cq) + offset;
 }
 
-/* What software owns of the CQ page. */
+/* Stores to the software's part of the CQ page. */
 static void page_store(struct tofu_cq *cq, size_t offset, uint64_t value)
 {
 	qpci_io_writeq(cq->vm->dev, cq->vm->pages, page_at(cq, offset), value);

@@ -20,9 +20,9 @@
  * @dev:     the device
  * @regs:    TOFU_BAR_REGS
  * @pages:   TOFU_BAR_PAGES
- * @regs_size, @pages_size: as the BARs say
+ * @regs_size, @pages_size: sizes of the BARs
  * @trap:    started with trap=on
- * @next:    where tofu_vm_alloc() goes on
+ * @next:    next address for tofu_vm_alloc()
  */
 struct tofu_vm {
 	QTestState *qts;
@@ -61,38 +61,38 @@ struct tofu_cq {
 #define TOFU_VM_GPID 7
 
 /*
- * tofu_vm_firmware - path of an empty firmware: the machine wants one to be
- * there, nobody executes it
+ * tofu_vm_firmware - get the path of an empty firmware, which the machine
+ * requires but does not execute
  */
 const char *tofu_vm_firmware(void);
 
 /**
- * tofu_vm_args - the command line of a QEMU with the device
+ * tofu_vm_args - make the command line of a QEMU with the device
  * @memory: "512M"; shared
- * @props:  of the device: "" or ",trap=on"
+ * @props:  properties of the device: "" or ",trap=on"
  *
- * Return: to be freed.
+ * Return: a string to be freed.
  */
 char *tofu_vm_args(const char *memory, const char *props);
 
 /**
- * tofu_fabric_make - the shared memory of a machine, kept by the test
+ * tofu_fabric_make - create the shared memory of a machine, kept by the test
  * @shape: "2"
  *
  * Return: its path, to be freed.
  */
 char *tofu_fabric_make(const char *shape);
 
-/* tofu_vm_start - start it, find the device, map its BARs, enable it */
+/* tofu_vm_start - start QEMU, find the device, map its BARs, enable it */
 struct tofu_vm *tofu_vm_start(const char *memory, const char *props);
 
-/* tofu_vm_stop - end QEMU, which has to end well */
+/* tofu_vm_stop - end QEMU, which must exit successfully */
 void tofu_vm_stop(struct tofu_vm *vm);
 
-/* tofu_vm_kill - kill the process, whatever it does */
+/* tofu_vm_kill - kill the process in any state */
 void tofu_vm_kill(struct tofu_vm *vm, pid_t pid);
 
-/* tofu_vm_alloc - zeroed guest memory, on a page of its own */
+/* tofu_vm_alloc - allocate zeroed guest memory, page-aligned */
 uint64_t tofu_vm_alloc(struct tofu_vm *vm, size_t len);
 
 uint64_t tofu_vm_reg(struct tofu_vm *vm, uint64_t offset);
@@ -105,7 +105,7 @@ void tofu_vm_reg_wait(struct tofu_vm *vm, uint64_t offset, uint64_t mask,
 /* tofu_vm_master - switch the device's access to memory on and off */
 void tofu_vm_master(struct tofu_vm *vm, bool on);
 
-/* tofu_cq_prepare - allocate, and write the settings; not yet enabled */
+/* tofu_cq_prepare - allocate a CQ and write its settings, but not ENABLE */
 void tofu_cq_prepare(struct tofu_cq *cq, struct tofu_vm *vm, unsigned int tni,
 		     unsigned int number);
 void tofu_cq_open(struct tofu_cq *cq, struct tofu_vm *vm, unsigned int tni,
@@ -114,38 +114,39 @@ uint64_t tofu_cq_reg(struct tofu_cq *cq, uint64_t offset);
 void tofu_cq_reg_set(struct tofu_cq *cq, uint64_t offset, uint64_t value);
 
 /**
- * tofu_cq_register - steering entry @stag and the memory block of its number
+ * tofu_cq_register - fill steering entry @stag and the memory block of its
+ * number
  * @addr:  bus address of the region, page aligned
  * @len:   bytes
- * @flags: of the steering entry, beside ENABLE and MBID
+ * @flags: flags of the steering entry, beside ENABLE and MBID
  */
 void tofu_cq_register(struct tofu_cq *cq, unsigned int stag, uint64_t addr,
 		      uint64_t len, uint64_t flags);
 
-/* tofu_cq_write - put slots into the TOQ, with the right flip bits */
+/* tofu_cq_write - write slots to the TOQ, with the right flip bits */
 void tofu_cq_write(struct tofu_cq *cq, const struct tofu_toq_desc *desc,
 		   const struct tofu_toq_data *data);
 
-/* tofu_cq_ring - publish what was written, and kick if it is wanted */
+/* tofu_cq_ring - publish the slots, and kick if wanted */
 void tofu_cq_ring(struct tofu_cq *cq);
 void tofu_cq_post(struct tofu_cq *cq, const struct tofu_toq_desc *desc,
 		  const struct tofu_toq_data *data);
 
-/* tofu_cq_wait_tcq, _mrq - the next entry; fails the test if none comes */
+/* tofu_cq_wait_tcq, _mrq - get the next entry; fails the test if none comes */
 uint64_t tofu_cq_wait_tcq(struct tofu_cq *cq);
 struct tofu_mrq_entry tofu_cq_wait_mrq(struct tofu_cq *cq);
 
-/* tofu_cq_idle - whether neither ring has an unread entry */
+/* tofu_cq_idle - check that neither ring has an unread entry */
 bool tofu_cq_idle(struct tofu_cq *cq);
 
-/* tofu_toq_ctrl - a control word; the flip bit comes with tofu_cq_write() */
+/* tofu_toq_ctrl - make a control word; tofu_cq_write() adds the flip bit */
 uint64_t tofu_toq_ctrl(enum tofu_command cmd, unsigned int flags);
 
-/* tofu_cq_route - a route to a CQ's TNI at @coords */
+/* tofu_cq_route - make a route to a CQ's TNI at @coords */
 uint64_t tofu_cq_route(const struct tofu_cq *to, uint64_t coords,
 		       uint64_t length);
 
-/* tofu_cq_addr - STAG and offset in the tables of a CQ */
+/* tofu_cq_addr - make an address from STAG and offset in a CQ's tables */
 uint64_t tofu_cq_addr(const struct tofu_cq *cq, unsigned int stag,
 		      uint64_t offset);
 
