@@ -219,7 +219,7 @@ static uint64_t tk_load(const __le64 *word)
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* The engine may sleep, or may want the processor that waits. */
+/* The engine may sleep, or may want to run on the waiting processor. */
 static void tk_kick(struct tk_cq *cq, uint32_t want, size_t offset)
 {
 	volatile uint64_t *kick = (void *)((char *)cq->map[TOFU_MAP_KICK] +
@@ -588,7 +588,7 @@ static const char *tk_log_bad(int log, char *record, size_t size)
 	}
 }
 
-/* Files are closed by the kernel a little after close(2) of a killed child. */
+/* The kernel closes files of a killed child a little later. */
 static int tk_count_settled(const char *name)
 {
 	double end = tk_now() + TK_LIMIT_S;

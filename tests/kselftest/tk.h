@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests share: a CQ driven through its mapped rings, with nothing of
- * the library in between, and a check that nothing is left afterwards.
+ * Shared by the tests: a CQ driven through its mapped rings, without the
+ * library in between, and a check that nothing is left afterwards.
  *
  * Functions return 0 or a negative errno, and wait at most TK_LIMIT_S.
  */
@@ -19,16 +19,16 @@
 #define TK_DRIVER "/sys/bus/pci/drivers/tofu"
 #define TK_DEVICE "/dev/tofu0"
 #define TK_LIMIT_S 20
-/* On one or two processors, next to others: for tests that repeat. */
+/* For tests that repeat, on one or two processors, beside other tests */
 #define TK_TIMEOUT_S 120
 
 /**
  * struct tk_cq - a CQ
  * @dev:    /dev/tofu0
  * @fd:     its file
- * @create: as the kernel has filled it in
+ * @create: as filled in by the kernel
  * @info:   the node
- * @map:    what was mapped, by TOFU_MAP_*
+ * @map:    mappings, by TOFU_MAP_*
  * @toq_tail: slots written
  * @tcq_head: TCQ entries read
  * @mrq_head: MRQ entries read
@@ -49,7 +49,7 @@ struct tk_cq {
  * @addr:   first byte
  * @length: bytes
  * @stag:   STAG
- * @stadd:  of the first byte
+ * @stadd:  STADD of the first byte
  */
 struct tk_mem {
 	void *addr;
@@ -64,31 +64,31 @@ int tk_open(void);
 /* tk_ioctl - ioctl(2) with the error as its result */
 int tk_ioctl(int fd, unsigned long cmd, void *arg);
 
-/* tk_cq_create - a CQ of TNI 0, nothing mapped */
+/* tk_cq_create - create a CQ of TNI 0, with nothing mapped */
 int tk_cq_create(struct tk_cq *cq);
-/* tk_cq_create_as - one that @arg describes; its size is set here */
+/* tk_cq_create_as - create a CQ that @arg describes; sets its size */
 int tk_cq_create_as(struct tk_cq *cq, struct tofu_ioc_cq_create arg);
-/* tk_cq_open - the same, all mapped */
+/* tk_cq_open - create a CQ of TNI 0, with everything mapped */
 int tk_cq_open(struct tk_cq *cq);
 int tk_cq_map(struct tk_cq *cq);
 void tk_cq_unmap(struct tk_cq *cq);
 void tk_cq_close(struct tk_cq *cq);
 
-/* tk_mem_reg - register memory; tk_mem_new - and map it first, zeroed */
+/* tk_mem_reg - register memory; tk_mem_new - map it first, zeroed */
 int tk_mem_reg(struct tk_cq *cq, void *addr, size_t length, uint32_t flags,
 	       struct tk_mem *mem);
 int tk_mem_new(struct tk_cq *cq, size_t length, struct tk_mem *mem);
 int tk_mem_dereg(struct tk_cq *cq, const struct tk_mem *mem);
 void tk_mem_free(struct tk_cq *cq, struct tk_mem *mem);
 
-/* tk_page - the CQ page */
+/* tk_page - get the CQ page */
 static inline struct tofu_cq_page *tk_page(struct tk_cq *cq)
 {
 	return cq->map[TOFU_MAP_PAGE];
 }
 
 /**
- * tk_desc - a descriptor
+ * tk_desc - make a descriptor
  * @cq:     sender
  * @peer:   target, of this node
  * @cmd:    TOFU_CMD_*
@@ -101,14 +101,14 @@ struct tofu_toq_desc tk_desc(const struct tk_cq *cq, const struct tk_cq *peer,
 			     enum tofu_command cmd, unsigned int flags,
 			     uint64_t rmt, uint64_t lcl, uint64_t length);
 
-/* tk_armw - the same, of an atomic operation */
+/* tk_armw - make the descriptor of an atomic operation */
 struct tofu_toq_desc tk_armw(const struct tk_cq *cq, const struct tk_cq *peer,
 			     enum tofu_armw_op op, unsigned int size,
 			     uint64_t rmt, uint64_t operand);
 
 /**
  * tk_post - write a command and ring the doorbell
- * @desc: its flip bit is set here
+ * @desc: command; its flip bit is set here
  * @data: second slot, or NULL
  */
 void tk_post(struct tk_cq *cq, struct tofu_toq_desc desc,
@@ -120,7 +120,7 @@ int tk_mrq(struct tk_cq *cq, struct tofu_mrq_entry *entry);
 /* tk_mrq_try - look once; -EAGAIN */
 int tk_mrq_try(struct tk_cq *cq, struct tofu_mrq_entry *entry);
 
-/* tk_put - a put from start to end; the status of its notice, or an errno */
+/* tk_put - run a put to its end; returns its notice's status, or an errno */
 int tk_put(struct tk_cq *cq, const struct tk_cq *peer, uint64_t rmt,
 	   uint64_t lcl, uint64_t length);
 
@@ -130,9 +130,9 @@ int tk_put(struct tk_cq *cq, const struct tk_cq *peer, uint64_t rmt,
  * struct tk_gates - gates of a TNI
  * @dev:    /dev/tofu0
  * @fd:     their file
- * @create: as the kernel has filled it in
+ * @create: as filled in by the kernel
  * @info:   the node
- * @map:    what was mapped, by TOFU_GATES_MAP_*
+ * @map:    mappings, by TOFU_GATES_MAP_*
  * @ended:  barriers of the channel whose end was seen
  */
 struct tk_gates {
@@ -144,68 +144,68 @@ struct tk_gates {
 	uint32_t ended;
 };
 
-/* tk_gates_create - gates, nothing mapped; tk_gates_open - all mapped */
+/* tk_gates_create - create gates; tk_gates_open - and map everything */
 int tk_gates_create(struct tk_gates *gates, uint32_t tni, uint32_t count);
 int tk_gates_open(struct tk_gates *gates, uint32_t tni, uint32_t count);
 int tk_gates_map(struct tk_gates *gates);
 void tk_gates_unmap(struct tk_gates *gates);
 void tk_gates_close(struct tk_gates *gates);
 
-/* tk_channel - the channel's block */
+/* tk_channel - get the channel's block */
 static inline struct tofu_channel *tk_channel(struct tk_gates *gates)
 {
 	return gates->map[TOFU_GATES_MAP_CHANNEL];
 }
 
-/* tk_link, tk_link_rmt - a link to a gate, within its TNI and from anywhere */
+/* tk_link, tk_link_rmt - make a link to a gate, within its TNI or remote */
 uint64_t tk_link(const struct tk_gates *gates, unsigned int index);
 uint64_t tk_link_rmt(const struct tk_gates *gates, unsigned int index);
 
-/* tk_gate_set - the links of @arg for a gate; its other fields are set here */
+/* tk_gate_set - set a gate's links from @arg; fills in its other fields */
 int tk_gate_set(struct tk_gates *gates, unsigned int index,
 		struct tofu_ioc_gate_set arg);
 
-/* tk_gates_start - begin an operation; @operand may be NULL when @count is 0 */
+/* tk_gates_start - start an operation; @operand may be NULL if @count is 0 */
 void tk_gates_start(struct tk_gates *gates, enum tofu_reduce_op op,
 		    unsigned int count, const uint64_t *operand);
 
-/* tk_gates_wait - its end: the status, TOFU_BARRIER_*, or -ETIMEDOUT */
+/* tk_gates_wait - wait for its end; returns TOFU_BARRIER_* or -ETIMEDOUT */
 int tk_gates_wait(struct tk_gates *gates);
 
-/* tk_gates_ended - whether it has ended; looks once */
+/* tk_gates_ended - check once whether it has ended */
 bool tk_gates_ended(struct tk_gates *gates);
 
 /* ---- The rest ---- */
 
-/* tk_function - name of the PCI function that the driver has; "" for none */
+/* tk_function - get the name of the driver's PCI function; "" for none */
 void tk_function(char *name, size_t size);
 
-/* tk_touch - 0, or the signal that reading it gives */
+/* tk_touch - read a byte; returns 0, or the resulting signal */
 int tk_touch(volatile char *addr);
 
 /**
- * tk_count - one of the driver's debugfs counters
+ * tk_count - read one of the driver's debugfs counters
  * @name: cqs, gates, regions, pinned_pages, deferred
  *
  * Return: the count, or a negative errno.
  */
 int tk_count(const char *name);
 
-/* tk_pinned_kb - VmPin of this process */
+/* tk_pinned_kb - read VmPin of this process */
 long tk_pinned_kb(void);
 
 /* tk_log_begin - remember the end of the kernel's log */
 int tk_log_begin(void);
 
 /**
- * tk_left_over - what a test should not have left
+ * tk_left_over - check what a test has left behind
  * @log: from tk_log_begin(); closed
  *
- * Return: NULL, or a text that says what was found.
+ * Return: NULL, or a text that describes it.
  */
 const char *tk_left_over(int log);
 
-/* tk_write - write a text to a file of sysfs */
+/* tk_write - write text to a file of sysfs */
 int tk_write(const char *path, const char *text);
 
 #endif /* TK_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's harness, and the fixture of every test here: after it nothing
- * is alive in the driver and nothing bad stands in the kernel's log.
+ * The kernel's harness, and the fixture of all tests here: afterwards the
+ * driver has no live objects, and the kernel's log no complaints.
  */
 #ifndef TK_HARNESS_H
 #define TK_HARNESS_H

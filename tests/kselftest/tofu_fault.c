@@ -9,7 +9,7 @@
 #define SIZE (64 * 1024)
 #define SWEEP_MAX 2000
 
-/* A life of gates, as far as it goes; the first error. */
+/* Creates and destroys gates, as far as possible; returns the first error. */
 static int gates_life(void)
 {
 	struct tk_gates gates;
@@ -22,7 +22,7 @@ static int gates_life(void)
 	return ret;
 }
 
-/* And of a CQ. */
+/* The same for a CQ */
 static int cq_life(void *memory)
 {
 	struct tk_cq cq;
@@ -40,7 +40,7 @@ static int cq_life(void *memory)
 	return ret;
 }
 
-/* The kernel counts down to the failure: 0 when it has happened. */
+/* Reads the kernel's count of calls left until the failure: 0 after it. */
 static int left_to_fail(void)
 {
 	char text[16] = "";

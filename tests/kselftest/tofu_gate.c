@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Barrier gates: how they are given out, linked, mapped, used and lost. */
+/* Barrier gates: allocation, links, mappings, use and loss. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -179,7 +179,7 @@ TEST_F(tofu, set_fields)
 	const struct tofu_ioc_gate_set bad[] = {
 		{ .flags = 1 },
 		{ .reserved = 1 },
-		/* There is no such link, so it has no fields. */
+		/* There is no link, so it must have no fields. */
 		{ .src_lcl = TOFU_SET(TOFU_LINK_GATE, 1) },
 		{ .src_rmt = TOFU_SET(TOFU_LINK_GATE, 1) },
 		{ .dst_lcl = TOFU_SET(TOFU_LINK_GATE, 1) },
@@ -192,7 +192,7 @@ TEST_F(tofu, set_fields)
 		{ .dst_rmt = LINK | TOFU_SET(TOFU_LINK_TNI, 7) },
 		{ .src_rmt = nowhere },
 		{ .dst_rmt = nowhere },
-		/* Bits that the kind of link does not have. */
+		/* Bits that this kind of link does not have */
 		{ .src_lcl = LINK | TOFU_SET(TOFU_LINK_TNI, 1) },
 		{ .dst_lcl = LINK | TOFU_SET(TOFU_LINK_COORDS, 1) },
 		{ .dst_lcl = LINK | TOFU_SET(TOFU_LINK_PATH, 1) },
@@ -218,7 +218,7 @@ TEST_F(tofu, set_fields)
 	tk_gates_close(&gates);
 }
 
-/* Another's gate does no harm; neither does one that nobody has. */
+/* Another user's gate is a valid target, and so is an unused one. */
 TEST_F(tofu, any_gate_can_be_named)
 {
 	const struct tofu_ioc_gate_set arg = {
@@ -238,7 +238,7 @@ TEST_F(tofu, any_gate_can_be_named)
 
 /* ---- Mappings ---- */
 
-/* 0, or the errno of mmap(); a mapping that was made is gone again. */
+/* Returns 0, or the errno of mmap(); unmaps a successful mapping. */
 static int try_map(int fd, uint64_t key, size_t length, int prot, int flags)
 {
 	void *at = mmap(NULL, length, prot, flags, fd, key);
@@ -335,7 +335,7 @@ TEST_F(tofu, a_barrier_of_one)
 	EXPECT_EQ(0, memcmp(operand, tk_channel(&gates)->result,
 			    sizeof(operand)));
 	EXPECT_EQ(11, TOFU_GET(tk_channel(&gates)->done, TOFU_CHANNEL_ENDED));
-	/* Setting it again begins to count from zero. */
+	/* Setting it again restarts the count at zero. */
 	ASSERT_EQ(0, tk_gate_set(&gates, 0, (struct tofu_ioc_gate_set){
 					    .flags = 0 }));
 	EXPECT_EQ(0, tk_channel(&gates)->done);
@@ -346,7 +346,7 @@ TEST_F(tofu, a_barrier_of_one)
 	tk_gates_close(&gates);
 }
 
-/* The channel, then every relay, and back. */
+/* The channel, then every relay, and back */
 static int set_ring(struct tk_gates *gates)
 {
 	unsigned int count = gates->create.count;
@@ -377,7 +377,7 @@ TEST_F(tofu, a_ring_of_relays)
 	tk_gates_close(&gates);
 }
 
-/* Two channels that send to each other, through the network of the node. */
+/* Two channels that signal each other, through the node's network */
 static int set_pair(struct tk_gates *a, struct tk_gates *b)
 {
 	int ret = tk_gate_set(a, 0, (struct tofu_ioc_gate_set){
@@ -407,7 +407,7 @@ TEST_F(tofu, two_tnis)
 		tk_gates_start(&b, TOFU_REDUCE_SUM, 1, &two);
 		ASSERT_EQ(TOFU_BARRIER_OK, tk_gates_wait(&a));
 		ASSERT_EQ(TOFU_BARRIER_OK, tk_gates_wait(&b));
-		/* A channel gives what came, and not what it has sent. */
+		/* A channel returns what came, not what it sent. */
 		EXPECT_EQ(two, tk_channel(&a)->result[0]);
 		EXPECT_EQ(one, tk_channel(&b)->result[0]);
 	}
@@ -415,7 +415,7 @@ TEST_F(tofu, two_tnis)
 	tk_gates_close(&b);
 }
 
-/* Polls of the channel's page are for speed only. */
+/* Polls of the channel's page only improve speed. */
 TEST_F(tofu, barriers_end_without_polls)
 {
 	struct tk_gates a, b;
@@ -425,7 +425,7 @@ TEST_F(tofu, barriers_end_without_polls)
 	ASSERT_EQ(0, tk_gates_open(&b, 1, 1));
 	ASSERT_EQ(0, set_pair(&a, &b));
 	for (i = 0; i < 5; i++) {
-		/* Long enough for an engine to go to sleep. */
+		/* Long enough for the engine to fall asleep */
 		usleep(20000);
 		tk_gates_start(&a, TOFU_REDUCE_BARRIER, 0, NULL);
 		usleep(20000);
@@ -456,7 +456,7 @@ TEST_F(tofu, groups_cannot_signal_each_other)
 	ASSERT_EQ(0, set_pair(&a, &b));
 	tk_gates_start(&a, TOFU_REDUCE_BARRIER, 0, NULL);
 	tk_gates_start(&b, TOFU_REDUCE_BARRIER, 0, NULL);
-	/* What comes after these two on the same way has come. */
+	/* Everything before these two on the same way has come. */
 	ASSERT_EQ(0, tk_gate_set(&a, 0, (struct tofu_ioc_gate_set){
 		.src_rmt = tk_link_rmt(&c, 0), .dst_rmt = tk_link_rmt(&c, 0),
 	}));
@@ -475,7 +475,7 @@ TEST_F(tofu, groups_cannot_signal_each_other)
 
 /* ---- Ends ---- */
 
-/* Its signal has come, or comes later: nobody names that gate as a source. */
+/* Its signal has come, or comes later: no gate names it as a source. */
 TEST_F(tofu, closed_when_begun)
 {
 	struct tk_gates a, b, next;
@@ -657,7 +657,7 @@ TEST_F_TIMEOUT(tofu, unbind_when_begun, TK_TIMEOUT_S)
 	check_dead(_metadata, &b);
 	EXPECT_EQ(-ENODEV, create(a.dev, &arg));
 
-	/* A new life does not bring the old files back. */
+	/* Binding again does not revive old files. */
 	ASSERT_EQ(0, tk_write(TK_DRIVER "/bind", function));
 	ASSERT_EQ(0, tk_gates_open(&next, 0, 1));
 	EXPECT_EQ(0, next.create.gate[0]);
@@ -687,7 +687,7 @@ TEST_F_TIMEOUT(tofu, unbind_in_mid_barrier, TK_TIMEOUT_S)
 		usleep(3000 * i);
 		EXPECT_EQ(0, tk_write(TK_DRIVER "/unbind", function));
 		waitpid(child, &status, 0);
-		/* It may have been on its way to the last GATE_SET. */
+		/* The child may have been on its way to the last GATE_SET. */
 		EXPECT_TRUE((WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS) ||
 			    (WIFEXITED(status) && WEXITSTATUS(status) == 1));
 		EXPECT_EQ(0, tk_write(TK_DRIVER "/bind", function));
@@ -713,7 +713,7 @@ TEST_F_TIMEOUT(tofu, reset_of_the_function, TK_TIMEOUT_S)
 	ASSERT_EQ(0, set_ring(&next));
 	tk_gates_start(&next, TOFU_REDUCE_BARRIER, 0, NULL);
 	EXPECT_EQ(TOFU_BARRIER_OK, tk_gates_wait(&next));
-	/* Its end must not give back what the next one has. */
+	/* Its release must not free what the next one has. */
 	tk_gates_close(&gates);
 	EXPECT_EQ(3, tk_count("gates"));
 	tk_gates_start(&next, TOFU_REDUCE_BARRIER, 0, NULL);

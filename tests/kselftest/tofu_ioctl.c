@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Every errno that uapi/tofu/ioctl.h names for the ioctls, and where from. */
+/* Every errno that uapi/tofu/ioctl.h names for the ioctls, and its cause. */
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/ioctl.h>
@@ -64,7 +64,7 @@ TEST_F(tofu, info_is_the_same_on_a_cq)
 
 enum kind { DEVICE, CQ, GATES, KINDS };
 
-/* A file of each kind. */
+/* A file of each kind */
 struct files {
 	struct tk_cq cq;
 	struct tk_gates gates;
@@ -95,7 +95,7 @@ static const struct {
 	uint32_t size;
 	uint32_t first; /* size of the first version */
 	enum kind on;
-	int plain; /* result with nothing but the size */
+	int plain; /* result with only the size set */
 } commands[] = {
 	{ "info", TOFU_IOC_INFO, sizeof(struct tofu_ioc_info),
 	  TOFU_IOC_INFO_SIZE_1, DEVICE, 0 },
@@ -120,7 +120,7 @@ static const struct {
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* A CQ that was made by the way, of TNI 1, is closed at once. */
+/* Closes a CQ that was created meanwhile, of TNI 1, at once. */
 static int call(const struct files *files, size_t i, void *buf, uint32_t size)
 {
 	int ret;
@@ -154,7 +154,7 @@ TEST_F(tofu, size_decides_what_is_read)
 		EXPECT_EQ(-EINVAL, call(&files, i, buf, commands[i].first - 1));
 		EXPECT_EQ(-EINVAL, call(&files, i, buf, 0));
 		EXPECT_EQ(-EINVAL, call(&files, i, buf, sizeof(uint32_t)));
-		/* A later version's structure: fine while its rest is zero. */
+		/* A later version's structure: valid while its rest is zero. */
 		EXPECT_EQ(commands[i].plain, call(&files, i, buf, size + 8));
 		memset(buf, 0, sizeof(buf));
 		EXPECT_EQ(commands[i].plain, call(&files, i, buf, 4096));
@@ -190,7 +190,7 @@ TEST_F(tofu, callers_of_the_first_version_get_no_more)
 	int dev = tk_open();
 
 	ASSERT_LE(0, dev);
-	/* What is beyond the caller's size is not looked at, nor written. */
+	/* Bytes beyond the caller's size are neither read nor written. */
 	info.gates = 0x5678;
 	EXPECT_EQ(0, tk_ioctl(dev, TOFU_IOC_INFO, &info));
 	EXPECT_LT(0, info.tnis);
@@ -199,7 +199,7 @@ TEST_F(tofu, callers_of_the_first_version_get_no_more)
 	close(dev);
 }
 
-/* Virtual time goes on, and with it the counter; or there is none. */
+/* Virtual time and the counter advance, or there is no virtual time. */
 TEST_F(tofu, time_goes_on_or_is_zero)
 {
 	struct tofu_ioc_info info = { .size = sizeof(info) };
@@ -260,7 +260,7 @@ TEST_F(tofu, unknown_commands)
 		EXPECT_EQ(-ENOTTY, tk_ioctl(files.fd[i], _IOWR('Z', 0, buf),
 					    buf));
 	}
-	/* Of the wrong direction, and of other files. */
+	/* Commands of the wrong direction, and of other files */
 	EXPECT_EQ(-ENOTTY, tk_ioctl(files.fd[DEVICE], _IO(TOFU_IOC_TYPE, 0),
 				    buf));
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
@@ -510,7 +510,7 @@ TEST_F_TIMEOUT(tofu, running_out_of_stags, TK_TIMEOUT_S)
 		ret = reg(cq.fd, arg);
 	EXPECT_EQ(0, ret);
 	EXPECT_EQ(-ENOSPC, reg(cq.fd, arg));
-	/* Those that callers choose are a stock of their own. */
+	/* STAGs that callers choose are a separate pool. */
 	arg.stag = 0;
 	EXPECT_EQ(0, reg(cq.fd, arg));
 	EXPECT_EQ(0, dereg(cq.fd, (struct tofu_ioc_mem_dereg){

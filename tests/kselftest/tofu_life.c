@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Ends of all kinds: of files, of processes, of the device, of the module. */
+/* The end of files, of processes, of the device, of the module. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 /* ---- Files and processes ---- */
 
-/* What is closed when: the descriptor, the mappings, the device. */
+/* All orders of closing descriptor, mappings and device */
 TEST_F(tofu, order_of_closing)
 {
 	static const char * const orders[] = {
@@ -52,7 +52,7 @@ TEST_F(tofu, a_child_can_use_the_descriptor_and_outlive_its_parent)
 	ASSERT_EQ(0, tk_cq_create(&cq));
 	child = fork();
 	if (!child) {
-		/* Counted on the child, whose memory it is. */
+		/* Accounted to the child, which owns the memory. */
 		if (tk_cq_map(&cq) || tk_mem_new(&cq, SIZE, &mem))
 			_exit(1);
 		if (tk_pinned_kb() != SIZE / 1024)
@@ -61,7 +61,7 @@ TEST_F(tofu, a_child_can_use_the_descriptor_and_outlive_its_parent)
 	}
 	waitpid(child, &status, 0);
 	EXPECT_EQ(0, status);
-	/* The region stays as long as the CQ, though its process has ended. */
+	/* The region lives as long as the CQ, though its process has ended. */
 	EXPECT_EQ(SIZE / PAGE, tk_count("pinned_pages"));
 	EXPECT_EQ(0, tk_pinned_kb());
 	tk_cq_close(&cq);
@@ -113,7 +113,7 @@ static void register_for_ever(const struct tk_cq *cq)
 			tk_mem_free(&mine, &mem);
 }
 
-/* The parent keeps the CQ, so its release does not clean up after the child. */
+/* The parent holds the CQ, so its release does not clean up after the child. */
 TEST_F_TIMEOUT(tofu, a_process_killed_while_it_deregisters, TK_TIMEOUT_S)
 {
 	struct tk_cq cq;
@@ -195,7 +195,7 @@ TEST_F_TIMEOUT(tofu, unbind_under_a_mapped_cq, TK_TIMEOUT_S)
 	check_dead(_metadata, &cq);
 	EXPECT_EQ(-ENODEV, tk_ioctl(cq.dev, TOFU_IOC_CQ_CREATE, &create));
 
-	/* A new life does not bring the old files back. */
+	/* Binding again does not revive old files. */
 	ASSERT_EQ(0, tk_write(TK_DRIVER "/bind", function));
 	ASSERT_EQ(0, tk_cq_open(&next));
 	check_dead(_metadata, &cq);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What can be mapped from a CQ, and how not. */
+/* Mappings of a CQ, valid and invalid. */
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -7,7 +7,7 @@
 
 #define RW (PROT_READ | PROT_WRITE)
 
-/* 0, or the errno of mmap(); a mapping that was made is gone again. */
+/* Returns 0, or the errno of mmap(); unmaps a successful mapping. */
 static int try_map(int fd, uint64_t key, size_t length, int prot, int flags)
 {
 	void *at = mmap(NULL, length, prot, flags, fd, key);
@@ -117,7 +117,7 @@ TEST_F(tofu, a_part_of_a_mapping_keeps_its_place)
 	ring = mmap(NULL, cq.create.map[TOFU_MAP_TOQ].length, RW, MAP_SHARED,
 		    cq.fd, cq.create.map[TOFU_MAP_TOQ].key);
 	ASSERT_NE(MAP_FAILED, ring);
-	/* Split before the first touch, so that the parts fault alone. */
+	/* Split before the first touch, so that each part faults separately. */
 	ASSERT_EQ(0, munmap(ring + 512, 4096));
 	ring[2 * 512] = 0x5afe;
 	munmap(ring, cq.create.map[TOFU_MAP_TOQ].length);
@@ -157,7 +157,7 @@ TEST_F(tofu, a_new_cq_is_empty_whatever_the_last_owner_left)
 	tk_cq_close(&cq);
 }
 
-/* A process that touches addr: how it ended. */
+/* Touches addr in a child process; returns how that ended. */
 static int touched_by_a_child(volatile char *addr)
 {
 	pid_t child = fork();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Registered memory: what is pinned, for how long, and what a peer can do. */
+/* Registered memory: pinning, its duration, and a peer's access. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -81,8 +81,8 @@ TEST_F(tofu, closing_unpins)
 }
 
 /*
- * Every start and end within pages, so that page tables of one entry, of many,
- * and with a lead before the region are all used.
+ * Every start and end within pages, which covers page tables of one entry and
+ * of many, and with a lead before the region.
  */
 TEST_F_TIMEOUT(tofu, data_lands_where_it_should, TK_TIMEOUT_S)
 {
@@ -157,10 +157,10 @@ TEST_F_TIMEOUT(tofu, huge_pages, TK_TIMEOUT_S)
 
 #define PAGEMAP_PRESENT (1ULL << 63)
 #define PAGEMAP_PFN ((1ULL << 55) - 1)
-/* Above all memory: a page of that size around it begins below address 0. */
+/* Above all memory: the page of that size around it begins below address 0. */
 #define FAR_BOUNDARY (1ULL << 40)
 
-/* Two pages that follow each other in memory as in @area; NULL: none. */
+/* Two pages that are contiguous in memory and in @area, or NULL */
 static char *find_contiguous_pair(char *area, size_t pages)
 {
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -183,7 +183,7 @@ static char *find_contiguous_pair(char *area, size_t pages)
 
 /*
  * User addresses allow a page of any size here, and bus addresses have no gap:
- * only that there is nothing below bus address 0 makes it smaller.
+ * only the lower limit of bus addresses, 0, makes it smaller.
  */
 TEST_F(tofu, a_region_around_a_far_boundary)
 {
@@ -252,7 +252,7 @@ TEST_F(tofu, memory_without_write_permission)
 	munmap(dst.addr, PAGE);
 }
 
-/* What the owner writes after registering is what others get. */
+/* Others read what the owner writes after registering. */
 TEST_F(tofu, copy_on_write_does_not_part_owner_and_device)
 {
 	char *from = mmap(NULL, PAGE, RW, ANON, -1, 0);
@@ -262,7 +262,7 @@ TEST_F(tofu, copy_on_write_does_not_part_owner_and_device)
 	pid_t child;
 
 	ASSERT_EQ(0, tk_cq_open(&cq));
-	/* Never written so far: the page of zeros. */
+	/* Not written so far: the zero page. */
 	EXPECT_EQ(0, *(volatile char *)from);
 	ASSERT_EQ(0, tk_mem_reg(&cq, from, PAGE, TOFU_MEM_READ_ONLY, &src));
 	ASSERT_EQ(0, tk_mem_new(&cq, PAGE, &dst));
@@ -312,7 +312,7 @@ TEST_F(tofu, a_put_into_unmapped_memory_changes_nobodys_page)
 static struct tk_cq shared;
 static atomic_int failures;
 
-/* Registers, and takes away while the other thread's puts are under way. */
+/* Registers and deregisters while the other thread's puts are under way. */
 static void *register_and_deregister(void *arg)
 {
 	char *memory = mmap(NULL, 16 * PAGE, RW, ANON, -1, 0);
@@ -329,7 +329,7 @@ static void *register_and_deregister(void *arg)
 		usleep(500);
 		if (tk_mem_dereg(&shared, &mem))
 			failures++;
-		/* Nothing may arrive any more. */
+		/* Nothing may arrive from here on. */
 		memset(memory, 0, 16 * PAGE);
 		usleep(500);
 		if (!filled(memory, 16 * PAGE, 0))

@@ -22,7 +22,7 @@ static void post_nop(struct tk_cq *cq)
 			    0), NULL);
 }
 
-/* Does something to a CQ a moment after the caller went to sleep. */
+/* An action on a CQ shortly after the caller fell asleep */
 struct later {
 	struct tk_cq *cq;
 	void (*run)(struct tk_cq *cq);
@@ -87,7 +87,7 @@ TEST_F(tofu, a_tcq_entry_wakes)
 	tk_cq_close(&cq);
 }
 
-/* Its interrupt is that of the last vector which user space can have. */
+/* Its interrupt has the last vector that user space can have. */
 TEST_F(tofu, the_last_cq_of_the_last_tni_wakes)
 {
 	struct tofu_ioc_cq_create last = { .cq = TOFU_CQ_KERNEL - 1 };
@@ -195,7 +195,7 @@ TEST_F(tofu, edge_triggered_epoll_sees_each_entry)
 	ASSERT_EQ(0, tk_cq_open(&cq));
 	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, cq.fd, &event));
 	for (i = 0; i < 3; i++) {
-		/* Looking arms: as a program does before it sleeps. */
+		/* Polling arms, as in a program before it sleeps. */
 		EXPECT_EQ(0, poll_cq(&cq, 0));
 		ASSERT_EQ(0, later_begin(&later, &cq, post_nop));
 		EXPECT_EQ(1, epoll_wait(epoll, &event, 1, LIMIT_MS));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Commands to the own node, straight through the mapped rings. */
+/* Commands to the same node, directly through the mapped rings. */
 #include "tk_harness.h"
 
 #define LENGTH (64 * 1024)
@@ -253,7 +253,7 @@ TEST_F(tofu, counters_count)
 
 /* ---- Session mode ---- */
 
-/* A CQ in session mode, and another that lets it go on. */
+/* A CQ in session mode, and another one that releases its commands */
 static int session_open(struct pair *pair)
 {
 	int ret = tk_cq_create_as(&pair->a, (struct tofu_ioc_cq_create){
@@ -271,7 +271,7 @@ static int session_open(struct pair *pair)
 	return ret;
 }
 
-/* A put of one byte from b to a, with so many session steps; to its end. */
+/* A put of one byte from b to a, with that many session steps, to its end */
 static int step(struct pair *p, unsigned int sps)
 {
 	struct tofu_toq_desc desc =
@@ -286,7 +286,7 @@ static int step(struct pair *p, unsigned int sps)
 	return ret ? ret : (int)TOFU_GET(entry.ctrl, TOFU_MRQ_STATUS);
 }
 
-/* Posts a put from a to b with the TCQ's notice. */
+/* Posts a put from a to b with a TCQ notice. */
 static void post_waiting(struct pair *p)
 {
 	tk_post(&p->a, tk_desc(&p->a, &p->b, TOFU_CMD_PUT,
@@ -302,7 +302,7 @@ TEST_F(tofu, session_mode_waits_for_steps)
 	ASSERT_EQ(0, session_open(&p));
 	for (i = 0; i < 4; i++)
 		post_waiting(&p);
-	/* The engine has been at work since, and steps of 0 are none. */
+	/* The engine has run since, and steps of 0 release nothing. */
 	EXPECT_EQ(TOFU_ST_OK, step(&p, 0));
 	EXPECT_EQ(0, counter(&p.a, "tx_commands"));
 	EXPECT_EQ(TOFU_ST_OK, step(&p, 1));
@@ -333,7 +333,7 @@ TEST_F(tofu, session_steps_can_come_first)
 	ASSERT_EQ(0, tk_tcq(&p.a, &entry));
 	EXPECT_EQ(TOFU_ST_OK, step(&p, 0));
 	EXPECT_EQ(1, counter(&p.a, "tx_commands"));
-	/* Closed with a command that nobody has let go on. */
+	/* Closed with a command that was never released */
 	pair_close(&p);
 }
 
