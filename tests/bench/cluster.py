@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two virtual machines that are connected by both: Tofu and an Ethernet."""
+"""Two virtual machines, connected by Tofu and by an Ethernet."""
 
 import contextlib
 import os
@@ -13,13 +13,13 @@ TOFU_CLUSTER = TOP / "scripts/tofu-cluster"
 
 PERFTEST = ["/usr/bin/ib_write_lat", "/usr/bin/ib_write_bw", "/usr/bin/ib_atomic_lat"]
 PROVIDER = "libibverbs/librxe-rdmav34.so"
-# The Soft-RoCE driver wants a CRC-32; the generic one is the fastest where
+# The Soft-RoCE driver needs a CRC-32; the generic one is fastest where
 # carry-less multiplication is emulated.
 MODULES = "virtio_net,crc32_generic,rdma_rxe,ib_uverbs"
 
 
 class BenchError(Exception):
-    """The measurement cannot be made; the text is for the user."""
+    """The measurement is impossible; the text is for the user."""
 
 
 def provider():
@@ -31,7 +31,7 @@ def provider():
 
 
 def guest_arguments():
-    """What the guests' image needs besides what every image has."""
+    """Files that the guests' image needs in addition."""
     plugin = provider()
     yield f"--modules={MODULES}"
     for program in [*PERFTEST, "/usr/bin/rdma"]:
@@ -41,7 +41,7 @@ def guest_arguments():
 
 
 def network_arguments(folder):
-    """An Ethernet between two QEMUs: each has a datagram socket and the other's name."""
+    """An Ethernet between two QEMUs: datagram sockets that know each other."""
     for node in (0, 1):
         (folder / f"peer{node}").symlink_to(str(1 - node))
     return (f"-netdev dgram,id=ether,local.type=unix,local.path={folder}/{{node}},"
@@ -50,7 +50,7 @@ def network_arguments(folder):
 
 
 class Cluster:
-    """The two machines; programs run on one or on both."""
+    """The two machines; programs run on one or both."""
 
     def __init__(self, name, folder):
         self.name = name
@@ -72,7 +72,7 @@ class Cluster:
                               "--timeout", limit, "--output-dir", output, *program]))
 
     def run(self, nodes, *program, limit=60):
-        """Run a program; returns the standard output of the first node."""
+        """Run a program; returns the first node's standard output."""
         with tempfile.TemporaryDirectory(dir=self._folder) as output:
             done = subprocess.run(self.command(nodes, program, limit, output),
                                   capture_output=True, text=True, check=False,
@@ -87,7 +87,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def background(self, node, *program, limit=60):
-        """A program that runs meanwhile; it is waited for at the end."""
+        """A program that runs meanwhile; waits for its end."""
         with tempfile.TemporaryDirectory(dir=self._folder) as output:
             with subprocess.Popen(self.command(node, program, limit, output),
                                   stdout=subprocess.DEVNULL,
@@ -101,7 +101,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(accel):
-    """Two machines, gone at the end whatever happens."""
+    """Two machines, removed at the end in any case."""
     with tempfile.TemporaryDirectory(prefix="tofu-bench-") as folder:
         machines = Cluster(f"bench-{os.getpid()}", pathlib.Path(folder))
         try:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * How long scheduling takes, and how far schedules are from the best one. Sets
- * are made by chance, the same in each run.
+ * Times of scheduling, and distances of schedules from the best one. Sets are
+ * random, the same in each run.
  *
- * The best one is that of all lists: each put on each engine at each place,
- * evaluated as the library does when links are shared in turns. So a packing
- * could be better in theory, which leaves links to themselves: the best one is
- * the better of that and of all schedulers' plans.
+ * The best one is the best of all lists: each put on each engine at each place,
+ * evaluated as the library does when links are shared in turns. In theory a
+ * packing could be better, as it never shares links; so the best is the better
+ * of that and of all schedulers' plans.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ static struct tofu_rsched_plan *plan_make(
 
 /* ---- How long it takes ---- */
 
-/* Of this process alone: others run on the host, too. */
+/* Time of this process only: others run on the host, too. */
 static uint64_t now(void)
 {
 	struct timespec time;
@@ -90,7 +90,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Median, in microseconds. */
+/* Median, in microseconds */
 static double time_of(const struct tofu_rsched_model *model, int scheduler,
 		      const struct tofu_rsched_request *request, size_t count)
 {
@@ -130,8 +130,8 @@ static void times_print(const struct tofu_rsched_model *model)
 /* ---- How good it is ---- */
 
 /**
- * struct lists - what each engine sends, in its order
- * @at: of each engine, how far it is
+ * struct lists - the puts of each engine, in order
+ * @at: progress of each engine
  */
 struct lists {
 	struct tofu_rsched_picker picker;
@@ -154,7 +154,7 @@ static size_t lists_pick(struct tofu_rsched_picker *picker,
 static void lists_try(struct tofu_rsched_work *work, struct lists *lists,
 		      struct tofu_rsched_draft *draft)
 {
-	/* Who starts an engine starts those before it, so these send, too. */
+	/* Starting an engine starts those before it, so these send, too. */
 	for (unsigned int e = 1; e < work->model.engines; e++) {
 		if (lists->length[e] && !lists->length[e - 1])
 			return;
@@ -164,7 +164,7 @@ static void lists_try(struct tofu_rsched_work *work, struct lists *lists,
 		work->limit = draft->end;
 }
 
-/* Puts from @put on at every place of every list. */
+/* Tries puts from @put on at every place of every list. */
 static void brute(struct tofu_rsched_work *work, struct lists *lists,
 		  size_t put, struct tofu_rsched_draft *draft)
 {
@@ -213,9 +213,9 @@ static uint64_t best_of(const struct tofu_rsched_model *model,
 }
 
 /**
- * struct gap - how much longer plans take than the best
- * @sum, @most: parts of it
- * @met:        sets where they do not
+ * struct gap - how much longer plans take than the best one
+ * @sum, @most: relative to the best
+ * @met:        number of sets where they do not
  */
 struct gap {
 	double sum;

@@ -7,8 +7,8 @@ and a timeout that a slow machine does not mistake for a loss.
 
 from cluster import BenchError
 
-MIB = 1.048576  # perftest's MB/sec are 2^20 bytes
-PORT = "4853"  # 18515 in hexadecimal, where perftest's server listens
+MIB = 1.048576  # perftest's MB/sec is 2^20 bytes
+PORT = "4853"  # 18515 in hexadecimal, the port of perftest's server
 COMMON = ["-d", "rxe0", "-x", "1", "-m", "4096", "-u", "20", "-F"]
 
 SETUP = """
@@ -34,7 +34,7 @@ def setup(machines):
 
 
 def row(text, size):
-    """The numbers of the line that begins with the size."""
+    """The numbers in the line that begins with the size."""
     for line in text.splitlines():
         words = line.split()
         if len(words) >= 5 and words[0] == str(size):

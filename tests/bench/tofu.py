@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tofu, between the same machines and between two processes of the host."""
+"""Tofu, between the same machines, and between two processes of the host."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import subprocess
 from cluster import BUILD, BenchError
 
 MIB4 = str(4 << 20)
-# Name of the figure: (options of tofu-perf, what of its result).
+# Name of the figure: (options of tofu-perf, member of its result)
 GUEST = {
     "put_8": (["--op", "put", "--size", "8"], "latency_us"),
     "armw_8": (["--op", "armw", "--size", "8"], "latency_us"),
@@ -19,7 +19,7 @@ GUEST = {
 
 def result(text):
     """The first result in the output of tofu-perf --json."""
-    # A starter of several processes says whose line it is.
+    # A launcher of several processes prefixes each line.
     text = re.sub(r"^\[\d+\] ?", "", text, flags=re.M)
     try:
         return json.loads(text)["results"][0]
