@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests of tofu-ab: what an edit of the library costs is what is printed."""
+"""Tests of tofu-ab: it prints what an edit of the library costs."""
 
 import json
 import os
@@ -11,7 +11,7 @@ TOP = pathlib.Path(__file__).resolve().parents[3]
 POST = "libtofu/src/utofu/transfer.c"
 FUNCTION = "\nint utofu_put_piggyback8("
 INSTRUCTIONS = 7
-# What the compiler does otherwise, now that they stand there.
+# Instructions that the compiler adds or drops because of them
 AROUND = 3
 SECONDS = 600
 
@@ -22,7 +22,7 @@ def _git(*words, **more):
 
 
 def _slower(text):
-    """The source, with some instructions at the beginning of the function."""
+    """The source, with instructions added at the beginning of the function."""
     body = text.index("{\n", text.index(FUNCTION)) + 2
     declarations_end = text.index("\n\n", body) + 1
     nops = "nop\\n" * INSTRUCTIONS
@@ -30,7 +30,7 @@ def _slower(text):
 
 
 def _environment(folder):
-    """In which git writes into the folder, and nothing into the checkout."""
+    """A folder that git writes to, instead of the checkout."""
     objects = _git("rev-parse", "--path-format=absolute", "--git-path", "objects")
     identity = {f"GIT_{who}_{what}": "tofu-ab@localhost" for who in ("AUTHOR", "COMMITTER")
                 for what in ("NAME", "EMAIL")}
@@ -39,7 +39,7 @@ def _environment(folder):
 
 
 def _commit_of(folder, text, env):
-    """A commit like HEAD but for one file."""
+    """A commit like HEAD except for one file."""
     file = folder / "source.c"
     file.write_text(text)
     blob = _git("hash-object", "-w", file, env=env)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A cluster under test, used as a person would: by scripts/tofu-cluster."""
+"""A cluster under test, driven like a person would, by scripts/tofu-cluster."""
 
 import json
 import os
@@ -21,11 +21,11 @@ PREFIX = re.compile(r"\[(\d+)\] ?(.*)$")
 
 
 class TestFailure(Exception):
-    """A step without which the test cannot go on."""
+    """A failed step without which the test cannot continue."""
 
 
 class Result:
-    """What a program did: exit status, lines by node of both outputs."""
+    """Results of a program: exit status, lines of both outputs by node."""
 
     def __init__(self, status, out, err):
         self.status = status
@@ -44,20 +44,20 @@ class Result:
         return self._out.get(node, "")
 
     def all_out(self):
-        """What each node has printed; not in what order nodes did."""
+        """Output of each node; the order of nodes is undefined."""
         return self._out
 
     def everything(self):
-        """For a message: all that was printed."""
+        """All output, for a message."""
         parts = [f"[{node}] {text}" for part in (self._out, self._err)
                  for node, text in sorted(part.items(), key=lambda item: str(item[0]))]
         return "".join(parts)
 
 
 class Cluster:
-    """Up at the beginning of a `with`, down at its end, whatever happens."""
+    """Up at the beginning of a `with`, down at its end in any case."""
 
-    accel = "auto"  # of all of them; see run-all
+    accel = "auto"  # for all clusters; see run-all
 
     def __init__(self, name, nodes, shape, memory=512, options=()):
         self.name = f"test-{os.getpid()}-{name}"
@@ -72,7 +72,7 @@ class Cluster:
                            "--memory", self.memory, "--accel", self.accel, *self._options)
 
     def start_up(self):
-        """The process of `up`, for a test that does not wait for its end."""
+        """The process of `up`, for tests that do not wait for its end."""
         return subprocess.Popen(self.up_words(), stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE, text=True)
 
@@ -98,9 +98,10 @@ class Cluster:
 
     def start_run(self, program, *words, nodes=None, timeout=RUN_SECONDS, gone=None, trace=None,
                   env=()):
-        """The process of `run`, its output in pipes.
+        """The process of `run`, with its output in pipes.
 
-        When a node has gone the others have the whole time, or `gone` seconds.
+        When a node is gone the others have all their time left, or `gone`
+        seconds.
         """
         options = ["--timeout", timeout, "--gone-timeout", gone or timeout,
                    *(["--nodes", nodes] if nodes is not None else []),
@@ -117,7 +118,7 @@ class Cluster:
         return finish(process, timeout + 30)
 
     def processes(self):
-        """Processes of this host that have the cluster's name in their command."""
+        """Processes of this host whose command line has the cluster's name."""
         found = []
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             try:
@@ -129,13 +130,13 @@ class Cluster:
         return found
 
     def sockets(self):
-        """Named sockets that have the cluster's name."""
+        """Named sockets with the cluster's name."""
         with open("/proc/net/unix", encoding="utf-8", errors="replace") as file:
             return [line.strip() for line in file if self.name in line]
 
 
 def finish(process, timeout, seen=""):
-    """The result of a process of start_run(), of which `seen` was read."""
+    """The result of a process from start_run(), after `seen` was read."""
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -145,7 +146,7 @@ def finish(process, timeout, seen=""):
 
 
 def wait_until(condition, seconds=20):
-    """Whether the condition has become true in time."""
+    """Whether the condition becomes true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -155,7 +156,7 @@ def wait_until(condition, seconds=20):
 
 
 def is_alive(pid):
-    """Whether a process runs; one that is only waited for does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

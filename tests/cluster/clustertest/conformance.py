@@ -10,7 +10,7 @@ from .cluster import OUT, RUN_SECONDS, TOP, Cluster, finish
 from .shared import stream_until
 
 PROGRAMS = OUT / "tests/conformance/guest"
-# With what a program is told; the rings are of the smallest size, 2048.
+# Arguments of the programs; the rings have the smallest size, 2048.
 WORDS = {
     "caps": ["6"], "vcq": [], "share": [], "argument": [], "memory": [], "put": [],
     "order": [], "atomic": [], "stride": [], "prepared": [], "queue": ["2048"], "path": [],
@@ -74,13 +74,13 @@ def _mutants():
 
 
 def _run_and_kill(tap, cluster, name):
-    """The last node is killed when all say that they are under way."""
+    """The last node is killed when all nodes are under way."""
     process = cluster.start_run(PROGRAMS / name, "lost", env=RINGS)
     seen, streaming = stream_until(process, cluster.nodes)
     tap.point(streaming, f"{name}: all nodes are under way", seen)
     cluster.tool("kill", LAST)
     result = finish(process, RUN_SECONDS, seen)
-    # The run's own status is that of the node that was lost.
+    # The status of the run is that of the killed node.
     tap.forward(f"a node is killed, {name}", result.out(), 0, result.everything())
     cluster.tool("start", LAST, timeout=180)
 

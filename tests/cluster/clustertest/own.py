@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests that bring up, and take down, clusters of their own."""
+"""Tests that start and stop their own clusters."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def _check_gone(tap, name, cluster, pids, shm):
     left = [pid for pid in [*pids, *cluster.processes()] if is_alive(pid)]
     tap.point(gone, f"{name}: no process is left", f"left: {left}")
     tap.point(not cluster.sockets(), f"{name}: no socket is left", str(cluster.sockets()))
-    # Others may use /dev/shm meanwhile: what is ours has a name of ours.
+    # Others may use /dev/shm meanwhile: our files are known by their names.
     new = [str(path) for path in _shm() - shm if "tofu" in path.name]
     tap.point(not new, f"{name}: no shared memory is left", str(new))
 
@@ -100,19 +100,19 @@ def run_interrupted(tap):
         result = finish(process, 30)
         tap.point("begun" in line and result.status == 130, "run ends with status 130",
                   f"{result.status}: {result.everything()}")
-        # busybox has no pgrep for the other's arguments: count by name.
+        # busybox has no pgrep for another process's arguments: count by name.
         result = cluster.run("sh", "-c", "ps | grep -c '[s]leep 1000' || true")
         tap.point(result.out().strip() == "0", "the program has ended in the guest",
                   result.everything())
 
 
 DRIVER_COUNTS = "cd /sys/kernel/debug/tofu/tofu0 && grep . cqs pinned_pages deferred"
-# Longer than close() waits for a flush, and than the reaper lets pass.
+# Longer than close() waits for a flush, and than the reaper's interval
 LATE_SECONDS = 4
 
 
 def _driver_counts(cluster):
-    """What is alive in the driver of node 0."""
+    """Counts of live objects in the driver of node 0."""
     mount = "mount -t debugfs none /sys/kernel/debug 2>/dev/null"
     result = cluster.run("sh", "-c", f"{mount}; {DRIVER_COUNTS}", nodes="0")
     pairs = [line.split(":") for line in result.out().split()]
@@ -135,7 +135,7 @@ def _kill_sender(tap, cluster):
               str(seen))
     began = _driver_counts(cluster)
     cluster.run("sh", "-c", "kill -KILL $(pidof survive)", nodes="0")
-    # Its memory is given up by now, or never before node 1 goes on.
+    # By now its memory is freed, or will not be before node 1 continues.
     time.sleep(LATE_SECONDS)
     return began
 
@@ -174,7 +174,7 @@ def six_tnis(tap):
             found = json.loads(result.out(node))["controllers"][0]
             tap.point(found["tnis"] == 6 and len(found["cqs"]) == 6 * 12,
                       f"tofu-info on node {node}", result.out(node))
-        # Up to the last vector of the controller, and the first gates of two TNIs.
+        # Up to the controller's last vector, and the first gates of two TNIs
         result = cluster.run(GUEST / "all-to-all")
         tap.forward("all-to-all", result.out(), result.status, result.everything())
         for name in "tofu_ioctl", "tofu_gate", "tofu_poll":

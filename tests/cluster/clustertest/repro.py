@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests of scripts/repro: what it measures is what stands in tests/repro/."""
+"""Tests of scripts/repro: it measures what tests/repro/ expects."""
 
 import subprocess
 import tempfile

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests that share one cluster of four nodes; those that kill nodes are last."""
+"""Tests that share a cluster of four nodes; those that kill nodes come last."""
 
 import json
 import os
@@ -12,7 +12,7 @@ STREAM_SECONDS = 60
 
 
 def guest_test(name):
-    """The test that runs a program of guest/ on all nodes."""
+    """Make the test that runs a program of guest/ on all nodes."""
     def test(tap, cluster):
         result = cluster.run(GUEST / name)
         tap.forward(name, result.out(), result.status, result.everything())
@@ -46,7 +46,7 @@ def info(tap, cluster):
 
 
 def _halo(tap, cluster, name, *words, status=0):
-    """tofu-halo with --json; its document, or None."""
+    """Run tofu-halo with --json; returns its document, or None."""
     result = cluster.run("tofu-halo", "--json", *words)
     tap.point(result.status == status, name, result.everything())
     try:
@@ -62,7 +62,7 @@ def halo(tap, cluster):
     tap.point(len(rows) == 11 and all(
         row["bytes_verified"] == row["bytes_per_exchange"] * 3 * cluster.nodes and
         row["bytes_wrong"] == 0 for row in rows), "every byte of 11 rows verified", str(rows))
-    # What the published table says of k = 60 and 872: 2 E/W, 4 N/S, 8 diagonal.
+    # Published for k = 60 and 872: 2 messages E/W, 4 N/S, 8 diagonal
     sizes = {row["k"]: row["bytes_per_exchange"] for row in rows}
     tap.point(sizes.get(60) == 2 * 16384 + 4 * 8192 + 8 * 1024 and
               sizes.get(872) == 2 * 224256 + 4 * 112128 + 8 * 14016,
@@ -132,7 +132,7 @@ def kselftest(tap, cluster):
 
 
 def stream_until(process, nodes):
-    """Reads until every node says that it is under way; what was read."""
+    """Reads until every node is under way; returns the output."""
     seen, streaming = "", set()
     while len(streaming) < nodes:
         line = process.stdout.readline()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The TAP that a test run prints, its own points and those of guests."""
+"""The TAP of a test run: its own test points, and those of guests."""
 
 import re
 
@@ -18,7 +18,7 @@ class Tap:
             print(f"# {line}", flush=True)
 
     def point(self, good, name, why=""):
-        """A test point; `why` is shown where it is not good."""
+        """A test point; `why` is printed if it fails."""
         self.points += 1
         if not good:
             self.failed += 1
@@ -32,8 +32,8 @@ class Tap:
     def forward(self, prefix, output, status, errors=""):
         """The points of a guest's TAP as points of this one.
 
-        One more fails where the program did not end well although no point
-        failed, or did not make as many points as it planned.
+        Adds a failing point if the program failed without a failed point, or
+        made fewer points than planned.
         """
         plan, seen, failed = None, 0, 0
         for line in output.splitlines():

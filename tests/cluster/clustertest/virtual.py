@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests of clusters in virtual time: what runs twice is the same twice."""
+"""Tests of clusters in virtual time: the same run has the same result."""
 
 import contextlib
 import hashlib
@@ -16,12 +16,12 @@ from .shared import stream_until
 
 VICTIM = 2
 VIRTUAL = ("--time", "virtual", "--trace")
-# A run waits for its nodes to boot, on a host that may do something else.
+# A run waits for its nodes to boot, on a host that may be busy.
 RUN_SECONDS = 300
 PERF = ("tofu-perf", "--size", "8,4096")
 PLANNED = ("tofu-halo", "--part", "all", "--scheduler", "overhead-aware", "--grid", "60",
            "--iterations", "1", "--warmup", "1", "--no-verify")
-# Where the neighbours are, in a grid of two by two: number x * 2 + y is at (x, y).
+# Neighbours in a grid of two by two: number x * 2 + y is at (x, y).
 ASIDE, ABOVE = 2, 1
 TOWARDS = {"E": ASIDE, "W": ASIDE, "N": ABOVE, "S": ABOVE,
            **dict.fromkeys(("NE", "SE", "NW", "SW"), ASIDE | ABOVE)}
@@ -29,7 +29,7 @@ HALO = ("tofu-halo", "--verify", "--grid", "60", "--iterations", "2")
 
 
 class Traced:
-    """A run: what it printed, and what its trace is."""
+    """A run: its output, and the hash of its trace."""
 
     def __init__(self, cluster, folder, command):
         trace = pathlib.Path(folder, "trace")
@@ -64,7 +64,7 @@ def _load():
 
 
 def _pin(cluster):
-    """Has all nodes share one processor of the host, from now on."""
+    """Makes all nodes share one processor of the host from now on."""
     one = {min(os.sched_getaffinity(0))}
     status = cluster.status()
     for pid in [status["pid"], *(node["pid"] for node in status["nodes"])]:
@@ -135,7 +135,7 @@ def _busy_qemu(folder):
     busy = pathlib.Path(folder, qemu.name)
     library = GUEST / "obj/busy-loop.so"
     if not library.exists():
-        # The loader would only warn, and nothing be tested.
+        # The loader would only warn, and the test would test nothing.
         raise TestFailure(f"no {library}: run `make tests`")
     busy.write_text(f"#!/bin/sh\nLD_PRELOAD='{library}' exec '{qemu}' \"$@\"\n",
                     encoding="utf-8")
@@ -170,13 +170,13 @@ def _output(words, text=None):
 
 
 def _beside_plan(engines):
-    """The plan of PLANNED's exchange with what happened, which has to fit."""
+    """The plan of PLANNED's exchange with the actual times, which must fit."""
     return json.loads(_output([OUT / "bin/tofu-sched", "--scale-les3", 60, "--happened", "-",
                                "--json"], engines))
 
 
 def _other_ways(node, plan, seen):
-    """Puts of the plan that did not go where they should, engine by engine."""
+    """Puts that did not follow the plan, engine by engine."""
     return [(put, one) for put, one in zip(plan["puts"], seen["puts"], strict=True)
             if (put["engine"], put["bytes"], node ^ TOWARDS[put["direction"]])
             != (one["engine"], one["bytes"], one["to"])]
@@ -197,7 +197,7 @@ def planned_four(tap):
             wrong = _other_ways(node, plan, json.loads(_output([*engines, "--json"])))
             tap.point(len(plan["puts"]) == 14 and not wrong,
                       f"node {node}: all 14 puts, in the order of the plan", str(wrong))
-            # East and west go over one link here, which a plan does not know.
+            # East and west share a link here, which a plan does not know.
             tap.point(plan["happened_ns"] > plan["makespan_ns"],
                       f"node {node}: it takes longer than planned", str(plan))
 
@@ -253,7 +253,7 @@ SPIN_MS = 1000000
 
 
 def _left_behind(tap, cluster, kind):
-    """One of two nodes dies; what runs on the other takes no note of that."""
+    """One of two nodes dies; what runs on the other does not notice."""
     process = cluster.start_run(GUEST / "spin", SPIN_MS, timeout=RUN_SECONDS, gone=GONE_SECONDS)
     met = process.stdout.readline()
     tap.point("TAP" in met, f"{kind}: both nodes are under way", met)
