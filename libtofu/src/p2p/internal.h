@@ -183,8 +183,8 @@ struct p2p_slabs {
  * @P2P_BY_SHARED: the shared ring
  * @P2P_ASKED:   the shared ring; an answer is to come
  * @P2P_MOVING_IN: the shared ring; the peer has to learn that it is left
- * @P2P_BY_OWN:    the own ring
- * @P2P_LEAVING: the own ring; the peer has to learn that it is left
+ * @P2P_BY_OWN:    its own ring
+ * @P2P_LEAVING: its own ring; the peer has to learn that it is left
  * @P2P_LEFT:    none until that has been written
  */
 enum p2p_path {
@@ -206,7 +206,7 @@ enum p2p_path {
  * @never:    it gives no own rings
  * @spare:    one of the entries that must not be kept for long: without own
  *            rings
- * @taken:    the own ring has to be given back as soon as it is in use
+ * @taken:    its own ring has to be given back as soon as it is in use
  * @requests, @replies: its shared rings
  * @own:      the ring that it has for this process
  * @queue:    sends that are not posted
@@ -371,7 +371,7 @@ struct p2p_config {
  * @rings:       peers' own rings, the most recently heard first
  * @taken:       number of rings that are being taken back
  * @clock:       requests received
- * @shared_first: the shared ring is read before the own rings next time
+ * @shared_first: the shared ring is read before own rings next time
  * @peerless:    sends that wait for an entry, and everything behind them
  * @orphans:     receives that wait for an entry
  * @starting, @posting, @moving: requests in these states
@@ -501,7 +501,7 @@ void p2p_peers_free(struct tofu_p2p *p2p);
 bool p2p_sender_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
 		     size_t bytes);
 
-/* p2p_sender_send - send to the shared ring for requests, or to the own ring */
+/* p2p_sender_send - send to the shared ring for requests, or to an own ring */
 int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		    const struct iovec *part, unsigned int parts,
 		    uint64_t handle, bool own);

@@ -392,7 +392,7 @@ static bool ring_read(struct tofu_p2p *p2p, struct p2p_ring *ring)
 
 /*
  * The shared ring has a record of a peer that has an own ring. The peer has
- * left the own ring, whose records come first. If it has not left, it breaks
+ * left its own ring, whose records come first. If it has not left, it breaks
  * the protocol, and the ring is taken from it.
  */
 static bool own_first(struct tofu_p2p *p2p, uint32_t rank)

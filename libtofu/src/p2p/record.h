@@ -26,7 +26,7 @@
  * @P2P_OWN:   reply: the address of an own ring
  * @P2P_NONE:  reply: there is no own ring now
  * @P2P_NEVER: reply: there will be no own ring
- * @P2P_BACK:  reply: the own ring is taken back
+ * @P2P_BACK:  reply: an own ring is taken back
  * @P2P_HELLO: reply: no contents; its arrival shows that the process is there
  */
 enum p2p_kind {

@@ -22,8 +22,8 @@ static struct p2p_head head_of(const struct tofu_p2p *p2p, enum p2p_kind kind,
 /*
  * Tells the peer, in the ring that is left, that records continue in the other.
  * The own ring may be used at once, since the peer looks there only then. The
- * shared ring may be used when the word has arrived in the own one, which the
- * peer empties as soon as it finds something in the shared one.
+ * shared ring may be used when the word has arrived in the own ring: the
+ * peer empties that as soon as it finds something in the shared one.
  */
 static bool path_move(struct tofu_p2p *p2p, struct p2p_peer *peer, bool own,
 		      enum p2p_path next)

@@ -86,7 +86,7 @@ int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		return code;
 	}
 	flight->bytes = parts_bytes(part, parts);
-	/* No request: the record says that the own ring is left. */
+	/* No request: the record says that an own ring is left. */
 	flight->moved = own && !handle;
 	peer->flying++;
 	peer->flying_bytes += flight->bytes;
