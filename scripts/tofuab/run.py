@@ -53,7 +53,7 @@ def perf(args, build):
     try:
         results = json.loads(text)["phases"]
     except (ValueError, KeyError):
-        raise RunError(f"the tofu-perf of {build} tells no phases: is it from before virtual "
+        raise RunError(f"the tofu-perf of {build} reports no phases: is it from before virtual "
                        "time?") from None
     return {f"put of {one['bytes']} B":
             {phase: ns for phase, ns in one.items() if phase not in ("op", "bytes")}

@@ -81,7 +81,7 @@ class Chroot:
     def make(self):
         """Make it unless it exists, and give its apt what this apt knows."""
         if os.geteuid():
-            raise BuildError("a chroot is made by root: run this with sudo")
+            raise BuildError("making a chroot requires root: run this with sudo")
         if not shutil.which("debootstrap"):
             raise BuildError("no debootstrap: run scripts/setup chroot")
         self.home.mkdir(parents=True, exist_ok=True)

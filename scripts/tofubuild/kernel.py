@@ -146,4 +146,4 @@ def _decompress(payload):
             return zlib.decompressobj(31).decompress(payload)
         done = subprocess.run([tool, "-dc"], input=payload, capture_output=True, check=False)
         return done.stdout
-    raise BuildError("the kernel image is compressed in a way not known here")
+    raise BuildError("the compression of the kernel image is unknown here")

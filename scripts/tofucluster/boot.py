@@ -39,11 +39,11 @@ def _check_time(args):
     if args.time == "functional":
         for option, value in (("--trace", args.trace), ("--realtime", args.realtime)):
             if value:
-                raise ClusterError(f"{option} wants --time virtual")
+                raise ClusterError(f"{option} needs --time virtual")
         return None, args.tnis or machine.MACHINES.get(args.machine, 4)
     if args.accel == "kvm":
         raise ClusterError("--time virtual counts instructions, which KVM cannot: "
-                           "leave --accel away")
+                           "leave out --accel")
     name = args.machine or "fugaku"
     return name, args.tnis or machine.MACHINES[name]
 

@@ -178,7 +178,7 @@ def _steps(args, report):
 def check(args):
     """0 if all is well with the accelerator that was requested or found."""
     if args.time == "virtual":
-        raise ClusterError("the check is of functional time: leave --time away")
+        raise ClusterError("the check runs in functional time: leave out --time")
     if args.name == "default":
         args.name = NAME
     if not args.nodes and not args.shape:

@@ -62,7 +62,7 @@ def require_realtime():
     done = subprocess.run([*machine.REALTIME, "true"], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=PROBE_SECONDS, check=False)
     if done.returncode:
-        raise ClusterError(f"--realtime: {done.stderr.strip()}: be root, or leave it away")
+        raise ClusterError(f"--realtime: {done.stderr.strip()}: be root, or leave it out")
 
 
 def _boot_path(name):

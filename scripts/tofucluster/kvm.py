@@ -53,7 +53,7 @@ def without_folders(text):
 def _last_words(text):
     """The last output of QEMU or of a kernel."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return without_folders("; ".join(lines[-2:]))[-WORDS_MAX:] or "it said nothing"
+    return without_folders("; ".join(lines[-2:]))[-WORDS_MAX:] or "it printed nothing"
 
 
 def _remedy(accel="kvm"):

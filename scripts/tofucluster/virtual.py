@@ -164,7 +164,7 @@ class VirtualCluster(Cluster):
             self._begun = self._begun or all(n.state == "running" for n in self.nodes)
         trouble = ""
         if not self._begun and node.state == "dead":
-            trouble = "it ended before all had come into common time"
+            trouble = "it ended before all had joined common time"
         elif not self._begun and node.trouble:
             trouble = node.trouble
         if trouble:

@@ -23,7 +23,7 @@ def _doing(node):
         return f"waits for node {clock['waits_for']}"
     if clock["state"] == "joined":
         return "runs"
-    return "comes into common time"
+    return "joins common time"
 
 
 def _clock(node):

@@ -84,7 +84,7 @@ class File:
         self.axes = [word >> (i * AXIS_BITS) & ((1 << AXIS_BITS) - 1) for i in range(AXES)]
         if word >> (AXES * AXIS_BITS) or \
                 not all(1 <= size <= most for size, most in zip(self.axes, AXIS_MAX)):
-            raise TraceError(f"{self.path}: shape {word:#x} is none")
+            raise TraceError(f"{self.path}: {word:#x} is not a shape")
         if self.node >= self.nodes:
             raise TraceError(f"{self.path}: node {self.node} of a machine of {self.nodes}")
         # It may still grow; the records that the header counts are complete.

@@ -99,7 +99,7 @@ def realtime(tap):
     wrong = Cluster("functional", 1, "1", options=("--realtime",))
     refused = subprocess.run(wrong.up_words(), stdin=subprocess.DEVNULL, capture_output=True,
                              text=True, timeout=60, check=False)
-    tap.point(refused.returncode == 1 and "--realtime wants --time virtual" in refused.stderr,
+    tap.point(refused.returncode == 1 and "--realtime needs --time virtual" in refused.stderr,
               "it is refused where guests may keep a processor for ever", refused.stderr)
     if os.geteuid():
         tap.skip("the nodes have that priority", "not root")
