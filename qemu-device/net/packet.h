@@ -49,7 +49,7 @@ enum tofu_share { TOFU_SHARE_CQ,
 #define TOFU_PKT_F_REFS (1U << 3) /* the payload is struct tofu_ref[] */
 
 #define TOFU_PKT_INLINE_MAX 1024 /* bytes of data in a packet */
-#define TOFU_PKT_MTU_MAX 2048 /* the same, with virtual time */
+#define TOFU_PKT_MTU_MAX 2048 /* the same, of a stream */
 #define TOFU_PKT_REFS_MAX 64
 
 /*

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/icc-clock.h"
 #include "../unit/icc-mesh.h"
 
 struct input {
@@ -40,11 +41,25 @@ struct machine {
 	struct mesh *calm_mesh; /* over nodes 2 and 3 */
 };
 
-static void machine_create(struct machine *m, size_t inline_max)
+/* Each combination that there is, with time in one input of four. */
+static struct net_mode take_mode(struct input *in)
+{
+	const unsigned int what = take(in, 1);
+	const size_t bytes = take(in, 1) * 4;
+
+	if (what % 4 == 3)
+		return (struct net_mode)NET_TIMED;
+	if (what % 4 == 2)
+		return (struct net_mode){ .mtu = TOFU_SIGNAL_BYTES + bytes / 2,
+					  .doorbells = what & 4 };
+	return (struct net_mode){ .inline_max = bytes, .doorbells = what & 4 };
+}
+
+static void machine_create(struct machine *m, const struct net_mode *mode)
 {
 	static const uint32_t node[] = { 0, 1, 0 };
 
-	m->net = net_create("2x2", 2, &(struct net_mode){ .inline_max = inline_max });
+	m->net = net_create("2x2", 4, mode);
 	for (unsigned int i = 0; i < 3; i++) {
 		m->cq[i] = cq_create(m->net, node[i], i % 2, i);
 		m->region[i] = region_create(m->cq[i], i, 50000, i * 700, 12,
@@ -192,6 +207,8 @@ static void packet(struct machine *m, struct input *in)
 		.tid = take(in, 4), .operand = take(in, 8),
 		.rmt = TOFU_SET(TOFU_ADDR_STAG, take(in, 1) % 4),
 		.sps = take(in, 1), .gap = take(in, 1), .mtu = take(in, 1),
+		.offset = take(in, 1) % 4 ? 0 : take(in, 2),
+		.time = take(in, 1) % 4 ? 0 : take(in, 8),
 	};
 	uint8_t payload[TOFU_PKT_INLINE_MAX];
 	unsigned int under_way;
@@ -273,6 +290,24 @@ static void send_signal(struct machine *m, struct input *in)
 		net_send(m->net, to, &pkt, payload);
 }
 
+/* A moment; in virtual time a while of any length up to a millisecond. */
+static void go_on(struct net *net, struct input *in)
+{
+	if (net->clock)
+		clock_run_until(net, clock_now(net) + (1U << take(in, 1) % 20));
+	else
+		net_step(net);
+}
+
+/* All that a short piece of work takes. */
+static void settle(struct net *net)
+{
+	if (net->clock)
+		clock_run_until(net, clock_now(net) + 1000000);
+	for (unsigned int s = 0; s < 300 && !net->clock; s++)
+		net_step(net);
+}
+
 static void step(struct machine *m, struct input *in)
 {
 	struct net_node *node = &m->net->node[take(in, 1) % 2];
@@ -309,7 +344,7 @@ static void step(struct machine *m, struct input *in)
 		send_signal(m, in);
 		break;
 	default:
-		net_step(m->net);
+		go_on(m->net, in);
 		break;
 	}
 }
@@ -319,8 +354,7 @@ static void check_calm_gates(struct machine *m)
 {
 	for (uint32_t i = 2; i < 4; i++)
 		mesh_start(m->calm_mesh, i, TOFU_REDUCE_BARRIER, 0, NULL);
-	for (unsigned int s = 0; s < 100; s++)
-		net_step(m->net);
+	settle(m->net);
 	for (uint32_t i = 2; i < 4; i++) {
 		if (mesh_ended(m->calm_mesh, i) != 1 ||
 		    mesh_status(m->calm_mesh, i) != TOFU_BARRIER_OK)
@@ -346,8 +380,7 @@ static void check_calm(struct machine *m)
 
 		region_fill(m->calm_region[i], i);
 		transfer_post(&t);
-		for (unsigned int s = 0; s < 100; s++)
-			net_step(m->net);
+		settle(m->net);
 		if (cq_tcq_status(m->calm[i]) || cq_mrq_status(m->calm[i]) ||
 		    cq_mrq_status(m->calm[!i]) ||
 		    region_differs(m->calm_region[0], 0, m->calm_region[1], 0,
@@ -363,7 +396,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = { data, size };
 	struct machine m;
 
-	machine_create(&m, take(&in, 1) * 4);
+	const struct net_mode mode = take_mode(&in);
+
+	machine_create(&m, &mode);
 	for (unsigned int i = 0; i < 3; i++)
 		if (take(&in, 1) % 4 == 0)
 			cq_session(m.cq[i]);
