@@ -168,9 +168,11 @@ static enum tofu_status write_armw(struct icc *icc, struct icc_xfer *x)
 
 static enum icc_stage request_write(struct icc *icc, struct icc_xfer *x)
 {
-	x->status = (uint8_t)(x->arrival.pkt->type == TOFU_PKT_PUT ?
-				      write_put(icc, x) :
-				      write_armw(icc, x));
+	const bool put = x->arrival.pkt->type == TOFU_PKT_PUT;
+
+	x->status = (uint8_t)(put ? write_put(icc, x) : write_armw(icc, x));
+	if (icc_streams(icc) && put && x->status != TOFU_ST_OK)
+		icc_stream_status(icc, x->arrival.pkt, x->status);
 	return x->status == TOFU_ST_OK ? ICC_NOTIFY : ICC_INJECT;
 }
 
