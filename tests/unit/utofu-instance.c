@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instances of the library: opened, closed and opened again, two in one process,
- * and how they wait.
+ * Instances of the library: opened, closed and opened again, two in one
+ * process, and how they wait.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads on the control path: one that waits for another node keeps none of the
- * others, and what it waits with is not freed under it.
+ * Threads on the control path: one that waits for another node holds none of
+ * the others up, and what it waits with is not freed under it.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -13,7 +13,7 @@
 unsigned int tofu_emu_gates_count(struct tofu_node *node);
 
 /*
- * As of struct tofu_port_ops; @node: whose gates they are, all processes of which
+ * As of struct tofu_port_ops; @node: whose gates they are. All its processes
  * share them. The caller sets struct tofu_port_gates.port.
  */
 int tofu_emu_gates_create(struct tofu_node *node, unsigned int tni,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The emu port's thread: serves the other nodes while the program does not poll,
- * and sleeps while it does.
+ * The emu port's thread: serves the other nodes while the program does not
+ * poll, and sleeps while it does.
  */
 #ifndef PORT_EMU_HELPER_H
 #define PORT_EMU_HELPER_H

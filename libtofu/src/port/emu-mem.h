@@ -22,8 +22,8 @@
  * @page:     page tables, of one entry each
  * @next:     where the search for a free STAG begins
  *
- * The engine reads them with the node's lock held; so are they written. A STAG is
- * taken as long as it has a block, and found while its steering is enabled.
+ * The engine reads them with the node's lock held; so are they written. A STAG
+ * is taken as long as it has a block, and found while its steering is enabled.
  */
 struct tofu_emu_mem {
 	struct tofu_steering *steering;

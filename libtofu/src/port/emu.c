@@ -135,8 +135,8 @@ static void let_others_locked(struct tofu_node *node, unsigned int *turn)
 /*
  * Waits until nothing under way can touch memory through the queue. The other
  * nodes have to take a step for that, maybe on this processor. The controller
- * does one flush of a queue at a time: one that has begun serves all threads that
- * had asked by then.
+ * does one flush of a queue at a time: one that begins serves all threads that
+ * have asked by then.
  */
 static void flush_locked(struct emu_cq *cq)
 {

@@ -10,7 +10,7 @@
 /* tofu_host_now - nanoseconds of the host's clock, which never goes back */
 uint64_t tofu_host_now(void);
 
-/* tofu_host_wait - as struct tofu_port_ops.wait: yield, and after a while sleep */
+/* tofu_host_wait - as struct tofu_port_ops.wait: yield, later sleep */
 unsigned int tofu_host_wait(unsigned int turn);
 
 #endif /* PORT_HOST_H */

@@ -10,7 +10,10 @@
 
 #include <stddef.h>
 
-/* tofu_job_folder - where the files are; tests have a folder of their own */
+/*
+ * tofu_job_folder - where the files are. The library never changes it; tests
+ * set a folder of their own before they open an instance.
+ */
 extern const char *tofu_job_folder;
 
 /* tofu_job_file_name - path of the file of the user's job @job */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the data path calls of a port. Where the engine's kick page is mapped, it
- * is one store; else the port has a function for it. One branch, always taken the
- * same way in a process.
+ * What the data path calls of a port. Where the engine's kick page is mapped,
+ * it is one store; else the port has a function for it. One branch, always
+ * taken the same way in a process.
  */
 #ifndef PORT_KICK_H
 #define PORT_KICK_H

@@ -41,7 +41,7 @@ struct tofu_port_dev {
  * @cq:   number of the queue in the TNI
  * @page: its page
  * @toq, @tcq, @mrq: its rings, zero when it was made
- * @kick: the mapped kick page, or NULL: struct tofu_port_ops has functions for it
+ * @kick: the mapped kick page; NULL: struct tofu_port_ops has functions instead
  * @mark: where marks are stored, or NULL: there is no trace
  * @poll_patience: how many polls in a row find nothing before one kicks
  * @direct: as TOFU_INFO_DIRECT. Then the page's words are registers.
@@ -109,9 +109,9 @@ struct tofu_port_links {
  *              something
  * @channel:    start what the channel's block says
  * @now:        nanoseconds of the node's time, of any origin
- * @wait:       give way to others, who may be what is waited for; @turn: how many
- *              times in a row this was called. Returns about how many polls that
- *              took as long as, 1 at least.
+ * @wait:       give way to other threads and processes, since one of them may
+ *              bring what is waited for; @turn: calls in a row before this one.
+ *              Returns about how many polls it took as long as, at least 1.
  * @leave:      the process exits; other threads may still poll. May be NULL.
  * @close:      undo tofu_port_open(); no queues and gates are left
  *

@@ -118,7 +118,7 @@ struct tofu_posted {
  * @serial:     of the last lane made
  * @lane:       by number
  * @lock:       of all of the above, where @locked
- * @users:      VCQs, and calls that wait for something of it; for the layer above
+ * @users:      VCQs, and calls that wait with it; of the layer above
  */
 struct tofu_queue {
 	struct tofu_port_cq *cq;

@@ -92,6 +92,7 @@ const char *tofu_error_text(int code)
 	return code == UTOFU_SUCCESS ? "SUCCESS (no error)" : "unknown code";
 }
 
+/* As errno: of the thread, whichever instance its call was for */
 static _Thread_local int last_error;
 
 int tofu_error(int code)

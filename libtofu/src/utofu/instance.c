@@ -60,9 +60,11 @@ static unsigned int ring_code(const struct tofu_ioc_info *info,
 /* Once for an instance, however often it is opened */
 static int forks_tell(struct tofu_instance *instance)
 {
-	int err = instance->forks ? 0 :
-				    -pthread_atfork(NULL, NULL, instance_forked);
+	int err;
 
+	if (instance->forks)
+		return 0;
+	err = -pthread_atfork(NULL, NULL, instance_forked);
 	instance->forks = !err;
 	return err;
 }

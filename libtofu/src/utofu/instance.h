@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An instance of the library: a port, and the queues, VCQs and barrier gates
- * that were made on it. uTofu's functions have no handle for it, so the caller's
- * is found by tofu_instance().
+ * that were made on it. uTofu's functions have no handle for it:
+ * tofu_instance() finds the caller's.
  *
  * May include: port/, queue/, net/, uapi/
  */
@@ -139,9 +139,10 @@ struct tofu_instance {
 
 /*
  * The instance that calls are for, never NULL. A process that is one node has
- * one, which this points to from the start. A home with several nodes stores here
- * when it goes from one to another; a call, once begun, stays with its instance.
- * Hidden, so that the data path reads it without the way over the GOT.
+ * one, which this points to from the start. A home with several nodes stores
+ * here when it goes from one to another; a node that is left inside a call must
+ * find its own instance again when it goes on. Hidden, so that the data path
+ * reads it without the way over the GOT.
  */
 extern struct tofu_instance *tofu_instance_current
 	__attribute__((visibility("hidden")));
@@ -232,8 +233,8 @@ void tofu_vbg_forked(void);
 void tofu_vbg_free_all(void);
 
 /*
- * tofu_mem_release_locked - deregister all of a VCQ whose handle is closed; gives
- * the instance's lock back while it waits
+ * tofu_mem_release_locked - deregister all of a VCQ whose handle is closed;
+ * gives the instance's lock back while it waits
  */
 void tofu_mem_release_locked(struct tofu_vcq *vcq);
 

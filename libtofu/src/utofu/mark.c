@@ -6,7 +6,8 @@
 
 void tofu_mark(uint64_t name)
 {
-	uint64_t *at = __atomic_load_n(&tofu_instance()->mark, __ATOMIC_RELAXED);
+	uint64_t *at =
+		__atomic_load_n(&tofu_instance()->mark, __ATOMIC_RELAXED);
 
 	__atomic_store_n(at, name, __ATOMIC_RELAXED);
 }

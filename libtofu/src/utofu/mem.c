@@ -60,9 +60,9 @@ static bool region_take(struct tofu_vcq *vcq, utofu_stadd_t stadd)
 }
 
 /*
- * The queue's last user need not deregister anything: destroying the queue takes
- * care of all at once. Who finds that it is the last one stays it, as the lock is
- * not given back after that.
+ * The queue's last user need not deregister anything: destroying the queue
+ * takes care of all at once. A user that finds itself the last one remains the
+ * last one, since the lock is not given back after that.
  */
 void tofu_mem_release_locked(struct tofu_vcq *vcq)
 {

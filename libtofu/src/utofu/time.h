@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock and the waiting of the layers above, by the port: both are the node's,
- * whose time need not be the host's. The instance is open.
+ * The clock and the waiting of the layers above, by the port: both are the
+ * node's, whose time need not be the host's. The instance is open.
  */
 #ifndef UTOFU_TIME_H
 #define UTOFU_TIME_H
