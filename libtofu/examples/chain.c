@@ -70,11 +70,15 @@ static void token_start(int processes)
 	printf("around %d processes in %.1f us\n", processes, now_us() - begin);
 }
 
-/* A put of what others will have put here by then. The step may come before it. */
-static void token_hand_on(void)
+/* A put of what others will have put here by then */
+static void token_pass_on(void)
 {
 	check(utofu_put(session, next, stadd, stadd, sizeof(token), 0, STEP | NOTICES, NULL),
 	      "utofu_put");
+}
+
+static void token_await(void)
+{
 	nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
 	check(notice_await(session), "token");
 	check(notice_await(session), "put of the chain");
@@ -95,6 +99,7 @@ static void next_find(struct tofu_boot *boot)
 int main(void)
 {
 	struct tofu_boot *boot;
+	bool first;
 
 	check(tofu_boot_join(TIMEOUT, why, &boot), "tofu_boot_join");
 	check(utofu_create_vcq(0, UTOFU_VCQ_FLAG_SESSION_MODE, &session), "utofu_create_vcq");
@@ -102,10 +107,14 @@ int main(void)
 	      "utofu_reg_mem_with_stag");
 	check(utofu_create_vcq(0, 0, &plain), "utofu_create_vcq");
 	next_find(boot);
-	if (tofu_boot_rank(boot) == 0)
+	first = tofu_boot_rank(boot) == 0;
+	if (!first)
+		token_pass_on();
+	check(tofu_boot_barrier(boot), "tofu_boot_barrier");
+	if (first)
 		token_start(tofu_boot_size(boot));
 	else
-		token_hand_on();
+		token_await();
 	check(tofu_boot_leave(boot), "tofu_boot_leave");
 	if (memcmp(memory, token, sizeof(token))) {
 		fprintf(stderr, "another token came\n");
