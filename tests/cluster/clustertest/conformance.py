@@ -27,8 +27,8 @@ TIMED_SECONDS = 1200
 # What has most to do with several processes; all of it takes minutes, as many of
 # them share a processor.
 SHORT = "caps", "vcq", "share", "atomic", "path", "session", "gate", "peer"
-# What takes seconds in virtual time
-QUICK = "caps", "vcq", "argument", "put", "path", "gate", "peer"
+# What has most to do with how transfers take time, and takes seconds
+QUICK = "caps", "put", "atomic", "path", "gate", "barrier", "peer"
 
 
 def _run(tap, cluster, name, words, ppn):
