@@ -56,12 +56,24 @@ static uint64_t percentile(const uint64_t *sorted, size_t count,
 	return sorted[rank ? rank - 1 : 0];
 }
 
+/* Between the quartiles; of fewer than four values, of all */
+static uint64_t middle(const uint64_t *sorted, size_t count)
+{
+	size_t cut = count / 4, left = count - 2 * cut;
+	uint64_t sum = 0;
+
+	for (size_t i = cut; i < count - cut; i++)
+		sum += sorted[i];
+	return left ? (sum + left / 2) / left : 0;
+}
+
 struct tofu_stats tofu_stats_of(uint64_t *value, size_t count)
 {
 	qsort(value, count, sizeof(*value), compare);
 	return (struct tofu_stats){
 		.min = percentile(value, count, 0),
 		.median = percentile(value, count, 50),
+		.middle = middle(value, count),
 		.p99 = percentile(value, count, 99),
 		.max = percentile(value, count, 100),
 	};

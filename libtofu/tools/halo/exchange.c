@@ -14,6 +14,7 @@
 #include <tofu/mark.h>
 
 #include "common/error.h"
+#include "common/phase.h"
 #include "common/stats.h"
 #include "common/wait.h"
 #include "halo/run.h"
@@ -125,6 +126,7 @@ static int exchange_run(struct halo *halo, uint64_t *ns, char **why)
 	code = halo->way->start(halo);
 	if (code)
 		return exchange_failed(halo, code, why);
+	tofu_phase(halo->machine->node, halo->turn.iteration);
 	tofu_mark(TOFU_MARK_NAME("wait"));
 	err = exchange_wait(halo, why);
 	tofu_mark(TOFU_MARK_END);

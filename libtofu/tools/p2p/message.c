@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/error.h"
+#include "common/phase.h"
 #include "common/stats.h"
 #include "common/wait.h"
 #include "net/topology.h"
@@ -309,6 +310,7 @@ static int ping(struct measure *measure, struct tofu_p2p *p2p,
 	if (!err)
 		err = batch_send(measure, p2p, out, 0, MEASURE_ROOT,
 				 TAG_MESSAGE);
+	tofu_phase(measure->machine.node, iteration);
 	if (!err)
 		err = batch_wait(measure, p2p, in, 0);
 	*ns = tofu_now() - began;
@@ -333,6 +335,7 @@ static int answer(struct measure *measure, struct tofu_p2p *p2p,
 	}
 	if (!err)
 		err = measure_barrier(measure);
+	tofu_phase(measure->machine.node, iteration);
 	for (size_t i = 0; i < in->count && !err; i++) {
 		uint32_t to;
 
@@ -416,28 +419,28 @@ int measure_ping(struct measure *measure, struct tofu_p2p *p2p,
 		 struct tofu_stats *stats)
 {
 	uint64_t *time = calloc(iterations, sizeof(*time));
-	uint64_t median[MEASURE_SENDERS_MAX];
+	uint64_t middle[MEASURE_SENDERS_MAX];
 	const uint64_t *all;
 	int err;
 
 	if (!time)
 		return -ENOMEM;
 	err = pings_time(measure, p2p, senders, bytes, iterations, time);
-	median[0] = tofu_stats_of(time, iterations).median;
+	middle[0] = tofu_stats_of(time, iterations).middle;
 	free(time);
 	if (!err)
-		err = measure_gather(measure, median, 1, &all);
+		err = measure_gather(measure, middle, 1, &all);
 	if (err)
 		return err;
-	memcpy(median, all + 1, senders * sizeof(*median));
-	*stats = tofu_stats_of(median, senders);
+	memcpy(middle, all + 1, senders * sizeof(*middle));
+	*stats = tofu_stats_of(middle, senders);
 	return 0;
 }
 
 /* ---- As many as can be ---- */
 
 static int flood(struct measure *measure, struct tofu_p2p *p2p,
-		 struct batch *out)
+		 struct batch *out, uint64_t iteration)
 {
 	size_t window = measure->options->window;
 	int err = 0;
@@ -447,6 +450,7 @@ static int flood(struct measure *measure, struct tofu_p2p *p2p,
 		measure_spoil(measure, buffer(out, i), i + 1 == out->count);
 	}
 	err = measure_barrier(measure);
+	tofu_phase(measure->machine.node, iteration);
 	for (size_t i = 0; i < out->count && !err; i++) {
 		if (i >= window)
 			err = batch_wait(measure, p2p, out, i - window);
@@ -477,7 +481,8 @@ static int drink(struct measure *measure, struct tofu_p2p *p2p,
 }
 
 static int rate_run(struct measure *measure, struct tofu_p2p *p2p,
-		    uint64_t senders, size_t bytes, uint64_t *ns)
+		    uint64_t senders, size_t bytes, uint64_t iteration,
+		    uint64_t *ns)
 {
 	struct batch batch;
 	int err = batch_make(&batch,
@@ -490,7 +495,7 @@ static int rate_run(struct measure *measure, struct tofu_p2p *p2p,
 	if (measure_is_root(measure))
 		err = drink(measure, p2p, &batch, senders, ns);
 	else if (measure_sends(measure, senders))
-		err = flood(measure, p2p, &batch);
+		err = flood(measure, p2p, &batch, iteration);
 	else
 		err = measure_barrier(measure);
 	if (!err)
@@ -499,15 +504,23 @@ static int rate_run(struct measure *measure, struct tofu_p2p *p2p,
 	return err;
 }
 
-/* Messages a second that node 0 gets */
+/* Messages a second that node 0 gets: of streams one after the other */
 static int rate_of(struct measure *measure, struct tofu_p2p *p2p,
 		   uint64_t senders, size_t bytes, uint64_t *rate)
 {
 	uint64_t messages = senders * measure->options->messages;
-	uint64_t ns = 0;
-	int err = rate_run(measure, p2p, senders, bytes, &ns);
+	uint64_t iterations = measure->options->iterations;
+	uint64_t *time = calloc(iterations, sizeof(*time));
+	uint64_t ns;
+	int err = 0;
 
+	if (!time)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < iterations && !err; i++)
+		err = rate_run(measure, p2p, senders, bytes, i, &time[i]);
+	ns = tofu_stats_of(time, iterations).middle;
 	*rate = ns ? messages * 1000000000 / ns : 0;
+	free(time);
 	return err;
 }
 
@@ -533,7 +546,7 @@ static int latency_row(struct measure *measure, struct tofu_p2p *p2p,
 			    { "mode", "mode", measure_mode_name(mode), 0, 0 },
 			    { "senders", "senders", NULL, senders, 0 },
 			    { "bytes", "bytes", NULL, bytes, 0 },
-			    { "latency/µs", "latency_us", NULL, stats.median,
+			    { "latency/µs", "latency_us", NULL, stats.middle,
 			      HALF_US },
 			    { "slowest/µs", "slowest_us", NULL, stats.max,
 			      HALF_US },
@@ -633,7 +646,7 @@ static int transfer_size(struct measure *measure, struct tofu_p2p *p2p,
 
 	if (err)
 		return err;
-	way->round_trip_ns = stats.median;
+	way->round_trip_ns = stats.middle;
 	return rate_of(measure, p2p, 1, bytes, &way->rate);
 }
 

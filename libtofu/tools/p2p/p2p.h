@@ -206,7 +206,7 @@ int measure_meet(struct measure *measure, struct tofu_p2p *p2p, uint32_t peer);
 /*
  * measure_ping - messages of all senders to node 0, and its answers, one after
  * the other
- * @stats: of the senders' medians of the time from a message to its answer
+ * @stats: of the senders' times from a message to its answer, @middle of each
  */
 int measure_ping(struct measure *measure, struct tofu_p2p *p2p,
 		 uint64_t senders, size_t bytes, uint64_t iterations,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/error.h"
+#include "common/phase.h"
 #include "common/stats.h"
 #include "common/wait.h"
 #include "srb/measure.h"
@@ -130,6 +131,7 @@ static int send_one(struct parts *parts, size_t bytes, uint64_t iteration,
 	err = measure_barrier(measure);
 	if (err)
 		return err;
+	tofu_phase(measure->machine.node, iteration);
 	when[BEGAN] = tofu_now();
 	code = tofu_srb_send(parts->sender, &parts->peer, &part, 1, NULL);
 	if (code)
@@ -263,10 +265,30 @@ static int iterations_run(struct parts *parts, uint64_t senders, size_t bytes,
 	return err;
 }
 
-static void row_print(struct parts *parts, uint64_t senders, size_t bytes, uint64_t *time[SINCES])
+/* When the last of the records that were sent together was seen */
+static uint64_t last_seen(const uint64_t *seen, uint64_t senders,
+			  uint64_t iterations)
+{
+	uint64_t *last = calloc(iterations, sizeof(*last));
+	uint64_t middle;
+
+	if (!last)
+		return 0;
+	for (uint64_t i = 0; i < senders * iterations; i++)
+		if (seen[i] > last[i / senders])
+			last[i / senders] = seen[i];
+	middle = tofu_stats_of(last, iterations).middle;
+	free(last);
+	return middle;
+}
+
+static void row_print(struct parts *parts, uint64_t senders, size_t bytes,
+		      uint64_t *time[SINCES])
 {
 	struct measure *measure = parts->measure;
-	size_t count = senders * measure->options->iterations;
+	uint64_t iterations = measure->options->iterations;
+	size_t count = senders * iterations;
+	uint64_t last = last_seen(time[SINCE_SEEN], senders, iterations);
 	struct tofu_stats stats[SINCES];
 
 	for (int s = 0; s < SINCES; s++)
@@ -277,18 +299,17 @@ static void row_print(struct parts *parts, uint64_t senders, size_t bytes, uint6
 			    { "senders", "senders", NULL, senders, 0 },
 			    { "bytes", "bytes", NULL, bytes, 0 },
 			    { "posted/ns", "posted_ns", NULL,
-			      stats[POSTED].median, 0 },
+			      stats[POSTED].middle, 0 },
 			    { "added/ns", "added_ns", NULL,
-			      stats[ADDED].median, 0 },
-			    { "read/ns", "read_ns", NULL, stats[READ].median,
+			      stats[ADDED].middle, 0 },
+			    { "read/ns", "read_ns", NULL, stats[READ].middle,
 			      0 },
-			    { "put/ns", "put_ns", NULL, stats[PUT].median, 0 },
+			    { "put/ns", "put_ns", NULL, stats[PUT].middle, 0 },
 			    { "seen/ns", "seen_ns", NULL,
-			      stats[SINCE_SEEN].median, 0 },
+			      stats[SINCE_SEEN].middle, 0 },
 			    { "ended/ns", "ended_ns", NULL,
-			      stats[ENDED].median, 0 },
-			    { "last seen/ns", "last_seen_ns", NULL,
-			      stats[SINCE_SEEN].max, 0 },
+			      stats[ENDED].middle, 0 },
+			    { "last seen/ns", "last_seen_ns", NULL, last, 0 },
 		    },
 		    10);
 }

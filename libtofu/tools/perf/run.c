@@ -7,6 +7,8 @@
 #include <tofu/mark.h>
 
 #include "common/error.h"
+#include "common/phase.h"
+#include "common/virtual.h"
 #include "perf/run.h"
 
 #define STOP 1
@@ -128,6 +130,7 @@ static inline int ask(struct perf *perf, const struct command *command,
 
 	if (code != UTOFU_SUCCESS)
 		return code;
+	tofu_phase(perf->machine.node, command->value);
 	if (command->op == PERF_PUT)
 		return perf_flag_wait(perf, perf->area, command->bytes,
 				      command->value);
@@ -251,18 +254,36 @@ static int stream_check(struct perf *perf)
 	return UTOFU_SUCCESS;
 }
 
+/* In virtual time a stream keeps the pace that it has begun with. */
+#define STREAMS_VIRTUAL 9
+
+static int streams(struct perf *perf, enum perf_op op, size_t bytes,
+		   uint64_t *elapsed)
+{
+	const unsigned int count = tofu_virtual() ? STREAMS_VIRTUAL : 1;
+	uint64_t time[STREAMS_VIRTUAL];
+	int code = UTOFU_SUCCESS;
+
+	for (unsigned int i = 0; i < count && code == UTOFU_SUCCESS; i++) {
+		uint64_t began;
+
+		tofu_phase(perf->machine.node, i);
+		began = tofu_now();
+		code = stream(perf, op, bytes, perf->settings.commands);
+		time[i] = tofu_now() - began;
+	}
+	*elapsed = tofu_stats_of(time, count).middle;
+	return code;
+}
+
 static int bandwidth(struct perf *perf, enum perf_op op, size_t bytes,
 		     struct perf_result *result)
 {
 	const struct perf_settings *settings = &perf->settings;
 	int code = stream(perf, op, bytes, settings->warmup);
-	uint64_t began;
 
-	if (code != UTOFU_SUCCESS)
-		return code;
-	began = tofu_now();
-	code = stream(perf, op, bytes, settings->commands);
-	result->elapsed = tofu_now() - began;
+	if (code == UTOFU_SUCCESS)
+		code = streams(perf, op, bytes, &result->elapsed);
 	if (code == UTOFU_SUCCESS)
 		code = stream_check(perf);
 	if (code != UTOFU_SUCCESS)

@@ -30,7 +30,7 @@ def _halo(neighbors, tnis, algorithm, sizes, form="one-sided"):
     return ("tofu-halo", "--json", "--pattern", "neighbor", "--procs", PROCS,
             "--neighbors", lists[0], "--tnis", lists[1], "--bytes", lists[2],
             "--algorithm", algorithm, "--form", form,
-            "--warmup", 1, "--iterations", 3, "--no-verify")
+            "--warmup", 1, "--iterations", 5, "--no-verify")
 
 
 def _run(machine):

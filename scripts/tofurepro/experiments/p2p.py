@@ -42,13 +42,13 @@ def _list(numbers):
     return ",".join(map(str, numbers))
 
 
-def _latency(sizes, senders):
+def _latency(sizes, senders, iterations=11):
     return _p2p("latency", "--mode", _list(MODES), "--bytes", _list(sizes), "--senders",
-                _list(senders), "--iterations", 3, "--warmup", 3, "--messages", 16)
+                _list(senders), "--iterations", iterations, "--warmup", 3, "--messages", 16)
 
 
 def _others(parts, parts_senders, counters, peers):
-    return (_p2p("srb", "--bytes", _list(parts), "--senders", _list(parts_senders)),
+    return (_p2p("srb", "--iterations", 21, "--bytes", _list(parts), "--senders", _list(parts_senders)),
             _p2p("counter", "--senders", _list(counters)),
             _p2p("memory", "--mode", _list(MODES), "--peers", _list(peers)))
 
@@ -382,7 +382,7 @@ class Brief(Experiment):
     name = "p2p-brief"
     title = "A few messages that the tests repeat"
     runs = (Run("p2p-brief", "fx10", "3", (
-        _latency((8, 4096, 65536), (1, 2)), *_others((8, 4096), (1, 2), (1, 2), (1, 2)))),)
+        _latency((8, 4096, 65536), (1, 2), 21), *_others((8, 4096), (1, 2), (1, 2), (1, 2)))),)
     sources = ("p2p-brief",)
 
     def sheet(self, run, answers):

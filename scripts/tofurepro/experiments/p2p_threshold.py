@@ -24,7 +24,7 @@ STYLES = {"eager": {"color": plots.BLUE, "marker": "o"},
 def _run(machine):
     sizes = ",".join(map(str, BYTES))
     return Run(f"p2p-threshold-{machine}", machine, "2", (
-        ("tofu-p2p", "--json", "--test", "threshold", "--bytes", sizes, "--iterations", 2,
+        ("tofu-p2p", "--json", "--test", "threshold", "--bytes", sizes, "--iterations", 11,
          "--warmup", 3, "--messages", 16),))
 
 

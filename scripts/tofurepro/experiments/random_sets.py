@@ -14,7 +14,7 @@ MEASURED, PLANNED = "measured, µs", "planned, µs"
 
 def _halo():
     return ("tofu-halo", "--json", "--procs", PROCS, "--pattern", "random", "--scheduler", "each",
-            "--barrier", "--machine", "fx10", "--warmup", 1, "--iterations", 7)
+            "--barrier", "--machine", "fx10", "--warmup", 1, "--iterations", 9)
 
 
 def _table(title, key, rows):

@@ -60,12 +60,12 @@ def _halo(parts, schedulers, grid, *more):
 
 def _empty():
     return ("tofu-halo", "--json", "--procs", PROCS, "--pattern", "neighbor", "--neighbors", 2,
-            "--bytes", 8, "--algorithm", "native", "--barrier", "--warmup", 1, "--iterations", 7)
+            "--bytes", 8, "--algorithm", "native", "--barrier", "--warmup", 1, "--iterations", 9)
 
 
 def _run(machine):
     everything = _halo("each", ",".join(STYLES), "all", "--machine", machine,
-                       "--warmup", 1, "--iterations", 7, "--no-verify")
+                       "--warmup", 1, "--iterations", 9, "--no-verify")
     return Run(f"scale-{machine}", machine, SHAPE, (everything, _empty()), seconds=7200)
 
 
@@ -74,7 +74,7 @@ def _engine():
     return Run("scale-engine", "fx10", "2", (
         ("tofu-halo", "--json", "--procs", 2, "--pattern", "neighbor", "--neighbors", 1,
          "--tnis", 1, "--bytes", ",".join(map(str, ENGINE_BYTES)), "--algorithm", "native",
-         "--machine", "fx10", "--warmup", 1, "--iterations", 7, "--no-verify"),))
+         "--machine", "fx10", "--warmup", 1, "--iterations", 9, "--no-verify"),))
 
 
 def _engine_table(answer):
@@ -293,7 +293,7 @@ class Brief(Experiment):
     title = "A few rows that the tests repeat"
     runs = (Run("brief", "fx10", SHAPE,
                 (_halo("four", "round-robin:1,bl:4,overhead-aware", "60,218",
-                       "--machine", "fx10", "--warmup", 1, "--iterations", 5),)),)
+                       "--machine", "fx10", "--warmup", 1, "--iterations", 15),)),)
     sources = ("brief",)
 
     def sheet(self, run, answers):
