@@ -47,19 +47,19 @@ FIXTURE_VARIANT_ADD(sent, by_slow_ones){
 };
 
 FIXTURE_VARIANT_ADD(sent, in_steps){
-	.flags = TOFU_SRB_PORT_SERIAL,
+	.flags = TOFU_SRB_SENDER_SERIAL,
 	.records = 16,
 	.senders = 3,
 };
 
 FIXTURE_VARIANT_ADD(sent, fresh){
-	.flags = TOFU_SRB_PORT_FRESH,
+	.flags = TOFU_SRB_SENDER_FRESH,
 	.records = 16,
 	.senders = 3,
 };
 
 FIXTURE_VARIANT_ADD(sent, fresh_in_steps){
-	.flags = TOFU_SRB_PORT_SERIAL | TOFU_SRB_PORT_FRESH,
+	.flags = TOFU_SRB_SENDER_SERIAL | TOFU_SRB_SENDER_FRESH,
 	.records = 16,
 	.senders = 3,
 };

@@ -155,12 +155,12 @@ struct tofu_srb_sender;
 struct tofu_srb_flow;
 
 /**
- * DOC: TOFU_SRB_PORT_*
+ * DOC: TOFU_SRB_SENDER_*
  * @SERIAL: step 2 begins when step 1 has ended
  * @FRESH:  the consumer index is read for each record
  */
-#define TOFU_SRB_PORT_SERIAL 1U
-#define TOFU_SRB_PORT_FRESH 2U
+#define TOFU_SRB_SENDER_SERIAL 1U
+#define TOFU_SRB_SENDER_FRESH 2U
 
 /* A notice has 8 bits to say which record its command belongs to. */
 #define TOFU_SRB_RECORDS_MAX 256
@@ -169,7 +169,7 @@ struct tofu_srb_flow;
  * struct tofu_srb_sender_params - parameters of a sender
  * @pool:    bytes for records under way; no record can be larger
  * @records: records that can be under way, 1 … TOFU_SRB_RECORDS_MAX
- * @flags:   TOFU_SRB_PORT_*, to measure what it costs
+ * @flags:   TOFU_SRB_SENDER_*, to measure what it costs
  */
 struct tofu_srb_sender_params {
 	size_t pool;

@@ -66,9 +66,9 @@ static bool consumer_read(struct srb_send *send)
  */
 static bool reads_along(const struct tofu_srb_flow *flow)
 {
-	if (flow->sender->flags & TOFU_SRB_PORT_SERIAL)
+	if (flow->sender->flags & TOFU_SRB_SENDER_SERIAL)
 		return false;
-	return flow->sender->flags & TOFU_SRB_PORT_FRESH || flow->peer->stale;
+	return flow->sender->flags & TOFU_SRB_SENDER_FRESH || flow->peer->stale;
 }
 
 static bool place_ask(struct srb_send *send)
@@ -125,7 +125,7 @@ static enum verdict place_judge(const struct srb_send *send)
 	const struct tofu_srb_flow *flow = send->flow;
 	uint64_t consumer = flow->peer->consumer;
 
-	if (flow->sender->flags & TOFU_SRB_PORT_FRESH && !send->read)
+	if (flow->sender->flags & TOFU_SRB_SENDER_FRESH && !send->read)
 		return READ;
 	if (has_room(send, consumer))
 		return GO;

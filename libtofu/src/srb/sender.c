@@ -18,7 +18,7 @@ static int sender_check(const struct tofu_srb_sender_params *params)
 		return UTOFU_ERR_INVALID_NUMBER;
 	if (params->pool < TOFU_SRB_OVERHEAD)
 		return UTOFU_ERR_INVALID_SIZE;
-	if (params->flags & ~(TOFU_SRB_PORT_SERIAL | TOFU_SRB_PORT_FRESH))
+	if (params->flags & ~(TOFU_SRB_SENDER_SERIAL | TOFU_SRB_SENDER_FRESH))
 		return UTOFU_ERR_INVALID_FLAGS;
 	return UTOFU_SUCCESS;
 }

@@ -23,7 +23,7 @@
 
 /**
  * struct form - how a sender sends
- * @flags: TOFU_SRB_PORT_*
+ * @flags: TOFU_SRB_SENDER_*
  */
 struct form {
 	const char *name;
@@ -31,8 +31,8 @@ struct form {
 };
 
 static const struct form forms[] = {
-	{ "one by one", TOFU_SRB_PORT_SERIAL | TOFU_SRB_PORT_FRESH },
-	{ "together", TOFU_SRB_PORT_FRESH },
+	{ "one by one", TOFU_SRB_SENDER_SERIAL | TOFU_SRB_SENDER_FRESH },
+	{ "together", TOFU_SRB_SENDER_FRESH },
 	{ "kept", 0 },
 };
 
@@ -87,7 +87,7 @@ static void stages_look(const struct tofu_srb_sender *sender, uint64_t now,
 /* What nobody has seen came with the end, in one poll. */
 static void rest_look(const struct parts *parts, uint64_t when[])
 {
-	bool reads = parts->form->flags & TOFU_SRB_PORT_FRESH;
+	bool reads = parts->form->flags & TOFU_SRB_SENDER_FRESH;
 
 	for (int w = ADDED; w < ENDED; w++)
 		if (!when[w] && (w != READ || reads))
