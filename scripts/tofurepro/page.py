@@ -100,9 +100,9 @@ BELIEF = (
     "programs that are named below each section, on the driver and the library of this tree. Two "
     "runs of the same binaries give the same text, on an idle and on a busy host. Other binaries "
     "move a time by nanoseconds, and by more where that changes which packet goes first: the tables "
-    "are compared with those in tests/repro/, and a run of which a time differs by more than 10 %, a "
-    "rate of messages by more than 25 %, or of two schedules that are apart another one is the "
-    "faster, fails.",
+    "are compared with those in tests/repro/, and a run fails whose figures differ by more than "
+    "2 %, those of messages by more than 5 %, or where another one of two schedules that are "
+    "further apart is the faster.",
     "So the figures are exact, and true of the model; how near the model is to a real machine is "
     "what the sections with published figures are for. A processor with caches, errors of links "
     "and a busy network are not in it. The time that a run took is the host's, and no figure.",

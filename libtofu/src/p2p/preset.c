@@ -17,10 +17,10 @@
 #define NEVER_PUT SIZE_MAX
 
 static const struct p2p_preset presets[] = {
-	{ "k", 458752, NEVER_PUT },
-	{ "fx10", 458752, NEVER_PUT },
-	{ "fx100", 458752, NEVER_PUT },
-	{ "fugaku", 458752, NEVER_PUT },
+	{ "k", 327680, NEVER_PUT },
+	{ "fx10", 327680, NEVER_PUT },
+	{ "fx100", 262144, NEVER_PUT },
+	{ "fugaku", 327680, NEVER_PUT },
 };
 
 const struct p2p_preset *p2p_preset_find(const char *name)
