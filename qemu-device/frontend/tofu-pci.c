@@ -188,11 +188,11 @@ static const MemoryRegionOps tofu_regs_ops = {
 static char *tofu_pci_machine_names(void)
 {
     g_autoptr(GString) names = g_string_new(NULL);
-    const struct icc_machine *machine;
+    const struct tofu_preset *machine;
     size_t i;
 
-    for (i = 0; (machine = icc_machine_at(i)); i++) {
-        g_string_append_printf(names, "%s%s", i ? ", " : "", machine->name);
+    for (i = 0; (machine = tofu_preset_at(i)); i++) {
+	    g_string_append_printf(names, "%s%s", i ? ", " : "", machine->name);
     }
     return g_strdup(names->str);
 }
@@ -202,7 +202,7 @@ static bool tofu_pci_check_machine(TofuPCIState *s, Error **errp)
 {
     g_autofree char *names = tofu_pci_machine_names();
 
-    s->machine = icc_machine_find(s->machine_name);
+    s->machine = tofu_preset_find(s->machine_name);
     if (!s->machine) {
         error_setg(errp, "property 'machine' is '%s': give one of %s",
                    s->machine_name, names);

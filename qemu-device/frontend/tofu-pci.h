@@ -62,7 +62,7 @@ struct TofuPCIState {
     char *machine_name;
     char *trace_file;
 
-    const struct icc_machine *machine;
+    const struct tofu_preset *machine;
     MemoryRegion regs;
     TofuPages pages;
     struct tofu_node *node;

@@ -288,7 +288,7 @@ static uint64_t next_credit(const struct icc_engine *e)
 void icc_credit(struct icc *icc, unsigned int tni, uint64_t time)
 {
 	struct icc_engine *e = &icc->time->engine[tni % TOFU_TNIS_MAX];
-	const uint64_t due = time + icc_machine_flight_ns(icc->machine);
+	const uint64_t due = time + tofu_preset_flight_ns(icc->machine);
 
 	if (e->returns == e->room) {
 		const size_t room = e->room ? 2 * e->room : 64;
@@ -348,20 +348,20 @@ static void serve(uint64_t *free, uint64_t start, uint64_t ps)
 static void sent(struct icc *icc, struct icc_engine *e, uint64_t start,
 		 uint32_t bytes, bool first, unsigned int gap)
 {
-	const struct icc_machine *m = icc->machine;
-	uint64_t ps = icc_machine_ps(bytes, m->tni_mbs);
+	const struct tofu_preset *m = icc->machine;
+	uint64_t ps = tofu_preset_ps(bytes, m->tni_mbs);
 
 	if (first)
 		ps = max64(ps, m->command_ns * PS);
 	/* The gap begins when the packet would have left the first link. */
 	if (gap)
-		ps = max64(ps, icc_machine_ps(bytes + m->overhead +
+		ps = max64(ps, tofu_preset_ps(bytes + m->overhead +
 						      gap * TOFU_LINE,
 					      m->link_mbs));
 	serve(&e->send_free, start, ps);
-	serve(&e->both_free, start, icc_machine_ps(bytes, m->tni_both_mbs));
+	serve(&e->both_free, start, tofu_preset_ps(bytes, m->tni_both_mbs));
 	serve(&icc->time->read_free, start,
-	      icc_machine_ps(bytes, m->host_mbs));
+	      tofu_preset_ps(bytes, m->host_mbs));
 }
 
 /* Lines behind each packet with data; of a get the target keeps to it. */
@@ -456,7 +456,7 @@ void icc_engine_stop(struct icc *icc, struct icc_cq *cq)
 
 /* ---- Receiving ---- */
 
-static uint64_t receive_latency(const struct icc_machine *m,
+static uint64_t receive_latency(const struct tofu_preset *m,
 				const struct tofu_packet *pkt)
 {
 	switch (pkt->type) {
@@ -493,12 +493,12 @@ static uint64_t receive_free(const struct icc *icc, const struct icc_engine *e)
 static void received(struct icc *icc, struct icc_engine *e, uint64_t start,
 		     uint32_t bytes)
 {
-	const struct icc_machine *m = icc->machine;
+	const struct tofu_preset *m = icc->machine;
 
-	serve(&e->receive_free, start, icc_machine_ps(bytes, m->tni_mbs));
-	serve(&e->both_free, start, icc_machine_ps(bytes, m->tni_both_mbs));
+	serve(&e->receive_free, start, tofu_preset_ps(bytes, m->tni_mbs));
+	serve(&e->both_free, start, tofu_preset_ps(bytes, m->tni_both_mbs));
 	serve(&icc->time->write_free, start,
-	      icc_machine_ps(bytes, m->host_mbs));
+	      tofu_preset_ps(bytes, m->host_mbs));
 }
 
 /*

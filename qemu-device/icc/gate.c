@@ -576,7 +576,7 @@ static void channel_misuse(struct icc *icc, const struct icc_gate *gate,
 
 void icc_channel_start(struct icc *icc, unsigned int tni, unsigned int channel)
 {
-	const struct icc_machine *m = icc->machine;
+	const struct tofu_preset *m = icc->machine;
 	struct icc_gate *gate;
 
 	if (tni >= icc->tnis || channel >= TOFU_CHANNELS)

@@ -11,7 +11,7 @@
 /* See struct icc_params for the reasons. */
 static bool modes_good(const struct icc_params *params)
 {
-	const struct icc_machine *m = params->machine;
+	const struct tofu_preset *m = params->machine;
 
 	if (params->mtu && (params->mtu < TOFU_SIGNAL_BYTES ||
 			    params->mtu > TOFU_PKT_MTU_MAX))

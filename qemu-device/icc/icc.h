@@ -75,7 +75,7 @@ struct icc;
  * @tx_begin returns NULL and sets @err to -EAGAIN (no room now; the model
  * tries again in icc_progress()) or -EHOSTDOWN (no such node, or gone). With a
  * machine there is always room; the packet's time says when it enters the
- * first link, which is icc_machine_answer_ns() or more from now.
+ * first link, which is tofu_preset_answer_ns() or more from now.
  *
  * All are called on the thread that called into the model.
  */
@@ -150,7 +150,7 @@ struct icc_params {
 	size_t inline_max;
 	uint32_t mtu;
 	bool doorbells;
-	const struct icc_machine *machine;
+	const struct tofu_preset *machine;
 	const struct icc_host_ops *ops;
 	void *host;
 };
@@ -215,7 +215,7 @@ uint64_t icc_next_time(const struct icc *icc);
 /**
  * icc_credit - a packet of this node leaves its first link
  * @tni:  engine that sent it: src_tni of the packet
- * @time: when, ns; the engine learns of it icc_machine_flight_ns() later
+ * @time: when, ns; the engine learns of it tofu_preset_flight_ns() later
  *
  * For every packet that was committed, in the order of the links' times.
  */

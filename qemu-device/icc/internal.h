@@ -364,7 +364,7 @@ struct icc {
 	size_t inline_max;
 	uint32_t mtu; /* of streams; 0: payload by reference */
 	bool doorbells;
-	const struct icc_machine *machine;
+	const struct tofu_preset *machine;
 	struct icc_time *time; /* with a machine only */
 	uint8_t *failed; /* of streams: enum tofu_status, see stream.c */
 	uint32_t answering; /* TNIs whose answer goes on, a bit each */

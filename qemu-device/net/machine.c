@@ -13,7 +13,7 @@
 
 #include "net/machine.h"
 
-static const struct icc_machine machines[] = {
+static const struct tofu_preset machines[] = {
 	{
 		.name = "k",
 		.tnis = 4, /* published */
@@ -110,18 +110,18 @@ static const struct icc_machine machines[] = {
 	},
 };
 
-const struct icc_machine *icc_machine_at(size_t index)
+const struct tofu_preset *tofu_preset_at(size_t index)
 {
 	if (index >= sizeof(machines) / sizeof(machines[0]))
 		return NULL;
 	return &machines[index];
 }
 
-const struct icc_machine *icc_machine_find(const char *name)
+const struct tofu_preset *tofu_preset_find(const char *name)
 {
-	const struct icc_machine *m;
+	const struct tofu_preset *m;
 
-	for (size_t i = 0; (m = icc_machine_at(i)); i++) {
+	for (size_t i = 0; (m = tofu_preset_at(i)); i++) {
 		if (!strcmp(m->name, name))
 			return m;
 	}

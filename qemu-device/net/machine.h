@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /**
- * struct icc_machine - the times of a machine
+ * struct tofu_preset - the times of a machine
  * @name:        as people type it
  * @tnis:        engines that the machine has
  * @link_mbs:    of a link, each way, MB/s, headers included
@@ -39,7 +39,7 @@
  *
  * MB/s are 10^6 bytes a second of payload, but for @link_mbs.
  */
-struct icc_machine {
+struct tofu_preset {
 	const char *name;
 	uint32_t tnis;
 	uint32_t link_mbs;
@@ -62,35 +62,36 @@ struct icc_machine {
 	uint32_t host_mbs;
 };
 
-/* icc_machine_at - preset number @index, or NULL behind the last one */
-const struct icc_machine *icc_machine_at(size_t index);
+/* tofu_preset_at - preset number @index, or NULL behind the last one */
+const struct tofu_preset *tofu_preset_at(size_t index);
 
-/* icc_machine_find - the preset with that name, or NULL */
-const struct icc_machine *icc_machine_find(const char *name);
+/* tofu_preset_find - the preset with that name, or NULL */
+const struct tofu_preset *tofu_preset_find(const char *name);
 
 /*
  * What conservative synchronisation lives on. A store at time t has no packet
- * in the network before t + icc_machine_store_ns(). A packet that enters the
- * network at t is not received before t + icc_machine_flight_ns(), and what is
- * received at t has no answer in the network before t + icc_machine_answer_ns().
+ * in the network before t + tofu_preset_store_ns(). A packet that enters the
+ * network at t is not received before t + tofu_preset_flight_ns(). The answer to
+ * a packet received at t is not in the network before
+ * t + tofu_preset_answer_ns().
  */
-static inline uint64_t icc_machine_store_ns(const struct icc_machine *m)
+static inline uint64_t tofu_preset_store_ns(const struct tofu_preset *m)
 {
 	return (uint64_t)m->doorbell_ns + m->send_ns;
 }
 
-static inline uint64_t icc_machine_flight_ns(const struct icc_machine *m)
+static inline uint64_t tofu_preset_flight_ns(const struct tofu_preset *m)
 {
 	return (uint64_t)m->hop_ns + m->receive_ns;
 }
 
-static inline uint64_t icc_machine_answer_ns(const struct icc_machine *m)
+static inline uint64_t tofu_preset_answer_ns(const struct tofu_preset *m)
 {
 	return m->send_ns;
 }
 
-/* icc_machine_ps - picoseconds that @bytes take at @mbs MB/s */
-static inline uint64_t icc_machine_ps(uint64_t bytes, uint32_t mbs)
+/* tofu_preset_ps - picoseconds that @bytes take at @mbs MB/s */
+static inline uint64_t tofu_preset_ps(uint64_t bytes, uint32_t mbs)
 {
 	return bytes * 1000000 / mbs;
 }

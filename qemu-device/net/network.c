@@ -21,7 +21,7 @@
 struct link {
 	uint64_t free;
 	uint64_t wait_ps;
-	struct icc_net_link count;
+	struct tofu_net_link count;
 };
 
 /**
@@ -44,7 +44,7 @@ struct route {
  * @hop:   links by their index, @hops of them, with room for @room
  */
 struct flying {
-	struct icc_net_packet packet;
+	struct tofu_net_packet packet;
 	struct flying *next;
 	uint64_t ps;
 	bool gone;
@@ -55,13 +55,13 @@ struct flying {
 };
 
 /**
- * struct icc_net - the links, and what is on its way over them
+ * struct tofu_net - the links, and what is on its way over them
  * @heads:  packets by when their heads reach their next hops, ps; one entry for
  *          each packet
  * @flying: packets under way that have not been forgotten
  */
-struct icc_net {
-	const struct icc_machine *machine;
+struct tofu_net {
+	const struct tofu_preset *machine;
 	struct tofu_shape shape;
 	uint32_t nodes;
 	struct link *link;
@@ -78,8 +78,8 @@ static uint32_t link_index(uint32_t node, enum tofu_port port)
 	return node * TOFU_PORTS + port;
 }
 
-static uint32_t walk(const struct icc_net *net, const struct icc_net_packet *p,
-		     uint32_t hop[TOFU_HOPS_MAX])
+static uint32_t walk(const struct tofu_net *net,
+		     const struct tofu_net_packet *p, uint32_t hop[TOFU_HOPS_MAX])
 {
 	struct tofu_hop way[TOFU_HOPS_MAX];
 	const size_t hops =
@@ -105,8 +105,8 @@ static int set_hops(uint32_t **to, const uint32_t *from, uint32_t hops)
 }
 
 /* A route takes longer to find than a packet to move: remember some. */
-static const struct route *find_route(struct icc_net *net,
-				      const struct icc_net_packet *p)
+static const struct route *find_route(struct tofu_net *net,
+				      const struct tofu_net_packet *p)
 {
 	const uint64_t key = (((uint64_t)p->src * net->nodes + p->dst)
 				      << TOFU_TOQ_PATH_BITS |
@@ -127,7 +127,7 @@ static const struct route *find_route(struct icc_net *net,
 
 /* ---- Packets ---- */
 
-static struct flying *flying_new(struct icc_net *net)
+static struct flying *flying_new(struct tofu_net *net)
 {
 	struct flying *f = net->unused;
 
@@ -137,7 +137,7 @@ static struct flying *flying_new(struct icc_net *net)
 	return f;
 }
 
-static void flying_free(struct icc_net *net, struct flying *f)
+static void flying_free(struct tofu_net *net, struct flying *f)
 {
 	f->next = net->unused;
 	net->unused = f;
@@ -155,13 +155,13 @@ static int set_route(struct flying *f, const struct route *r)
 	return 0;
 }
 
-static bool push(struct icc_net *net, struct flying *f, uint64_t ps)
+static bool push(struct tofu_net *net, struct flying *f, uint64_t ps)
 {
 	return tofu_heap_push(&net->heads, ps,
 			      tofu_heap_order(f->packet.src, f->packet.seq), f);
 }
 
-int icc_net_send(struct icc_net *net, const struct icc_net_packet *packet)
+int tofu_net_send(struct tofu_net *net, const struct tofu_net_packet *packet)
 {
 	const struct route *route = find_route(net, packet);
 	struct flying *f = route ? flying_new(net) : NULL;
@@ -171,7 +171,7 @@ int icc_net_send(struct icc_net *net, const struct icc_net_packet *packet)
 	f->packet = *packet;
 	f->gone = false;
 	f->at = 0;
-	f->ps = icc_machine_ps((uint64_t)packet->payload +
+	f->ps = tofu_preset_ps((uint64_t)packet->payload +
 				       net->machine->overhead,
 			       net->machine->link_mbs);
 	if (set_route(f, route) || !push(net, f, packet->time * PS)) {
@@ -191,8 +191,8 @@ static uint64_t to_ns(uint64_t ps)
 
 /* struct move - whom to tell */
 struct move {
-	struct icc_net *net;
-	const struct icc_net_ops *ops;
+	struct tofu_net *net;
+	const struct tofu_net_ops *ops;
 	void *ctx;
 };
 
@@ -250,8 +250,8 @@ static void happen(const struct move *move, struct flying *f, uint64_t ps)
 		push(move->net, f, start + hop);
 }
 
-void icc_net_advance(struct icc_net *net, uint64_t until,
-		     const struct icc_net_ops *ops, void *ctx)
+void tofu_net_advance(struct tofu_net *net, uint64_t until,
+		      const struct tofu_net_ops *ops, void *ctx)
 {
 	const struct move move = { net, ops, ctx };
 	uint64_t ps;
@@ -266,14 +266,14 @@ void icc_net_advance(struct icc_net *net, uint64_t until,
 	}
 }
 
-bool icc_net_idle(const struct icc_net *net)
+bool tofu_net_idle(const struct tofu_net *net)
 {
 	return !net->flying;
 }
 
-void icc_net_forget(struct icc_net *net, uint32_t node,
-		    void (*drop)(void *ctx, const struct icc_net_packet *packet),
-		    void *ctx)
+void tofu_net_forget(struct tofu_net *net, uint32_t node,
+		     void (*drop)(void *ctx, const struct tofu_net_packet *p),
+		     void *ctx)
 {
 	for (size_t i = 0; i < net->heads.count; i++) {
 		struct flying *f = net->heads.item[i].what;
@@ -289,28 +289,28 @@ void icc_net_forget(struct icc_net *net, uint32_t node,
 
 /* ---- Counters ---- */
 
-const struct icc_net_link *icc_net_link(const struct icc_net *net,
-					uint32_t node, enum tofu_port port)
+const struct tofu_net_link *tofu_net_link(const struct tofu_net *net,
+					  uint32_t node, enum tofu_port port)
 {
 	return &net->link[link_index(node, port)].count;
 }
 
-const struct icc_net_link *icc_net_link_in(const struct icc_net *net,
-					   uint32_t node, enum tofu_port port)
+const struct tofu_net_link *tofu_net_link_in(const struct tofu_net *net,
+					     uint32_t node, enum tofu_port port)
 {
 	const int64_t from = tofu_neighbour(&net->shape, node, port);
 
 	/* An axis of one node has no link: that which nobody uses will do. */
-	return icc_net_link(net, from < 0 ? node : (uint32_t)from,
-			    tofu_port_reverse(port));
+	return tofu_net_link(net, from < 0 ? node : (uint32_t)from,
+			     tofu_port_reverse(port));
 }
 
 /* ---- Life ---- */
 
-struct icc_net *icc_net_create(const struct tofu_shape *shape,
-			       const struct icc_machine *machine)
+struct tofu_net *tofu_net_create(const struct tofu_shape *shape,
+				 const struct tofu_preset *machine)
 {
-	struct icc_net *net = calloc(1, sizeof(*net));
+	struct tofu_net *net = calloc(1, sizeof(*net));
 
 	if (!net)
 		return NULL;
@@ -320,7 +320,7 @@ struct icc_net *icc_net_create(const struct tofu_shape *shape,
 	net->link = calloc((size_t)net->nodes * TOFU_PORTS,
 			   sizeof(*net->link));
 	if (!net->link) {
-		icc_net_destroy(net);
+		tofu_net_destroy(net);
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -333,7 +333,7 @@ static void destroy_flying(struct flying *f)
 	free(f);
 }
 
-void icc_net_destroy(struct icc_net *net)
+void tofu_net_destroy(struct tofu_net *net)
 {
 	struct flying *next;
 

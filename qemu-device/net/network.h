@@ -19,10 +19,10 @@
 #include "net/machine.h"
 #include "net/topology.h"
 
-struct icc_net;
+struct tofu_net;
 
 /**
- * struct icc_net_packet - what is put in
+ * struct tofu_net_packet - what is put in
  * @time:    at which it enters the first link, ns
  * @src, @dst: nodes; a packet to oneself takes a hop's time and no link
  * @seq:     a number that @src uses once: among packets of the same time the
@@ -31,7 +31,7 @@ struct icc_net;
  * @payload: bytes
  * @cookie:  given back
  */
-struct icc_net_packet {
+struct tofu_net_packet {
 	uint64_t time;
 	uint32_t src;
 	uint32_t dst;
@@ -42,18 +42,18 @@ struct icc_net_packet {
 };
 
 /**
- * struct icc_net_link - counters of a link, leaving a node by a port
+ * struct tofu_net_link - counters of a link, leaving a node by a port
  * @packets, @bytes: payload bytes
  * @wait_ns: sum over packets of the time that they waited for the link
  */
-struct icc_net_link {
+struct tofu_net_link {
 	uint64_t packets;
 	uint64_t bytes;
 	uint64_t wait_ns;
 };
 
 /**
- * struct icc_net_ops - what icc_net_advance() tells
+ * struct tofu_net_ops - what tofu_net_advance() tells
  * @departs: the last byte of a packet leaves its first link at @time (ns,
  *           rounded up; may be later than what was advanced to). May be NULL.
  * @arrives: the last byte comes through the last link at @time. Told as soon as
@@ -66,54 +66,54 @@ struct icc_net_link {
  *
  * For the packets of all nodes. Nothing may be put in from within.
  */
-struct icc_net_ops {
-	void (*departs)(void *ctx, const struct icc_net_packet *packet,
+struct tofu_net_ops {
+	void (*departs)(void *ctx, const struct tofu_net_packet *packet,
 			uint64_t time);
-	void (*arrives)(void *ctx, const struct icc_net_packet *packet,
+	void (*arrives)(void *ctx, const struct tofu_net_packet *packet,
 			uint64_t time);
-	void (*crosses)(void *ctx, const struct icc_net_packet *packet,
+	void (*crosses)(void *ctx, const struct tofu_net_packet *packet,
 			uint32_t node, enum tofu_port port, uint64_t start,
 			uint64_t end);
 };
 
-/* icc_net_create - an idle network; NULL with errno set */
-struct icc_net *icc_net_create(const struct tofu_shape *shape,
-			       const struct icc_machine *machine);
+/* tofu_net_create - an idle network; NULL with errno set */
+struct tofu_net *tofu_net_create(const struct tofu_shape *shape,
+				 const struct tofu_preset *machine);
 
-/* icc_net_destroy - packets under way are forgotten, cookies are not freed */
-void icc_net_destroy(struct icc_net *net);
+/* tofu_net_destroy - packets under way are forgotten, cookies are not freed */
+void tofu_net_destroy(struct tofu_net *net);
 
 /**
- * icc_net_send - put a packet in
+ * tofu_net_send - put a packet in
  *
  * @packet->time is not before what was advanced to.
  *
  * Return: 0 or -ENOMEM.
  */
-int icc_net_send(struct icc_net *net, const struct icc_net_packet *packet);
+int tofu_net_send(struct tofu_net *net, const struct tofu_net_packet *packet);
 
 /**
- * icc_net_advance - everything that happens before @until
+ * tofu_net_advance - everything that happens before @until
  *
  * All packets of times before @until have been put in.
  */
-void icc_net_advance(struct icc_net *net, uint64_t until,
-		     const struct icc_net_ops *ops, void *ctx);
+void tofu_net_advance(struct tofu_net *net, uint64_t until,
+		      const struct tofu_net_ops *ops, void *ctx);
 
-/* icc_net_idle - true when no packet is under way */
-bool icc_net_idle(const struct icc_net *net);
+/* tofu_net_idle - true when no packet is under way */
+bool tofu_net_idle(const struct tofu_net *net);
 
-/* icc_net_forget - packets to and from @node vanish; cookies by @drop */
-void icc_net_forget(struct icc_net *net, uint32_t node,
-		    void (*drop)(void *ctx, const struct icc_net_packet *packet),
-		    void *ctx);
+/* tofu_net_forget - packets to and from @node vanish; cookies by @drop */
+void tofu_net_forget(struct tofu_net *net, uint32_t node,
+		     void (*drop)(void *ctx, const struct tofu_net_packet *p),
+		     void *ctx);
 
-/* icc_net_link - counters of the link that leaves @node by @port */
-const struct icc_net_link *icc_net_link(const struct icc_net *net,
-					uint32_t node, enum tofu_port port);
+/* tofu_net_link - counters of the link that leaves @node by @port */
+const struct tofu_net_link *tofu_net_link(const struct tofu_net *net,
+					  uint32_t node, enum tofu_port port);
 
-/* icc_net_link_in - the same for the link that enters @node by @port */
-const struct icc_net_link *icc_net_link_in(const struct icc_net *net,
-					   uint32_t node, enum tofu_port port);
+/* tofu_net_link_in - the same for the link that enters @node by @port */
+const struct tofu_net_link *tofu_net_link_in(const struct tofu_net *net,
+					     uint32_t node, enum tofu_port port);
 
 #endif /* NET_NETWORK_H */

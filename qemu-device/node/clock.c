@@ -12,7 +12,7 @@
 #define LATE_NS 10000000
 
 int tofu_clock_create(struct tofu_fabric *fabric,
-		      const struct icc_machine *machine,
+		      const struct tofu_preset *machine,
 		      const struct tofu_clock_ops *ops, void *ctx,
 		      struct tofu_clock *clock)
 {
@@ -29,7 +29,7 @@ int tofu_clock_create(struct tofu_fabric *fabric,
 	clock->ops = ops;
 	clock->ctx = ctx;
 	clock->reaction =
-		icc_machine_flight_ns(machine) + icc_machine_answer_ns(machine);
+		tofu_preset_flight_ns(machine) + tofu_preset_answer_ns(machine);
 	clock->limit = -1;
 	return 0;
 }
@@ -78,7 +78,7 @@ static uint64_t late_start(struct tofu_clock *clock)
 static void announce(struct tofu_clock *clock, uint64_t start,
 		     enum tofu_clock_state state)
 {
-	const uint64_t store = icc_machine_store_ns(clock->machine);
+	const uint64_t store = tofu_preset_store_ns(clock->machine);
 
 	tofu_fabric_clock_announce(clock->fabric, state, start, start + store);
 }

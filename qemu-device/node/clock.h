@@ -100,7 +100,7 @@ struct tofu_clock {
 	struct tofu_fabric *fabric;
 	const struct tofu_clock_ops *ops;
 	void *ctx;
-	const struct icc_machine *machine;
+	const struct tofu_preset *machine;
 	uint64_t reaction;
 	uint64_t bound;
 	int limit;
@@ -113,7 +113,7 @@ struct tofu_clock {
 
 /* tofu_clock_create - not in common time yet; 0 or a negative errno */
 int tofu_clock_create(struct tofu_fabric *fabric,
-		      const struct icc_machine *machine,
+		      const struct tofu_preset *machine,
 		      const struct tofu_clock_ops *ops, void *ctx,
 		      struct tofu_clock *clock);
 void tofu_clock_destroy(struct tofu_clock *clock);

@@ -102,7 +102,7 @@ void tofu_virtual_destroy(struct tofu_node *node);
  * Return: 0 or a negative errno.
  */
 int tofu_trace_create(const char *path, const struct tofu_shape *shape,
-		      uint32_t node, const struct icc_machine *machine,
+		      uint32_t node, const struct tofu_preset *machine,
 		      struct tofu_trace **trace);
 
 /* tofu_trace_destroy - the file ends behind the last record; NULL is good */

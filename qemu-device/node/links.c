@@ -78,7 +78,7 @@ static struct icc_trace trace_of(const struct tofu_parcel *parcel,
 	};
 }
 
-void tofu_links_cross(void *virtual, const struct icc_net_packet *packet,
+void tofu_links_cross(void *virtual, const struct tofu_net_packet *packet,
 		      uint32_t node, enum tofu_port port, uint64_t start,
 		      uint64_t end)
 {
@@ -98,7 +98,7 @@ void tofu_links_cross(void *virtual, const struct icc_net_packet *packet,
 	crossing->wait = 0;
 	if (tx) {
 		const uint64_t waited =
-			icc_net_link(v->net, node, port)->wait_ns;
+			tofu_net_link(v->net, node, port)->wait_ns;
 
 		crossing->wait = waited - links->waited[port];
 		links->waited[port] = waited;
@@ -106,7 +106,7 @@ void tofu_links_cross(void *virtual, const struct icc_net_packet *packet,
 	crossing->trace = trace_of(packet->cookie, port, start, end);
 	crossing->trace.wait = (uint32_t)crossing->wait;
 	if (!tofu_heap_push(&links->crossings,
-			    start + icc_machine_flight_ns(v->machine),
+			    start + tofu_preset_flight_ns(v->machine),
 			    links->order++, crossing))
 		drop_crossing(links, crossing);
 }

@@ -69,7 +69,7 @@ struct tofu_node_params {
 	bool ram_pages;
 	size_t inline_max;
 	bool assist;
-	const struct icc_machine *machine;
+	const struct tofu_preset *machine;
 	const char *trace;
 	const struct tofu_node_ops *ops;
 	void *home;

@@ -93,10 +93,10 @@ static void fetch_packet(struct tofu_virtual *v, struct tofu_parcel *parcel)
 static uint64_t earliest(const struct tofu_virtual *v,
 			 const struct tofu_log_entry *entry)
 {
-	const struct icc_machine *m = v->machine;
+	const struct tofu_preset *m = v->machine;
 
 	return entry->time +
-	       icc_machine_ps(entry->payload + m->overhead, m->link_mbs) / 1000;
+	       tofu_preset_ps(entry->payload + m->overhead, m->link_mbs) / 1000;
 }
 
 static struct tofu_parcel *send(struct tofu_virtual *v, uint32_t src,
@@ -104,7 +104,7 @@ static struct tofu_parcel *send(struct tofu_virtual *v, uint32_t src,
 				const struct tofu_log_entry *entry)
 {
 	struct tofu_parcel *parcel = new_parcel(v);
-	struct icc_net_packet packet = {
+	struct tofu_net_packet packet = {
 		.time = entry->time,
 		.src = src,
 		.dst = entry->dst,
@@ -117,7 +117,7 @@ static struct tofu_parcel *send(struct tofu_virtual *v, uint32_t src,
 	/* Only of a node that came late, or that lies. */
 	if (packet.time < v->advanced)
 		packet.time = v->advanced;
-	if (!parcel || icc_net_send(v->net, &packet)) {
+	if (!parcel || tofu_net_send(v->net, &packet)) {
 		tofu_node_misuse(v->node, "out of memory: a packet is lost");
 		free(parcel);
 		return NULL;
@@ -163,7 +163,7 @@ void tofu_parcel_own(struct tofu_virtual *v, uint64_t number,
 
 /* ---- Through it ---- */
 
-static void departs(void *ctx, const struct icc_net_packet *packet,
+static void departs(void *ctx, const struct tofu_net_packet *packet,
 		    uint64_t time)
 {
 	struct tofu_virtual *v = ctx;
@@ -171,11 +171,11 @@ static void departs(void *ctx, const struct icc_net_packet *packet,
 
 	parcel->departed = true;
 	if (packet->src == v->node->fabric->self)
-		put(v, &v->credits, time + icc_machine_flight_ns(v->machine),
+		put(v, &v->credits, time + tofu_preset_flight_ns(v->machine),
 		    parcel);
 }
 
-static void arrives(void *ctx, const struct icc_net_packet *packet,
+static void arrives(void *ctx, const struct tofu_net_packet *packet,
 		    uint64_t time)
 {
 	struct tofu_virtual *v = ctx;
@@ -187,7 +187,7 @@ static void arrives(void *ctx, const struct icc_net_packet *packet,
 	let_go(v, parcel);
 }
 
-static const struct icc_net_ops net_ops = {
+static const struct tofu_net_ops net_ops = {
 	.departs = departs,
 	.arrives = arrives,
 	.crosses = tofu_links_cross,
@@ -195,7 +195,7 @@ static const struct icc_net_ops net_ops = {
 
 void tofu_parcel_advance(struct tofu_virtual *v, uint64_t until)
 {
-	icc_net_advance(v->net, until, &net_ops, v);
+	tofu_net_advance(v->net, until, &net_ops, v);
 	v->advanced = until;
 }
 
@@ -224,7 +224,7 @@ void tofu_parcel_deliver(struct tofu_virtual *v)
 
 void tofu_parcel_credit(struct tofu_virtual *v)
 {
-	const uint64_t flight = icc_machine_flight_ns(v->machine);
+	const uint64_t flight = tofu_preset_flight_ns(v->machine);
 	const uint64_t time = tofu_heap_time(&v->credits) - flight;
 	struct tofu_parcel *parcel = tofu_heap_pop(&v->credits);
 
@@ -243,7 +243,7 @@ static void drop_heap(struct tofu_virtual *v, struct tofu_heap *heap)
 	tofu_heap_free(heap);
 }
 
-static void drop_parcel(void *ctx, const struct icc_net_packet *packet)
+static void drop_parcel(void *ctx, const struct tofu_net_packet *packet)
 {
 	let_go(ctx, packet->cookie);
 }
@@ -253,7 +253,7 @@ void tofu_parcel_destroy(struct tofu_virtual *v)
 	struct tofu_parcel *parcel;
 
 	for (uint32_t n = 0; n < v->node->fabric->nodes; n++)
-		icc_net_forget(v->net, n, drop_parcel, v);
+		tofu_net_forget(v->net, n, drop_parcel, v);
 	drop_heap(v, &v->coming);
 	drop_heap(v, &v->due);
 	drop_heap(v, &v->leaving);

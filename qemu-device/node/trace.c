@@ -63,7 +63,7 @@ static int grow(struct tofu_trace *trace)
 }
 
 static void begin(struct tofu_trace *trace, const struct tofu_shape *shape,
-		  uint32_t node, const struct icc_machine *machine)
+		  uint32_t node, const struct tofu_preset *machine)
 {
 	struct icc_trace_header *header = trace->header;
 
@@ -76,7 +76,7 @@ static void begin(struct tofu_trace *trace, const struct tofu_shape *shape,
 }
 
 int tofu_trace_create(const char *path, const struct tofu_shape *shape,
-		      uint32_t node, const struct icc_machine *machine,
+		      uint32_t node, const struct tofu_preset *machine,
 		      struct tofu_trace **trace)
 {
 	struct tofu_trace *new = calloc(1, sizeof(*new));

@@ -55,13 +55,13 @@ static uint64_t next_due(const struct tofu_virtual *v)
  */
 static uint64_t promise(struct tofu_virtual *v)
 {
-	const uint64_t answer = icc_machine_answer_ns(v->machine);
-	const uint64_t flight = icc_machine_flight_ns(v->machine);
+	const uint64_t answer = tofu_preset_answer_ns(v->machine);
+	const uint64_t flight = tofu_preset_flight_ns(v->machine);
 	uint64_t next, busy;
 
 	next = tofu_clock_add(first_moving(v), flight);
 	next = tofu_min64(next, next_due(v));
-	busy = tofu_clock_add(v->busy, icc_machine_store_ns(v->machine));
+	busy = tofu_clock_add(v->busy, tofu_preset_store_ns(v->machine));
 	return tofu_min64(busy, tofu_clock_add(next, answer));
 }
 
@@ -72,7 +72,7 @@ static uint64_t promise(struct tofu_virtual *v)
  */
 static uint64_t horizon(struct tofu_virtual *v)
 {
-	const uint64_t flight = icc_machine_flight_ns(v->machine);
+	const uint64_t flight = tofu_preset_flight_ns(v->machine);
 
 	return tofu_clock_add(tofu_min64(v->clock.bound, first_moving(v)),
 			      flight);
@@ -141,7 +141,7 @@ static void look(struct tofu_virtual *v, uint64_t now)
 /* What a wait would have to wait for. */
 static void note_wanted(struct tofu_virtual *v, uint64_t now)
 {
-	const uint64_t flight = icc_machine_flight_ns(v->machine);
+	const uint64_t flight = tofu_preset_flight_ns(v->machine);
 	const uint64_t next = tofu_max64(now, tofu_min64(next_due(v), v->busy));
 
 	v->wanted = tofu_clock_add(v->clock.bound, 1);
@@ -272,7 +272,7 @@ int tofu_virtual_create(struct tofu_node *node,
 	err = tofu_clock_create(fabric, v->machine, &clock_ops, v, &v->clock);
 	if (err)
 		goto err_free;
-	v->net = icc_net_create(&fabric->shape, v->machine);
+	v->net = tofu_net_create(&fabric->shape, v->machine);
 	if (!v->net) {
 		err = -errno;
 		goto err_clock;
@@ -287,7 +287,7 @@ int tofu_virtual_create(struct tofu_node *node,
 	return 0;
 
 err_net:
-	icc_net_destroy(v->net);
+	tofu_net_destroy(v->net);
 err_clock:
 	tofu_clock_destroy(&v->clock);
 err_free:
@@ -302,7 +302,7 @@ void tofu_virtual_destroy(struct tofu_node *node)
 	if (!v)
 		return;
 	tofu_parcel_destroy(v);
-	icc_net_destroy(v->net);
+	tofu_net_destroy(v->net);
 	tofu_links_destroy(v);
 	tofu_trace_destroy(v->trace);
 	tofu_clock_destroy(&v->clock);

@@ -78,7 +78,7 @@ struct tofu_links {
  */
 struct tofu_virtual {
 	struct tofu_node *node;
-	const struct icc_machine *machine;
+	const struct tofu_preset *machine;
 	struct tofu_clock clock;
 	uint64_t epoch;
 	uint64_t busy;
@@ -87,7 +87,7 @@ struct tofu_virtual {
 	uint64_t wanted;
 	bool inside;
 	unsigned int cpus;
-	struct icc_net *net;
+	struct tofu_net *net;
 	struct tofu_heap coming;
 	struct tofu_heap due;
 	struct tofu_heap leaving;
@@ -167,8 +167,8 @@ void tofu_parcel_destroy(struct tofu_virtual *v);
 void tofu_links_create(struct tofu_virtual *v);
 void tofu_links_destroy(struct tofu_virtual *v);
 
-/* tofu_links_cross - a packet crosses a link; of struct icc_net_ops */
-void tofu_links_cross(void *virtual, const struct icc_net_packet *packet,
+/* tofu_links_cross - a packet crosses a link; of struct tofu_net_ops */
+void tofu_links_cross(void *virtual, const struct tofu_net_packet *packet,
 		      uint32_t node, enum tofu_port port, uint64_t start,
 		      uint64_t end);
 

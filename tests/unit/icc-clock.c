@@ -5,7 +5,7 @@
 
 #include "icc-clock.h"
 
-const struct icc_machine toy = {
+const struct tofu_preset toy = {
 	.name = "toy",
 	.tnis = 4,
 	.link_mbs = 1000, /* a byte a ns */
@@ -49,9 +49,9 @@ struct arrival {
 /* struct net_clock - arrivals are kept in the order of their times */
 struct net_clock {
 	uint64_t now;
-	const struct icc_machine *machine;
+	const struct tofu_preset *machine;
 	struct icc_host_ops *ops;
-	struct icc_net *links;
+	struct tofu_net *links;
 	uint64_t seq[NET_NODES];
 	uint32_t to[NET_NODES];
 	struct arrival *arrival;
@@ -90,7 +90,7 @@ static void host_tx_commit(void *host)
 	struct net_node *node = host;
 	struct net_clock *clock = node->net->clock;
 	const struct tofu_packet *pkt = &node->tx->pkt;
-	const struct icc_net_packet packet = {
+	const struct tofu_net_packet packet = {
 		.time = pkt->time,
 		.src = node->number,
 		.dst = clock->to[node->number],
@@ -101,8 +101,8 @@ static void host_tx_commit(void *host)
 	};
 
 	/* The promise that synchronisation between nodes lives on. */
-	if (pkt->time < clock->now + icc_machine_answer_ns(clock->machine) ||
-	    icc_net_send(clock->links, &packet))
+	if (pkt->time < clock->now + tofu_preset_answer_ns(clock->machine) ||
+	    tofu_net_send(clock->links, &packet))
 		abort();
 	node->tx = NULL;
 }
@@ -126,7 +126,7 @@ static void host_trace(void *host, const struct icc_trace *trace)
 
 /* ---- Time ---- */
 
-static void departs(void *ctx, const struct icc_net_packet *packet,
+static void departs(void *ctx, const struct tofu_net_packet *packet,
 		    uint64_t time)
 {
 	const struct net_packet *p = packet->cookie;
@@ -152,7 +152,7 @@ static void insert(struct net_clock *clock, struct arrival arrival)
 	*at = arrival;
 }
 
-static void arrives(void *ctx, const struct icc_net_packet *packet,
+static void arrives(void *ctx, const struct tofu_net_packet *packet,
 		    uint64_t time)
 {
 	struct net_clock *clock = ((struct net *)ctx)->clock;
@@ -185,8 +185,8 @@ void clock_send(struct net *net, uint32_t to, struct net_packet *packet)
 					     .packet = packet });
 }
 
-static const struct icc_net_ops links_ops = { .departs = departs,
-					      .arrives = arrives };
+static const struct tofu_net_ops links_ops = { .departs = departs,
+					       .arrives = arrives };
 
 static uint64_t next_time(struct net *net)
 {
@@ -226,11 +226,11 @@ static void receive(struct net *net)
 static void look_ahead(struct net *net, uint64_t next)
 {
 	struct net_clock *clock = net->clock;
-	const uint64_t answer = icc_machine_answer_ns(clock->machine);
+	const uint64_t answer = tofu_preset_answer_ns(clock->machine);
 
 	if (next > UINT64_MAX - answer)
 		next = UINT64_MAX - answer;
-	icc_net_advance(clock->links, next + answer, &links_ops, net);
+	tofu_net_advance(clock->links, next + answer, &links_ops, net);
 }
 
 /*
@@ -262,7 +262,7 @@ static void run_step(struct net *net, uint64_t time)
 
 void clock_run_until(struct net *net, uint64_t time)
 {
-	const uint64_t flight = icc_machine_flight_ns(net->clock->machine);
+	const uint64_t flight = tofu_preset_flight_ns(net->clock->machine);
 
 	do {
 		const uint64_t left = time - net->clock->now;
@@ -277,7 +277,7 @@ void clock_run(struct net *net)
 		uint64_t next = next_time(net);
 
 		if (next == UINT64_MAX) {
-			if (icc_net_idle(net->clock->links))
+			if (tofu_net_idle(net->clock->links))
 				return;
 			next = net->clock->now + 1000;
 		}
@@ -337,7 +337,7 @@ uint64_t clock_hash(const struct net *net)
 
 /* ---- Life ---- */
 
-struct net *clock_create(const char *shape, const struct icc_machine *machine)
+struct net *clock_create(const char *shape, const struct tofu_preset *machine)
 {
 	struct icc_host_ops *ops = malloc(sizeof(*ops));
 	struct net_clock *clock = calloc(1, sizeof(*clock));
@@ -359,14 +359,14 @@ struct net *clock_create(const char *shape, const struct icc_machine *machine)
 	if (tofu_shape_parse(shape, &parsed))
 		abort();
 	clock->machine = machine;
-	clock->links = icc_net_create(&parsed, machine);
+	clock->links = tofu_net_create(&parsed, machine);
 	clock->arrival = malloc(ARRIVALS * sizeof(struct arrival));
 	clock->ops = ops;
 	net->clock = clock;
 	return net;
 }
 
-static void drop(void *ctx, const struct icc_net_packet *packet)
+static void drop(void *ctx, const struct tofu_net_packet *packet)
 {
 	(void)ctx;
 	free(packet->cookie);
@@ -377,10 +377,10 @@ void clock_end(struct net *net)
 	struct net_clock *clock = net->clock;
 
 	for (unsigned int i = 0; i < net->nodes; i++)
-		icc_net_forget(clock->links, i, drop, NULL);
+		tofu_net_forget(clock->links, i, drop, NULL);
 	while (clock->first != clock->end)
 		free(clock->arrival[clock->first++].packet);
-	icc_net_destroy(clock->links);
+	tofu_net_destroy(clock->links);
 	free(clock->ops);
 	free(clock->arrival);
 	free(clock);

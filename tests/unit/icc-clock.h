@@ -12,7 +12,7 @@
 uint64_t flight(unsigned int hops, uint64_t bytes);
 
 /* clock_create - a machine of that shape; net_destroy() ends it */
-struct net *clock_create(const char *shape, const struct icc_machine *machine);
+struct net *clock_create(const char *shape, const struct tofu_preset *machine);
 
 /* clock_end - for net_destroy(): the clock, and what is on its way */
 void clock_end(struct net *net);

@@ -71,7 +71,7 @@ struct net_mode {
 	size_t inline_max;
 	uint32_t mtu;
 	bool doorbells;
-	const struct icc_machine *machine;
+	const struct tofu_preset *machine;
 };
 
 /* Initialisers: one for each combination that a test may depend on. */
@@ -93,7 +93,7 @@ extern const struct net_mode by_reference;
 	FIXTURE_VARIANT_ADD(fixture, timed) { .mode = NET_TIMED }
 
 /* toy - round numbers that cannot be mistaken for each other */
-extern const struct icc_machine toy;
+extern const struct tofu_preset toy;
 
 struct net_clock;
 

@@ -19,7 +19,7 @@ FIXTURE(pace)
 	uint64_t read; /* when the engine reads a first packet, posted at START */
 };
 
-static void prepare(FIXTURE_DATA(pace) * self, const struct icc_machine *machine)
+static void prepare(FIXTURE_DATA(pace) * self, const struct tofu_preset *machine)
 {
 	self->net = clock_create("6", machine);
 	self->a = cq_create(self->net, 0, 0, 3);
@@ -97,7 +97,7 @@ TEST_F(pace, blocks_follow_each_other_on_the_link)
 
 TEST_F(pace, a_block_costs_what_a_command_does)
 {
-	struct icc_machine slow = toy;
+	struct tofu_preset slow = toy;
 	FIXTURE_DATA(pace)
 	own;
 
@@ -113,7 +113,7 @@ TEST_F(pace, a_block_costs_what_a_command_does)
 
 TEST_F(pace, a_block_that_cannot_be_sent_costs_it_too)
 {
-	struct icc_machine slow = toy;
+	struct tofu_preset slow = toy;
 	FIXTURE_DATA(pace)
 	own;
 
@@ -411,7 +411,7 @@ static uint32_t random_below(struct life *l, uint32_t limit)
 
 static void life_create(struct life *l, uint32_t seed)
 {
-	l->net = clock_create("4", icc_machine_at(seed % 4));
+	l->net = clock_create("4", tofu_preset_at(seed % 4));
 	l->seed = seed;
 	for (uint32_t i = 0; i < NODES; i++) {
 		l->cq[i] = cq_create(l->net, i, i % 2, i);

@@ -682,7 +682,7 @@ TEST(a_command_that_comes_after_its_step_waits_for_its_doorbell)
 
 /* What answers a put is at the initiator after the put's own end. */
 static void answer(struct harness_test *_metadata,
-		   const struct icc_machine *machine)
+		   const struct tofu_preset *machine)
 {
 	struct net *net = clock_create("4", machine);
 	struct tofu_mrq_entry entry;
@@ -714,9 +714,9 @@ static void answer(struct harness_test *_metadata,
 
 TEST(an_answer_by_a_session_does_not_overtake)
 {
-	const struct icc_machine *machine;
+	const struct tofu_preset *machine;
 
-	for (size_t i = 0; (machine = icc_machine_at(i)); i++)
+	for (size_t i = 0; (machine = tofu_preset_at(i)); i++)
 		answer(_metadata, machine);
 	answer(_metadata, &toy);
 }

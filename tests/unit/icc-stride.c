@@ -657,7 +657,7 @@ TEST(random_blocks_are_plain_copies)
 TEST(random_blocks_are_plain_copies_in_time)
 {
 	for (uint32_t seed = 1; seed <= 30; seed++) {
-		struct net *net = clock_create("2", icc_machine_at(seed % 4));
+		struct net *net = clock_create("2", tofu_preset_at(seed % 4));
 
 		EXPECT_EQ(0, random_run(net, seed)) {
 			TH_LOG("seed %u", seed);

@@ -262,7 +262,7 @@ TEST_F(timed, a_link_carries_headers_too)
 
 TEST_F(timed, an_engine_can_be_slower_than_its_link)
 {
-	struct icc_machine slow = toy;
+	struct tofu_preset slow = toy;
 	struct net *net;
 	struct transfer t = self->put;
 
@@ -335,7 +335,7 @@ static uint64_t end_beside(bool crowd)
  */
 TEST(who_waits_for_an_engine_is_in_no_others_way)
 {
-	const uint64_t packet = icc_machine_ps(toy.mtu, toy.host_mbs) / 1000;
+	const uint64_t packet = tofu_preset_ps(toy.mtu, toy.host_mbs) / 1000;
 	const uint64_t alone = end_beside(false);
 	const uint64_t beside = end_beside(true);
 
@@ -346,7 +346,7 @@ TEST(who_waits_for_an_engine_is_in_no_others_way)
 /* Five engines want what the interface has for four; each ends as the others. */
 TEST(engines_take_the_interface_in_turn)
 {
-	struct icc_machine crowd = toy;
+	struct tofu_preset crowd = toy;
 	struct cq *to[5];
 	struct transfer t[5];
 	struct net *net;
@@ -370,13 +370,13 @@ TEST(engines_take_the_interface_in_turn)
 		put_destroy(&t[i]);
 		cq_destroy(to[i]);
 	}
-	EXPECT_LE(last, first + 2 * icc_machine_ps(crowd.mtu, crowd.tni_mbs) / 1000);
+	EXPECT_LE(last, first + 2 * tofu_preset_ps(crowd.mtu, crowd.tni_mbs) / 1000);
 	net_destroy(net);
 }
 
 TEST_F(timed, no_more_packets_than_credits_wait_for_a_link)
 {
-	struct icc_machine fast = toy;
+	struct tofu_preset fast = toy;
 	struct net *net;
 	struct transfer t = self->put;
 	uint64_t read;
@@ -394,7 +394,7 @@ TEST_F(timed, no_more_packets_than_credits_wait_for_a_link)
 	read = clock_now(net) + fast.doorbell_ns + fast.fetch_ns;
 	clock_run_until(net, read + fast.read_ns + fast.send_ns +
 				     fast.mtu + fast.overhead +
-				     icc_machine_flight_ns(&fast) - 1);
+				     tofu_preset_flight_ns(&fast) - 1);
 	EXPECT_EQ(fast.credits * fast.mtu,
 		  cq_reg(t.cq, TOFU_CQ_COUNTER(TOFU_CQ_TX_BYTES)));
 	clock_run(net);
@@ -728,7 +728,7 @@ static const enum tofu_command kinds[] = {
 
 /* A put, and at once another command to the same CQ by the same path. */
 static void follow(struct harness_test *_metadata,
-		   const struct icc_machine *machine, uint64_t length,
+		   const struct tofu_preset *machine, uint64_t length,
 		   enum tofu_command kind)
 {
 	struct net *net = clock_create("6", machine);
@@ -768,7 +768,7 @@ static void follow(struct harness_test *_metadata,
 }
 
 static void follow_all(struct harness_test *_metadata,
-		       const struct icc_machine *machine)
+		       const struct tofu_preset *machine)
 {
 	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		follow(_metadata, machine, 8, kinds[i]);
@@ -779,9 +779,9 @@ static void follow_all(struct harness_test *_metadata,
 
 TEST(commands_of_a_queue_are_carried_out_in_order)
 {
-	const struct icc_machine *machine;
+	const struct tofu_preset *machine;
 
-	for (size_t i = 0; (machine = icc_machine_at(i)); i++)
+	for (size_t i = 0; (machine = tofu_preset_at(i)); i++)
 		follow_all(_metadata, machine);
 	follow_all(_metadata, &toy);
 }

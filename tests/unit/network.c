@@ -13,7 +13,7 @@
 #define MANY 600
 
 /* A byte a ns, so that a packet of PAYLOAD occupies a link for 1000 ns. */
-static const struct icc_machine toy = {
+static const struct tofu_preset toy = {
 	.name = "toy",
 	.link_mbs = 1000,
 	.mtu = 2000,
@@ -42,9 +42,9 @@ struct seen {
  * @overlap: two packets were on a link at a time
  */
 struct world {
-	struct icc_net *net;
+	struct tofu_net *net;
 	struct tofu_shape shape;
-	struct icc_net_packet *packet;
+	struct tofu_net_packet *packet;
 	struct seen *seen;
 	size_t count;
 	size_t arrivals;
@@ -61,12 +61,12 @@ static void mix(struct world *w, uint64_t value)
 }
 
 static struct seen *seen_of(struct world *w,
-			    const struct icc_net_packet *packet)
+			    const struct tofu_net_packet *packet)
 {
 	return packet->cookie ? packet->cookie : &w->seen[packet->seq];
 }
 
-static void departs(void *ctx, const struct icc_net_packet *packet,
+static void departs(void *ctx, const struct tofu_net_packet *packet,
 		    uint64_t time)
 {
 	struct world *w = ctx;
@@ -75,7 +75,7 @@ static void departs(void *ctx, const struct icc_net_packet *packet,
 	mix(w, time);
 }
 
-static void arrives(void *ctx, const struct icc_net_packet *packet,
+static void arrives(void *ctx, const struct tofu_net_packet *packet,
 		    uint64_t time)
 {
 	struct world *w = ctx;
@@ -85,7 +85,7 @@ static void arrives(void *ctx, const struct icc_net_packet *packet,
 	mix(w, time ^ packet->seq << 32 ^ (uint64_t)packet->src << 52);
 }
 
-static void crosses(void *ctx, const struct icc_net_packet *packet,
+static void crosses(void *ctx, const struct tofu_net_packet *packet,
 		    uint32_t node, enum tofu_port port, uint64_t start,
 		    uint64_t end)
 {
@@ -100,15 +100,15 @@ static void crosses(void *ctx, const struct icc_net_packet *packet,
 	mix(w, start ^ end << 20 ^ (uint64_t)node << 40);
 }
 
-static void drop(void *ctx, const struct icc_net_packet *packet)
+static void drop(void *ctx, const struct tofu_net_packet *packet)
 {
 	seen_of(ctx, packet)->dropped++;
 }
 
-static const struct icc_net_ops ops = { departs, arrives, crosses };
+static const struct tofu_net_ops ops = { departs, arrives, crosses };
 
 static struct world *world_create(const char *shape,
-				  const struct icc_machine *machine,
+				  const struct tofu_preset *machine,
 				  size_t packets)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -118,13 +118,13 @@ static struct world *world_create(const char *shape,
 	w->seen = calloc(packets, sizeof(*w->seen));
 	w->busy = calloc((size_t)tofu_shape_nodes(&w->shape) * TOFU_PORTS,
 			 sizeof(*w->busy));
-	w->net = icc_net_create(&w->shape, machine);
+	w->net = tofu_net_create(&w->shape, machine);
 	return w;
 }
 
 static void world_destroy(struct world *w)
 {
-	icc_net_destroy(w->net);
+	tofu_net_destroy(w->net);
 	free(w->packet);
 	free(w->seen);
 	free(w->busy);
@@ -137,20 +137,20 @@ static size_t put(struct world *w, uint64_t time, uint32_t src, uint32_t dst,
 {
 	const size_t at = w->count++;
 
-	w->packet[at] = (struct icc_net_packet){ .time = time,
-						 .src = src,
-						 .dst = dst,
-						 .seq = at,
-						 .payload = payload,
-						 .cookie = &w->seen[at] };
-	if (icc_net_send(w->net, &w->packet[at]))
+	w->packet[at] = (struct tofu_net_packet){ .time = time,
+						  .src = src,
+						  .dst = dst,
+						  .seq = at,
+						  .payload = payload,
+						  .cookie = &w->seen[at] };
+	if (tofu_net_send(w->net, &w->packet[at]))
 		abort();
 	return at;
 }
 
 static void advance(struct world *w, uint64_t until)
 {
-	icc_net_advance(w->net, until, &ops, w);
+	tofu_net_advance(w->net, until, &ops, w);
 }
 
 /* Later than anything that a test puts in. */
@@ -207,7 +207,7 @@ TEST_F(ring, a_packet_to_oneself_takes_no_link)
 	EXPECT_EQ(5000 + HOP + WIRE, self->w->seen[q].departed);
 	EXPECT_EQ(0, self->w->seen[p].crossed);
 	for (int port = 0; port < TOFU_PORTS; port++)
-		EXPECT_EQ(0, icc_net_link(self->w->net, 4, port)->packets);
+		EXPECT_EQ(0, tofu_net_link(self->w->net, 4, port)->packets);
 }
 
 TEST_F(ring, an_empty_packet_is_its_overhead)
@@ -230,7 +230,7 @@ TEST_F(ring, a_link_sends_one_packet_at_a_time)
 	EXPECT_EQ(5000 + HOP + WIRE, self->w->seen[p].arrived);
 	EXPECT_EQ(5000 + HOP + 2 * WIRE, self->w->seen[q].arrived);
 	EXPECT_EQ(5000 + 2 * WIRE, self->w->seen[q].departed);
-	EXPECT_EQ(600, icc_net_link(self->w->net, 0, TOFU_PORT_XP)->wait_ns);
+	EXPECT_EQ(600, tofu_net_link(self->w->net, 0, TOFU_PORT_XP)->wait_ns);
 }
 
 TEST_F(ring, a_link_has_two_directions)
@@ -255,7 +255,7 @@ TEST_F(ring, who_waits_in_a_router_does_not_hold_the_link_behind_it)
 	EXPECT_EQ(WIRE + HOP + WIRE, self->w->seen[a].arrived);
 	EXPECT_EQ(WIRE, self->w->seen[a].departed);
 	EXPECT_EQ(WIRE + HOP + WIRE, self->w->seen[c].arrived);
-	EXPECT_EQ(900, icc_net_link(self->w->net, 1, TOFU_PORT_XP)->wait_ns);
+	EXPECT_EQ(900, tofu_net_link(self->w->net, 1, TOFU_PORT_XP)->wait_ns);
 }
 
 TEST_F(ring, who_comes_first_goes_first)
@@ -281,14 +281,14 @@ TEST_F(ring, of_packets_of_one_time_the_lower_source_goes_first)
 
 TEST_F(ring, of_one_source_the_lower_number_goes_first)
 {
-	struct icc_net_packet packet = { .time = 7,
-					 .dst = 1,
-					 .payload = PAYLOAD };
+	struct tofu_net_packet packet = { .time = 7,
+					  .dst = 1,
+					  .payload = PAYLOAD };
 	struct seen *seen = self->w->seen;
 
 	for (uint64_t seq = 3; seq--;) {
 		packet.seq = seq;
-		ASSERT_EQ(0, icc_net_send(self->w->net, &packet));
+		ASSERT_EQ(0, tofu_net_send(self->w->net, &packet));
 	}
 	advance(self->w, ALL);
 	EXPECT_EQ(7 + HOP + WIRE, seen[0].arrived);
@@ -327,22 +327,22 @@ TEST_F(ring, packets_can_be_put_in_at_the_end_of_an_advance)
 
 TEST_F(ring, a_network_without_packets_is_idle)
 {
-	EXPECT_TRUE(icc_net_idle(self->w->net));
+	EXPECT_TRUE(tofu_net_idle(self->w->net));
 	put(self->w, 5000, 0, 2, PAYLOAD);
-	EXPECT_FALSE(icc_net_idle(self->w->net));
+	EXPECT_FALSE(tofu_net_idle(self->w->net));
 	advance(self->w, 5001);
-	EXPECT_FALSE(icc_net_idle(self->w->net));
+	EXPECT_FALSE(tofu_net_idle(self->w->net));
 	advance(self->w, ALL);
-	EXPECT_TRUE(icc_net_idle(self->w->net));
+	EXPECT_TRUE(tofu_net_idle(self->w->net));
 }
 
 TEST_F(ring, only_arrivals_have_to_be_told)
 {
-	const struct icc_net_ops few = { .arrives = arrives };
+	const struct tofu_net_ops few = { .arrives = arrives };
 	size_t p = put(self->w, 0, 0, 2, PAYLOAD);
 	size_t q = put(self->w, 0, 3, 3, PAYLOAD);
 
-	icc_net_advance(self->w->net, ALL, &few, self->w);
+	tofu_net_advance(self->w->net, ALL, &few, self->w);
 	EXPECT_EQ(2 * HOP + WIRE, self->w->seen[p].arrived);
 	EXPECT_EQ(HOP + WIRE, self->w->seen[q].arrived);
 }
@@ -352,7 +352,7 @@ TEST_F(ring, only_arrivals_have_to_be_told)
 /* 2048 bytes at 6800 MB/s are 301176 ps: what is left of a ns adds up. */
 TEST(picoseconds_are_kept)
 {
-	const struct icc_machine *m = icc_machine_find("fugaku");
+	const struct tofu_preset *m = tofu_preset_find("fugaku");
 	struct world *w = world_create("8", m, 3);
 
 	for (int i = 0; i < 3; i++)
@@ -363,12 +363,12 @@ TEST(picoseconds_are_kept)
 	EXPECT_EQ(1000 + 603 + 78, w->seen[1].arrived);
 	EXPECT_EQ(1000 + 904 + 78, w->seen[2].arrived);
 	/* 301.176 + 602.352, not 301 + 602 of rounded waits */
-	EXPECT_EQ(903, icc_net_link(w->net, 0, TOFU_PORT_XP)->wait_ns);
+	EXPECT_EQ(903, tofu_net_link(w->net, 0, TOFU_PORT_XP)->wait_ns);
 	world_destroy(w);
 }
 
 /* Payload of a long stream of full packets, MB/s. */
-static uint64_t stream_mbs(const struct icc_machine *m)
+static uint64_t stream_mbs(const struct tofu_preset *m)
 {
 	struct world *w = world_create("4", m, MANY);
 	uint64_t bytes = (uint64_t)m->mtu * (MANY - 1), ns;
@@ -383,9 +383,9 @@ static uint64_t stream_mbs(const struct icc_machine *m)
 
 TEST(a_link_has_its_machines_rate)
 {
-	const struct icc_machine *m;
+	const struct tofu_preset *m;
 
-	for (size_t i = 0; (m = icc_machine_at(i)); i++) {
+	for (size_t i = 0; (m = tofu_preset_at(i)); i++) {
 		const uint64_t mbs = (uint64_t)m->link_mbs * m->mtu /
 				     (m->mtu + m->overhead);
 
@@ -403,8 +403,8 @@ TEST_F(ring, packets_of_a_forgotten_node_vanish)
 	size_t oneself = put(self->w, 0, 5, 5, PAYLOAD);
 	size_t past = put(self->w, 0, 4, 6, PAYLOAD);
 
-	icc_net_forget(self->w->net, 5, drop, self->w);
-	EXPECT_FALSE(icc_net_idle(self->w->net));
+	tofu_net_forget(self->w->net, 5, drop, self->w);
+	EXPECT_FALSE(tofu_net_idle(self->w->net));
 	advance(self->w, ALL);
 	EXPECT_EQ(1, self->w->seen[to].dropped);
 	EXPECT_EQ(1, self->w->seen[from].dropped);
@@ -421,8 +421,8 @@ TEST_F(ring, what_a_forgotten_packet_has_begun_is_done)
 	size_t next = put(self->w, 0, 0, 1, PAYLOAD);
 
 	advance(self->w, 1);
-	icc_net_forget(self->w->net, 2, drop, self->w);
-	icc_net_forget(self->w->net, 2, drop, self->w);
+	tofu_net_forget(self->w->net, 2, drop, self->w);
+	tofu_net_forget(self->w->net, 2, drop, self->w);
 	advance(self->w, ALL);
 	EXPECT_EQ(1, self->w->seen[gone].dropped);
 	EXPECT_EQ(0, self->w->seen[gone].arrived);
@@ -432,11 +432,11 @@ TEST_F(ring, what_a_forgotten_packet_has_begun_is_done)
 TEST_F(ring, with_all_packets_forgotten_it_is_idle)
 {
 	put(self->w, 0, 0, 2, PAYLOAD);
-	icc_net_forget(self->w->net, 0, drop, self->w);
-	EXPECT_TRUE(icc_net_idle(self->w->net));
+	tofu_net_forget(self->w->net, 0, drop, self->w);
+	EXPECT_TRUE(tofu_net_idle(self->w->net));
 	put(self->w, 0, 1, 2, PAYLOAD);
 	advance(self->w, ALL);
-	EXPECT_TRUE(icc_net_idle(self->w->net));
+	EXPECT_TRUE(tofu_net_idle(self->w->net));
 	EXPECT_EQ(1, self->w->arrivals);
 }
 
@@ -444,18 +444,18 @@ TEST_F(ring, with_all_packets_forgotten_it_is_idle)
 
 TEST_F(ring, links_count_what_crosses_them)
 {
-	const struct icc_net_link *link;
+	const struct tofu_net_link *link;
 
 	put(self->w, 0, 0, 2, 100);
 	put(self->w, 0, 1, 2, 50);
 	advance(self->w, ALL);
-	link = icc_net_link(self->w->net, 0, TOFU_PORT_XP);
+	link = tofu_net_link(self->w->net, 0, TOFU_PORT_XP);
 	EXPECT_EQ(1, link->packets);
 	EXPECT_EQ(100, link->bytes);
-	link = icc_net_link(self->w->net, 1, TOFU_PORT_XP);
+	link = tofu_net_link(self->w->net, 1, TOFU_PORT_XP);
 	EXPECT_EQ(2, link->packets);
 	EXPECT_EQ(150, link->bytes);
-	EXPECT_EQ(0, icc_net_link(self->w->net, 2, TOFU_PORT_XP)->packets);
+	EXPECT_EQ(0, tofu_net_link(self->w->net, 2, TOFU_PORT_XP)->packets);
 }
 
 /* Along every link of the machine: what leaves here enters there. */
@@ -471,9 +471,9 @@ TEST(links_have_two_ends)
 		for (unsigned int path = 0; path < 16; path++) {
 			if (tofu_route(&w->shape, a, b, path, hop) != 1)
 				continue;
-			ASSERT_EQ(icc_net_link(w->net, a, hop[0].port),
-				  icc_net_link_in(w->net, b,
-						  tofu_port_reverse(hop[0].port)));
+			ASSERT_EQ(tofu_net_link(w->net, a, hop[0].port),
+				  tofu_net_link_in(w->net, b,
+						   tofu_port_reverse(hop[0].port)));
 		}
 	}
 	world_destroy(w);
@@ -510,7 +510,7 @@ static struct walker *next_walker(const struct world *w,
 	struct walker *best = NULL;
 
 	for (size_t i = 0; i < w->count; i++) {
-		const struct icc_net_packet *p = &w->packet[i], *q;
+		const struct tofu_net_packet *p = &w->packet[i], *q;
 
 		if (!walker[i].left)
 			continue;
@@ -524,15 +524,15 @@ static struct walker *next_walker(const struct world *w,
 	return best;
 }
 
-static uint64_t duration(const struct icc_machine *m,
-			 const struct icc_net_packet *p)
+static uint64_t duration(const struct tofu_preset *m,
+			 const struct tofu_net_packet *p)
 {
 	return ((uint64_t)p->payload + m->overhead) * 1000000 / m->link_mbs;
 }
 
 /* One step of one packet. @free is when each link is, in ps. */
-static void step(const struct world *w, const struct icc_machine *m,
-		 const struct icc_net_packet *p, struct walker *walker,
+static void step(const struct world *w, const struct tofu_preset *m,
+		 const struct tofu_net_packet *p, struct walker *walker,
 		 uint64_t *free)
 {
 	struct tofu_hop hop[TOFU_HOPS_MAX];
@@ -554,7 +554,7 @@ static void step(const struct world *w, const struct icc_machine *m,
 }
 
 static struct walker *slow_model(const struct world *w,
-				 const struct icc_machine *m)
+				 const struct tofu_preset *m)
 {
 	uint64_t *free_at = calloc((size_t)tofu_shape_nodes(&w->shape) *
 					   TOFU_PORTS, sizeof(*free_at));
@@ -562,7 +562,7 @@ static struct walker *slow_model(const struct world *w,
 	struct tofu_hop hop[TOFU_HOPS_MAX];
 
 	for (size_t i = 0; i < w->count; i++) {
-		const struct icc_net_packet *p = &w->packet[i];
+		const struct tofu_net_packet *p = &w->packet[i];
 
 		all[i].at = tofu_coords_of(&w->shape, p->src);
 		all[i].time = p->time * 1000;
@@ -578,7 +578,7 @@ static struct walker *slow_model(const struct world *w,
 }
 
 /* A short while of traffic, so that packets often meet and tie. */
-static void random_packets(struct world *w, const struct icc_machine *m,
+static void random_packets(struct world *w, const struct tofu_preset *m,
 			   uint64_t seed, size_t count)
 {
 	const uint32_t nodes = tofu_shape_nodes(&w->shape);
@@ -586,10 +586,10 @@ static void random_packets(struct world *w, const struct icc_machine *m,
 
 	w->count = count;
 	for (size_t i = 0; i < count; i++) {
-		struct icc_net_packet *p = &w->packet[i];
+		struct tofu_net_packet *p = &w->packet[i];
 
-		*p = (struct icc_net_packet){ .seq = i,
-					      .cookie = &w->seen[i] };
+		*p = (struct tofu_net_packet){ .seq = i,
+					       .cookie = &w->seen[i] };
 		p->time = random_next(&seed) % 100 * 50;
 		p->src = random_next(&seed) % nodes;
 		p->dst = random_next(&seed) % 4 ?
@@ -599,11 +599,11 @@ static void random_packets(struct world *w, const struct icc_machine *m,
 	}
 }
 
-static void shuffle(struct icc_net_packet *packet, size_t count, uint64_t seed)
+static void shuffle(struct tofu_net_packet *packet, size_t count, uint64_t seed)
 {
 	for (size_t i = count; i > 1; i--) {
 		const size_t other = random_next(&seed) % i;
-		const struct icc_net_packet swap = packet[i - 1];
+		const struct tofu_net_packet swap = packet[i - 1];
 
 		packet[i - 1] = packet[other];
 		packet[other] = swap;
@@ -612,7 +612,7 @@ static void shuffle(struct icc_net_packet *packet, size_t count, uint64_t seed)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct icc_net_packet *p = a, *q = b;
+	const struct tofu_net_packet *p = a, *q = b;
 
 	return (p->time > q->time) - (p->time < q->time);
 }
@@ -627,7 +627,7 @@ static void run_in_steps(struct world *w, uint64_t seed, uint64_t most)
 	while (in < w->count) {
 		now += 1 + random_next(&seed) % most;
 		for (; in < w->count && w->packet[in].time < now; in++)
-			icc_net_send(w->net, &w->packet[in]);
+			tofu_net_send(w->net, &w->packet[in]);
 		advance(w, now);
 	}
 	advance(w, ALL);
@@ -637,7 +637,7 @@ static void run_at_once(struct world *w, uint64_t seed)
 {
 	shuffle(w->packet, w->count, seed);
 	for (size_t i = 0; i < w->count; i++)
-		icc_net_send(w->net, &w->packet[i]);
+		tofu_net_send(w->net, &w->packet[i]);
 	advance(w, ALL);
 }
 
@@ -650,7 +650,7 @@ static uint64_t up(uint64_t ps)
 }
 
 static void compare(struct harness_test *_metadata, struct world *w,
-		    const struct icc_machine *m)
+		    const struct tofu_preset *m)
 {
 	struct walker *model = slow_model(w, m);
 
@@ -666,7 +666,7 @@ static void compare(struct harness_test *_metadata, struct world *w,
 }
 
 static void random_against_model(struct harness_test *_metadata,
-				 const struct icc_machine *m)
+				 const struct tofu_preset *m)
 {
 	for (uint64_t seed = 1; seed <= 6 * SHAPES; seed++) {
 		struct world *w = world_create(shapes[seed % SHAPES], m, MANY);
@@ -688,18 +688,18 @@ TEST(random_traffic_is_as_in_a_slow_model)
 
 TEST(random_traffic_of_an_older_machine_too)
 {
-	random_against_model(_metadata, icc_machine_find("k"));
+	random_against_model(_metadata, tofu_preset_find("k"));
 }
 
 TEST(random_traffic_of_a_newer_machine_too)
 {
-	random_against_model(_metadata, icc_machine_find("fugaku"));
+	random_against_model(_metadata, tofu_preset_find("fugaku"));
 }
 
 /* Not only the times: the calls and their order. */
 TEST(replicas_agree_however_packets_are_put_in)
 {
-	const struct icc_machine *m = icc_machine_find("fugaku");
+	const struct tofu_preset *m = tofu_preset_find("fugaku");
 	uint64_t calls = 0;
 
 	for (uint64_t seed = 1; seed <= 16; seed++) {
@@ -727,7 +727,7 @@ TEST(memory_grows_with_the_packets_under_way)
 		for (size_t i = 0; i < count; i++)
 			put(w, round * ALL / 4, i % 16, i / 16 % 16, 8);
 		advance(w, (round + 1) * ALL / 4);
-		ASSERT_TRUE(icc_net_idle(w->net));
+		ASSERT_TRUE(tofu_net_idle(w->net));
 		ASSERT_EQ((round + 1) * count, w->arrivals);
 	}
 	world_destroy(w);
@@ -740,7 +740,7 @@ TEST(packets_may_be_under_way_at_the_end)
 	for (uint32_t i = 0; i < MANY; i++)
 		put(w, i, i % 384, i * 7 % 384, i);
 	advance(w, MANY / 2);
-	icc_net_forget(w->net, 3, drop, w);
+	tofu_net_forget(w->net, 3, drop, w);
 	world_destroy(w);
 }
 

@@ -27,11 +27,11 @@ struct oracle_node {
 };
 
 struct oracle {
-	const struct icc_machine *machine;
+	const struct tofu_preset *machine;
 	uint64_t now;
 	uint64_t advanced;
 	uint32_t nodes;
-	struct icc_net *net;
+	struct tofu_net *net;
 	struct oracle_node node[VIRTUAL_NODES];
 };
 
@@ -88,7 +88,7 @@ static void tx_commit(void *host)
 {
 	struct oracle_node *node = host;
 	struct mail *mail = node->open;
-	const struct icc_net_packet packet = {
+	const struct tofu_net_packet packet = {
 		.time = mail->pkt.time,
 		.src = node->number,
 		.dst = mail->to,
@@ -101,7 +101,7 @@ static void tx_commit(void *host)
 	mail->pkt.src = node->number;
 	if (packet.time < node->oracle->advanced)
 		abort();
-	icc_net_send(node->oracle->net, &packet);
+	tofu_net_send(node->oracle->net, &packet);
 }
 
 static bool yes(void *host, uint32_t node, enum tofu_class class_)
@@ -158,7 +158,7 @@ static const struct icc_host_ops ops = {
 
 /* ---- Network ---- */
 
-static void departs(void *ctx, const struct icc_net_packet *packet,
+static void departs(void *ctx, const struct tofu_net_packet *packet,
 		    uint64_t time)
 {
 	struct oracle *o = ctx;
@@ -166,11 +166,11 @@ static void departs(void *ctx, const struct icc_net_packet *packet,
 
 	/* The engine's number goes along, the packet may be gone by then. */
 	tofu_heap_push(&o->node[packet->src].credits,
-		       time + icc_machine_flight_ns(o->machine), packet->seq,
+		       time + tofu_preset_flight_ns(o->machine), packet->seq,
 		       (void *)(uintptr_t)mail->pkt.src_tni);
 }
 
-static void arrives(void *ctx, const struct icc_net_packet *packet,
+static void arrives(void *ctx, const struct tofu_net_packet *packet,
 		    uint64_t time)
 {
 	struct oracle *o = ctx;
@@ -181,8 +181,8 @@ static void arrives(void *ctx, const struct icc_net_packet *packet,
 		       packet->cookie);
 }
 
-static const struct icc_net_ops net_ops = { .departs = departs,
-					    .arrives = arrives };
+static const struct tofu_net_ops net_ops = { .departs = departs,
+					     .arrives = arrives };
 
 static uint64_t min64(uint64_t a, uint64_t b)
 {
@@ -209,14 +209,14 @@ static void advance(struct oracle *o)
 {
 	for (;;) {
 		const uint64_t until = min64(
-			planned(o) + icc_machine_answer_ns(o->machine),
-			o->advanced + icc_machine_flight_ns(o->machine));
+			planned(o) + tofu_preset_answer_ns(o->machine),
+			o->advanced + tofu_preset_flight_ns(o->machine));
 
 		if (until <= o->advanced)
 			return;
-		icc_net_advance(o->net, until, &net_ops, o);
+		tofu_net_advance(o->net, until, &net_ops, o);
 		o->advanced = until;
-		if (icc_net_idle(o->net))
+		if (tofu_net_idle(o->net))
 			return;
 	}
 }
@@ -225,7 +225,7 @@ static void advance(struct oracle *o)
 
 static void deliver(struct oracle_node *node)
 {
-	const uint64_t flight = icc_machine_flight_ns(node->oracle->machine);
+	const uint64_t flight = tofu_preset_flight_ns(node->oracle->machine);
 	struct mail *mail;
 
 	while (tofu_heap_time(&node->credits) <= node->oracle->now) {
@@ -313,10 +313,10 @@ static void see_ports(struct oracle *o, uint32_t number)
 	struct tofu_shape *shape = &node->cpu.shape;
 
 	for (int port = 0; port < TOFU_PORTS; port++) {
-		const struct icc_net_link *out =
-			icc_net_link(o->net, number, port);
-		const struct icc_net_link *in =
-			icc_net_link_in(o->net, number, port);
+		const struct tofu_net_link *out =
+			tofu_net_link(o->net, number, port);
+		const struct tofu_net_link *in =
+			tofu_net_link_in(o->net, number, port);
 		const uint64_t value[] = { out->packets, out->bytes,
 					   in->packets, in->bytes,
 					   out->wait_ns };
@@ -335,8 +335,8 @@ void oracle_run(const struct scenario *scenario, struct seen_log *log)
 
 	tofu_shape_parse(scenario->shape, &shape);
 	o->nodes = tofu_shape_nodes(&shape);
-	o->machine = icc_machine_find(scenario->machine);
-	o->net = icc_net_create(&shape, o->machine);
+	o->machine = tofu_preset_find(scenario->machine);
+	o->net = tofu_net_create(&shape, o->machine);
 	for (uint32_t n = 0; n < o->nodes; n++)
 		open_node(o, n, scenario, &log[n]);
 	for (;;) {
@@ -351,6 +351,6 @@ void oracle_run(const struct scenario *scenario, struct seen_log *log)
 		see_ports(o, n);
 		close_node(&o->node[n]);
 	}
-	icc_net_destroy(o->net);
+	tofu_net_destroy(o->net);
 	free(o);
 }

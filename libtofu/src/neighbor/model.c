@@ -9,14 +9,14 @@
 __extension__ typedef unsigned __int128 wide;
 
 /* Time of a put of few bytes to the next node */
-static uint64_t latency_ns(const struct icc_machine *m)
+static uint64_t latency_ns(const struct tofu_preset *m)
 {
 	return (uint64_t)m->doorbell_ns + m->fetch_ns + m->read_ns +
 	       m->send_ns + m->hop_ns + m->receive_ns + m->write_ns;
 }
 
 /* Bandwidth of an engine each way, while all of them send and receive */
-static uint64_t bandwidth_mbs(const struct icc_machine *m,
+static uint64_t bandwidth_mbs(const struct tofu_preset *m,
 			      unsigned int engines)
 {
 	const uint64_t bounds[] = {
@@ -36,7 +36,7 @@ static uint64_t bandwidth_mbs(const struct icc_machine *m,
 bool tofu_neighbor_times_of(const char *machine, unsigned int engines,
 			    struct tofu_neighbor_times *times)
 {
-	const struct icc_machine *m = machine ? icc_machine_find(machine) :
+	const struct tofu_preset *m = machine ? tofu_preset_find(machine) :
 						NULL;
 
 	if (!m)

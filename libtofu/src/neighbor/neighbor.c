@@ -31,7 +31,7 @@ static int params_check(const struct tofu_neighbor_params *params)
 	if (params->form != TOFU_NEIGHBOR_ONE_SIDED &&
 	    params->form != TOFU_NEIGHBOR_TWO_SIDED)
 		return UTOFU_ERR_INVALID_ARG;
-	return icc_machine_find(machine_of(params)) ? UTOFU_SUCCESS :
+	return tofu_preset_find(machine_of(params)) ? UTOFU_SUCCESS :
 						      UTOFU_ERR_INVALID_ARG;
 }
 

@@ -21,7 +21,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 }
 
 /* A put from memory to memory of the next node, as in the controller's model */
-static uint32_t latency(const struct icc_machine *m)
+static uint32_t latency(const struct tofu_preset *m)
 {
 	return m->doorbell_ns + m->fetch_ns + m->read_ns + m->send_ns +
 	       m->hop_ns + m->receive_ns + m->write_ns;
@@ -29,11 +29,11 @@ static uint32_t latency(const struct icc_machine *m)
 
 int tofu_rsched_machine(const char *machine, struct tofu_rsched_model *model)
 {
-	const struct icc_machine *m;
+	const struct tofu_preset *m;
 
 	if (!machine || !model)
 		return UTOFU_ERR_INVALID_POINTER;
-	m = icc_machine_find(machine);
+	m = tofu_preset_find(machine);
 	if (!m)
 		return UTOFU_ERR_NOT_FOUND;
 	*model = (struct tofu_rsched_model){

@@ -523,7 +523,7 @@ static void shape_settle(struct run *run, bool shape_given)
 /* As many as the machine has that is named, or as wanted beside it. */
 static unsigned int machine_tnis(const char *name)
 {
-	const struct icc_machine *machine = icc_machine_find(name);
+	const struct tofu_preset *machine = tofu_preset_find(name);
 
 	if (!machine)
 		errx(EXIT_USAGE,
