@@ -3,9 +3,9 @@
 #define PORT_DEBUG_H
 
 /**
- * tofu_debug - one line on standard error, if TOFU_DEBUG is set
+ * tofu_debug - print a line to standard error if TOFU_DEBUG is set
  *
- * For reasons that a return code cannot tell. Never on the data path.
+ * For reasons that a return code cannot express. Never on the data path.
  */
 void tofu_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Peers can send as much as they like: more work than that is left undone. */
+/* Peers can send without limit: work beyond this is left for later. */
 #define DRAIN_ROUNDS 16
 
 /* ---- Registers of a gate; node locked ---- */
@@ -41,7 +41,7 @@ unsigned int tofu_emu_gates_count(struct tofu_node *node)
 
 /* ---- Which gates ---- */
 
-/* In this order relays are taken: those that can have a channel come last. */
+/* Relays are taken in this order: gates that can have a channel come last. */
 static unsigned int relay_number(unsigned int i)
 {
 	unsigned int plain = TOFU_GATES - TOFU_CHANNELS;
@@ -75,7 +75,7 @@ static uint64_t mask_of(const struct tofu_port_gates *gates)
 	return mask;
 }
 
-/* Those that no process of the node has. */
+/* Takes gates that no process of the node has. */
 static int gates_take(struct tofu_node *node, struct tofu_port_gates *gates)
 {
 	struct tofu_fabric *fabric = tofu_node_fabric(node);
@@ -111,7 +111,7 @@ int tofu_emu_gates_create(struct tofu_node *node, unsigned int tni,
 	memset(new->channel, 0, sizeof(*new->channel));
 	new->tni = tni;
 	new->count = count;
-	/* The engine runs in this thread: the sooner, the better. */
+	/* The engine runs in this thread, so the first empty poll kicks. */
 	new->poll_patience = 1;
 	err = gates_take(node, new);
 	if (err)
@@ -134,7 +134,7 @@ void tofu_emu_gates_destroy(struct tofu_node *node,
 	tofu_node_lock(node);
 	for (unsigned int i = 0; i < gates->count; i++)
 		reg_write(node, gates, i, TOFU_GATE_CTRL, 0);
-	/* Signals of a barrier that was given up are not for who is next. */
+	/* Signals of an abandoned barrier are not for the next owner. */
 	while (rounds-- && tofu_node_progress(node))
 		;
 	tofu_node_unlock(node);

@@ -12,10 +12,10 @@
 #define NAPS 20
 
 /*
- * Sleeps until there is something to do. The program may spin on the memory
- * that a packet has been written to, and so may another one that has the
- * processor until its time slice ends. A thread that wakes makes the system
- * choose between them again: hence the naps, for about as long as a slice.
+ * Sleeps until there is something to do. Other programs may spin on memory,
+ * like the one that waits for the packet just written, and keep the processor
+ * until their time slices end. A thread that wakes makes the scheduler choose
+ * again: hence the naps, for about as long as a slice.
  */
 static void helper_sleep(struct pollfd *fd, int timeout, bool program_spins,
 			     unsigned int *naps)
@@ -54,7 +54,7 @@ static void *helper_run(void *arg)
 	return NULL;
 }
 
-/* Signals are the program's. */
+/* Signals go to the program's threads. */
 int tofu_emu_helper_start(struct tofu_emu_helper *helper,
 			  struct tofu_node *node)
 {
@@ -69,7 +69,7 @@ int tofu_emu_helper_start(struct tofu_emu_helper *helper,
 	return -err;
 }
 
-/* The descriptor that it sleeps on stays readable until it has looked. */
+/* The eventfd that it sleeps on stays readable until it has looked. */
 void tofu_emu_helper_stop(struct tofu_emu_helper *helper)
 {
 	__atomic_store_n(&helper->stopped, true, __ATOMIC_RELAXED);

@@ -13,9 +13,9 @@
 
 /**
  * struct tofu_emu_helper
- * @node:    that it serves
- * @thread:  itself
- * @stopped: it is to end
+ * @node:    the node that it serves
+ * @thread:  the thread itself
+ * @stopped: the thread shall end
  */
 struct tofu_emu_helper {
 	struct tofu_node *node;
@@ -23,11 +23,11 @@ struct tofu_emu_helper {
 	bool stopped;
 };
 
-/* tofu_emu_helper_start - of a @helper that is zero; 0 or a negative errno */
+/* tofu_emu_helper_start - @helper is zeroed; Return: 0 or a negative errno */
 int tofu_emu_helper_start(struct tofu_emu_helper *helper,
 			  struct tofu_node *node);
 
-/* tofu_emu_helper_stop - and wait until it has ended; no lock is held */
+/* tofu_emu_helper_stop - end the thread and join it; no lock is held */
 void tofu_emu_helper_stop(struct tofu_emu_helper *helper);
 
 #endif /* PORT_EMU_HELPER_H */

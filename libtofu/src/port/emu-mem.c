@@ -11,7 +11,7 @@
 
 #include <tofu/ioctl.h>
 
-/* All tables of a queue lie in one mapping; what is not used has no memory. */
+/* One mapping for all tables of a queue; unused parts take no memory. */
 #define TABLES_SIZE                                                     \
 	(TOFU_EMU_STAGS * (sizeof(struct tofu_steering) +               \
 			   sizeof(struct tofu_memory_block) + sizeof(__le64)))
@@ -38,8 +38,9 @@ void tofu_emu_mem_destroy(struct tofu_emu_mem *mem)
 }
 
 /*
- * One line of /proc/self/maps. Return: false when it does not carry on from
- * *@at to the end of it, and lets do what is wanted.
+ * Moves *@at to the end of the mapping that a line of /proc/self/maps
+ * describes. Return: false if the mapping begins above *@at, or does not allow
+ * the access.
  */
 static bool maps_line_covers(const char *line, uintptr_t *at, int write)
 {
@@ -58,8 +59,8 @@ static bool maps_line_covers(const char *line, uintptr_t *at, int write)
 }
 
 /*
- * As the kernel's pinning would: the engine runs in this process, and would
- * take it down by an access that the memory does not allow.
+ * In place of the kernel's pinning: the engine runs in this process, and an
+ * access that the memory does not allow would crash it.
  */
 int tofu_emu_mem_check(const void *addr, size_t length, int write)
 {
@@ -87,7 +88,7 @@ static bool stag_used(const struct tofu_emu_mem *mem, uint32_t stag)
 	return TOFU_GET(le64toh(mem->block[stag].ctrl), TOFU_MB_ENABLE);
 }
 
-/* The one after the last that was given, so that a stale STADD finds nothing. */
+/* The next after the last one given, so that a stale STADD finds nothing. */
 static int stag_find(struct tofu_emu_mem *mem, uint32_t *stag)
 {
 	for (uint32_t i = TOFU_STAG_AUTO; i < TOFU_EMU_STAGS; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Translation tables of a command queue of the emu port. A bus address is an
- * address of the process, so a region needs one page, as large as a page can
- * be, that begins where the region does: memory block and page of a STAG have
- * its number.
+ * Translation tables of a command queue of the emu port. A bus address is a
+ * virtual address of the process, so a region needs only one page, of the
+ * largest size, that begins where the region does. The memory block and the
+ * page of a STAG have the STAG's number.
  */
 #ifndef PORT_EMU_MEM_H
 #define PORT_EMU_MEM_H
@@ -22,8 +22,8 @@
  * @page:     page tables, of one entry each
  * @next:     where the search for a free STAG begins
  *
- * The engine reads them with the node's lock held; so are they written. A STAG
- * is taken as long as it has a block, and found while its steering is enabled.
+ * The node's lock protects them, against the engine too. A STAG is taken as
+ * long as it has a block, and found while its steering is enabled.
  */
 struct tofu_emu_mem {
 	struct tofu_steering *steering;
@@ -35,22 +35,22 @@ struct tofu_emu_mem {
 int tofu_emu_mem_create(struct tofu_emu_mem *mem);
 void tofu_emu_mem_destroy(struct tofu_emu_mem *mem);
 
-/* tofu_emu_mem_check - whether the process may access all of a range so */
+/* tofu_emu_mem_check - whether the process may access a whole range that way */
 int tofu_emu_mem_check(const void *addr, size_t length, int write);
 
-/* tofu_emu_mem_reg_locked - as of struct tofu_port_ops, without looking at the
- * memory
+/* tofu_emu_mem_reg_locked - the mem_reg of struct tofu_port_ops; the range is
+ * not checked
  */
 int tofu_emu_mem_reg_locked(struct tofu_emu_mem *mem, void *addr,
 			    size_t length, uint32_t flags, uint32_t *stag,
 			    uint64_t *offset);
 
-/* tofu_emu_mem_withdraw_locked - the engine does not find it from here on, but
- * may have found it before; 0, or -ENOENT: it is not registered
+/* tofu_emu_mem_withdraw_locked - hide a STAG from the engine, which may still
+ * use it; Return: 0, or -ENOENT: it is not registered
  */
 int tofu_emu_mem_withdraw_locked(struct tofu_emu_mem *mem, uint32_t stag);
 
-/* tofu_emu_mem_free_locked - give the number back of what was withdrawn */
+/* tofu_emu_mem_free_locked - free the number of a STAG that was withdrawn */
 void tofu_emu_mem_free_locked(struct tofu_emu_mem *mem, uint32_t stag);
 
 #endif /* PORT_EMU_MEM_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The emu port: this process is a node, or one of the processes that a node
- * has. Each has a controller of its own, for the queues and gates that are its;
- * which these are stands in the fabric. The controller runs in the calls that
- * post and poll, and in a helper thread that sleeps while they do.
+ * The emu port: this process is a node, or one of the processes of a node. Each
+ * process has a controller for its own queues and gates; the fabric records
+ * which these are. The controller runs in the calls that post and poll, and in
+ * a helper thread that sleeps while they do.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,20 +22,20 @@
 #include "port/job.h"
 #include "port/port.h"
 
-/* Above are the system's own addresses, on all processors of 64 bits. */
+/* Higher addresses are the kernel's, on all 64-bit processors. */
 #define ADDRESSES_END (1ULL << 63)
 
-/* How long the end of a process waits for what others still read from it. */
+/* How long an exiting process waits for peers that still read its memory. */
 #define LEAVE_NS 1000000000ULL
 
 /**
  * struct emu_port
- * @dev:  what others see
- * @job:  where it belongs
- * @node: the node that it is, or has a part of
+ * @dev:  the public part
+ * @job:  the process's place in its job
+ * @node: the node that it is or shares
  * @pages: the CQ pages of all queues
- * @used: own queues, a bit each, by TNI; with the node locked
- * @helper: serves others while the program does not poll
+ * @used: the process's queues by TNI, a bit each; with the node locked
+ * @helper: serves other nodes while the program does not poll
  */
 struct emu_port {
 	struct tofu_port_dev dev;
@@ -48,12 +48,13 @@ struct emu_port {
 
 /**
  * struct emu_cq
- * @base:  what the queue layer sees
- * @mem:   what is registered
+ * @base:  the part that the queue layer uses
+ * @mem:   registered memory
  * @rings_size: of the mapping that begins with the TOQ
- * @flush_asked: flushes asked for; this and the next two with the node locked
- * @flush_begun: of these, served by the flush that has begun
- * @flush_ended: of these, served by flushes that have ended
+ * @flush_asked: number of the last flush asked for; this and the next two
+ *         with the node locked
+ * @flush_begun: last request that the flush under way serves
+ * @flush_ended: last request that a finished flush has served
  */
 struct emu_cq {
 	struct tofu_port_cq base;
@@ -83,7 +84,7 @@ static void *emu_map(void *home, uint64_t addr, size_t *len, bool write)
 	return (void *)(uintptr_t)addr;
 }
 
-/* Nobody arms an interrupt here: programs poll. */
+/* No interrupt is ever armed here: programs poll. */
 static void emu_irq(void *home, unsigned int vector)
 {
 	(void)home;
@@ -121,7 +122,7 @@ static uint64_t reg_read(struct tofu_port_cq *cq, unsigned int reg)
 			    sizeof(uint64_t));
 }
 
-/* One look, then others may have the lock and the processor. */
+/* Runs the engine once, then lets others have the lock and the processor. */
 static void let_others_locked(struct tofu_node *node, unsigned int *turn)
 {
 	bool work = tofu_node_progress(node);
@@ -133,10 +134,10 @@ static void let_others_locked(struct tofu_node *node, unsigned int *turn)
 }
 
 /*
- * Waits until nothing under way can touch memory through the queue. The other
- * nodes have to take a step for that, maybe on this processor. The controller
- * does one flush of a queue at a time: one that begins serves all threads that
- * have asked by then.
+ * Waits until no transfer under way can touch memory through the queue. The
+ * other nodes have to make progress for that, perhaps on this processor. The
+ * controller does one flush of a queue at a time: a flush serves all threads
+ * that asked before it began.
  */
 static void flush_locked(struct emu_cq *cq)
 {
@@ -155,7 +156,7 @@ static void flush_locked(struct emu_cq *cq)
 	}
 }
 
-/* The group that the driver would give. */
+/* The group that the driver would assign. */
 static unsigned int own_group(void)
 {
 	return geteuid() & 0xffff;
@@ -207,7 +208,7 @@ static int rings_map(struct emu_cq *cq, unsigned int toq_code,
 	return 0;
 }
 
-/* The lowest that no process of the node has, which is ours then. */
+/* Takes the lowest queue that no process of the node has. */
 static int cq_take(struct emu_port *port, unsigned int tni)
 {
 	struct tofu_fabric *fabric = tofu_node_fabric(port->node);
@@ -243,7 +244,7 @@ static void cq_init(struct emu_cq *cq, struct emu_port *port, unsigned int tni,
 	cq->base.tni = tni;
 	cq->base.cq = number;
 	cq->base.page = (void *)(port->pages + TOFU_CQ_PAGE(tni, number));
-	/* The engine runs in this thread: the sooner, the better. */
+	/* The engine runs in this thread, so the first empty poll kicks. */
 	cq->base.poll_patience = 1;
 	memset(cq->base.page, 0, sizeof(*cq->base.page));
 }
@@ -405,8 +406,8 @@ static unsigned int emu_wait(struct tofu_port_dev *dev, unsigned int turn)
 /* ---- The end ---- */
 
 /*
- * What others were promised is let finish, a while: the answer to a get can
- * refer to this process's memory. Everything else they learn by its end.
+ * Waits a while for what other nodes still read: the answer to a get can refer
+ * to this process's memory. They notice anything else by the process's death.
  */
 static void leave_cq_locked(struct tofu_port_cq *cq, uint64_t deadline)
 {
@@ -414,7 +415,7 @@ static void leave_cq_locked(struct tofu_port_cq *cq, uint64_t deadline)
 
 	reg_write(cq, TOFU_CQ_CTRL, 0);
 	reg_write(cq, TOFU_CQ_FLUSH, 1);
-	/* Also while there is work: peers can make as much as they like. */
+	/* The deadline holds even with work left: peers can make more. */
 	while (reg_read(cq, TOFU_CQ_FLUSH) && tofu_host_now() <= deadline)
 		let_others_locked(port_of(cq)->node, &turn);
 }
@@ -468,9 +469,9 @@ static const struct tofu_port_ops emu_ops = {
 /* ---- Opening ---- */
 
 /*
- * Others read large payloads straight out of this process: all of its memory
- * is said to be the node's, and where the system restricts such reads to
- * descendants (Yama), it is told to let them. The same user's processes only.
+ * Other nodes read large payloads straight out of this process, so all of its
+ * memory is declared as the node's. Where the system restricts such reads to
+ * descendants (Yama), the process permits them, to the same user's processes.
  */
 static int emu_publish(struct tofu_node *node)
 {

@@ -4,11 +4,11 @@
 #include <sched.h>
 #include <time.h>
 
-/* Some 20 ms; whatever lasts longer may end NAP_NS late. */
+/* Some 20 ms; a longer wait may end NAP_NS late. */
 #define YIELDS (1U << 14)
 #define NAP_NS 100000L
 
-/* How many polls take as long as a yield and as a nap */
+/* The times of a yield and of a nap, counted in polls */
 #define YIELD_POLLS 8
 #define NAP_POLLS 1024
 

@@ -28,10 +28,11 @@ void tofu_job_file_name(const char *job, char *path, size_t size)
 /* ---- Parts ---- */
 
 /*
- * Whoever has a part in the file has a lock on its first byte, which goes with
- * the process however that ends. So the system knows whether anybody has, also
- * where what the file says was written by processes that are dead. The lock
- * is of this descriptor, and not in the way of those that the fabric takes.
+ * Each process that uses the file holds a lock on its first byte, which goes
+ * with the process however it ends. So the kernel knows whether there is a
+ * user, even if the file's contents were written by processes that are dead.
+ * The lock belongs to this descriptor and does not conflict with those that the
+ * fabric takes.
  */
 static int first_byte_lock(int fd, short type)
 {
@@ -59,7 +60,7 @@ int tofu_job_file_others(int fd)
 	return lock.l_type != F_UNLCK;
 }
 
-/* A name that is not this file's any more is another job's. */
+/* A name that no longer leads to this file belongs to another job. */
 void tofu_job_file_unlink(int fd, const char *path)
 {
 	struct stat own, named;
@@ -69,13 +70,13 @@ void tofu_job_file_unlink(int fd, const char *path)
 		unlink(path);
 }
 
-/* ---- What dead jobs have left ---- */
+/* ---- Files of dead jobs ---- */
 
 /*
- * With the lock nobody can join: a process that has opened the file and waits
- * finds that the name has gone, and makes another file. A lock that is taken is
- * not waited for, since its owner comes, leaves or does the same as this one.
- * That also spares the file that this process is making.
+ * While the lock is held no process can join: one that has opened the file and
+ * waits finds the name gone, and makes another file. A lock that is taken is
+ * not waited for, since its owner joins, leaves or cleans up itself. That also
+ * spares the file that this process is making.
  */
 static bool is_leftover(int fd)
 {

@@ -22,9 +22,9 @@
 /* ---- Environment ---- */
 
 /*
- * What tells this job from others of the user. Where the launcher gives no
- * name, its processes on this host have a parent in common: by when that was
- * started it is told from a later one with the same number.
+ * A name that distinguishes this job from the user's others. Where the launcher
+ * gives none, it is made of the parent that the processes on this host share;
+ * the parent's start time tells it from a later process of the same number.
  */
 static void job_name(char *name, size_t size)
 {
@@ -74,10 +74,10 @@ static int job_shape(unsigned int size, struct tofu_shape *shape)
 /* ---- The shared file of a launcher's job ---- */
 
 /*
- * Takes a part in the file, or its name away if it is what a job has left
- * whose processes are dead. Called with the lock.
+ * Becomes a user of the file, or unlinks it if it belongs to a job whose
+ * processes are all dead. Called with the lock held.
  *
- * Return: 1; 0 where the name was taken away; or a negative errno.
+ * Return: 1; 0 if the file was unlinked; or a negative errno.
  */
 static int file_take_part(const struct tofu_job *job, const struct stat *st)
 {
@@ -92,11 +92,11 @@ static int file_take_part(const struct tofu_job *job, const struct stat *st)
 }
 
 /*
- * Opens the file of the name with a lock on it. flock(), since it belongs to
- * this descriptor: fcntl()'s would go when the fabric closes its own.
+ * Opens the file of that name and locks it. flock(), since its lock belongs to
+ * this descriptor: one of fcntl() would go when the fabric closes its own.
  *
- * Return: 1; 0 where the name was taken away, here or while waiting for the
- * lock: try again; or a negative errno.
+ * Return: 1; 0 if the file was unlinked, here or while waiting for the lock:
+ * try again; or a negative errno.
  */
 static int file_open_locked(struct tofu_job *job, struct stat *st)
 {
@@ -119,7 +119,7 @@ static int file_open_locked(struct tofu_job *job, struct stat *st)
 	return ret;
 }
 
-/* Dead jobs' files go first: they may fill the folder. */
+/* Files of dead jobs are removed first: they may fill the folder. */
 static int file_make(struct tofu_job *job, const struct tofu_shape *shape,
 		     unsigned int ppn)
 {
@@ -202,7 +202,7 @@ int tofu_job_find(struct tofu_job *job)
 	return ret && size > 1 ? launcher_job(job, rank, size) : 0;
 }
 
-/* Others of the job that are there now. */
+/* Return: how many other processes of the job are attached. */
 static unsigned int others_up(struct tofu_fabric *fabric)
 {
 	const uint32_t endpoints = tofu_shape_nodes(tofu_fabric_shape(fabric)) *

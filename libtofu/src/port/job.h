@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which node of which machine a process of the emu port is, by its
- * environment:
- *   TOFU_FABRIC, TOFU_NODE   as tofu-run sets them: the shared file, and the
- *                            number (without it, the lowest that has room)
- *   rank and count of mpirun or srun   the shared file is then made in
- *                            /dev/shm by whoever comes first, who also
- *                            removes those of the user's dead jobs; TOFU_PPN
- *                            ranks in a row are on one node
+ * Which node of which machine a process of the emu port is. Its environment
+ * says so:
+ *   TOFU_FABRIC, TOFU_NODE   set by tofu-run: the shared file, and the node
+ *                            (without it, the lowest that has room)
+ *   rank and count of mpirun or srun   the first process makes the shared file
+ *                            in /dev/shm, and removes those of the user's
+ *                            dead jobs; TOFU_PPN consecutive ranks are on one
+ *                            node
  *   neither                  a machine of one node
- * and TOFU_TNIS, TNIs of each node.
+ * TOFU_TNIS is the number of TNIs of each node.
  */
 #ifndef PORT_JOB_H
 #define PORT_JOB_H
@@ -20,9 +20,9 @@
  * struct tofu_job
  * @fabric: path for tofu_fabric_attach(), or NULL
  * @node:   number, or -1
- * @processes: that will come, where that is known; else 0
+ * @processes: how many will join, 0 if unknown
  * @tnis:   of each node
- * @file:   of mpirun or srun: name of the shared file, else empty
+ * @file:   name of the shared file under mpirun or srun, else empty
  * @fd:     of @file, else -1
  */
 struct tofu_job {
@@ -39,17 +39,17 @@ struct tofu_job {
  * tofu_job_find - read the environment
  *
  * On success, tofu_job_attached() or tofu_job_abandon() must follow: until
- * then no other process of the job can come or go.
+ * then no other process of the job can join or leave.
  *
- * Return: 0 or a negative errno; tofu_debug() has then said why.
+ * Return: 0, or a negative errno after a line of tofu_debug().
  */
 int tofu_job_find(struct tofu_job *job);
 
-/* tofu_job_attached - takes the shared file's name away once all are there */
+/* tofu_job_attached - unlink the shared file once all processes have joined */
 void tofu_job_attached(struct tofu_job *job, struct tofu_fabric *fabric);
 void tofu_job_abandon(struct tofu_job *job);
 
-/* tofu_job_leave - the last to leave takes the name away */
+/* tofu_job_leave - leave the job; the last process unlinks the shared file */
 void tofu_job_leave(struct tofu_job *job);
 
 #endif /* PORT_JOB_H */

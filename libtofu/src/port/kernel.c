@@ -17,12 +17,12 @@
 #include "port/kick.h"
 
 /*
- * A kick by a poll is a trap. Where it is wanted, the engine needs this
- * processor; a few looks before it are cheap in comparison.
+ * A kick from a poll is a trap. An engine that asks for it needs this
+ * processor; a few polls before the kick are cheap in comparison.
  */
 #define KERNEL_POLL_PATIENCE 4
 
-/* Where no kick is ever wanted, what says so need not be read. */
+/* Where no kick is ever wanted, need_kick is not even read. */
 static unsigned int kernel_poll_patience(bool direct)
 {
 	return direct ? UINT_MAX : KERNEL_POLL_PATIENCE;
@@ -35,10 +35,10 @@ struct kernel_port {
 
 /**
  * struct kernel_cq
- * @base: what the queue layer sees
- * @fd:   the CQ; the last reference to it, once nothing is mapped
- * @map:  where everything is mapped
- * @length: of each
+ * @base: the part that the queue layer uses
+ * @fd:   the CQ; the last reference to it once nothing is mapped
+ * @map:  addresses of the mappings
+ * @length: of each mapping
  */
 struct kernel_cq {
 	struct tofu_port_cq base;
@@ -49,9 +49,9 @@ struct kernel_cq {
 
 /**
  * struct kernel_gates
- * @base: what its users see
- * @fd:   the gates; as of struct kernel_cq
- * @map, @length: likewise
+ * @base: the part that the gates' users see
+ * @fd:   the gates; the last reference to them once nothing is mapped
+ * @map, @length: the mappings, as in struct kernel_cq
  */
 struct kernel_gates {
 	struct tofu_port_gates base;
@@ -70,7 +70,7 @@ static int kernel_ioctl(int fd, unsigned long request, void *arg)
 	return ret < 0 ? -errno : 0;
 }
 
-/* In virtual time a page has a word for marks; else a store there is a trap. */
+/* A page has a word for marks in virtual time; else a store there traps. */
 static uint64_t *kernel_mark(char *kick, bool direct)
 {
 	return direct ? (uint64_t *)(void *)(kick + TOFU_KICK_MARK) : NULL;
@@ -83,7 +83,7 @@ static void kernel_unmap(int count, void **at, const size_t *length)
 			munmap(at[i], length[i]);
 }
 
-/* Maps all that a file has. After an error some of it is mapped. */
+/* Maps all regions of a file. After an error some of them are mapped. */
 static int kernel_map(int fd, int count, const struct tofu_map *map, void **at,
 		      size_t *length)
 {
@@ -235,7 +235,7 @@ err_free:
 	return err;
 }
 
-/* Of a device that is gone a page may not be touched any more. */
+/* The page of a device that is gone must not be touched any more. */
 static bool kernel_alive(const struct kernel_port *port)
 {
 	struct tofu_ioc_info info = { .size = sizeof(info) };
@@ -247,7 +247,7 @@ static void kernel_gates_destroy(struct tofu_port_gates *base)
 {
 	struct kernel_gates *gates = (struct kernel_gates *)base;
 
-	/* Signals of a barrier that was given up are not for who is next. */
+	/* Signals of an abandoned barrier are not for the next owner. */
 	if (kernel_alive((struct kernel_port *)base->port))
 		tofu_port_channel_poll(base);
 	kernel_unmap(TOFU_GATES_MAPS, gates->map, gates->length);
@@ -279,7 +279,7 @@ static uint64_t kernel_now(struct tofu_port_dev *dev)
 	return tofu_host_now();
 }
 
-/* In virtual time the processor is nobody else's, and a system call costs. */
+/* In virtual time no one else wants the processor, and a syscall costs. */
 static unsigned int kernel_wait(struct tofu_port_dev *dev, unsigned int turn)
 {
 	return dev->info.caps & TOFU_INFO_DIRECT ? 1 : tofu_host_wait(turn);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the data path calls of a port. Where the engine's kick page is mapped,
- * it is one store; else the port has a function for it. One branch, always
- * taken the same way in a process.
+ * The data path's calls of a port. Where the engine's kick page is mapped, a
+ * call is one store; otherwise the port provides a function. This costs one
+ * branch, which always goes the same way in a process.
  */
 #ifndef PORT_KICK_H
 #define PORT_KICK_H
@@ -10,13 +10,13 @@
 #include "port/barrier.h"
 #include "port/port.h"
 
-/* The value says nothing; the store must be one and not left out. */
+/* The value has no meaning. The compiler must emit exactly one store. */
 static inline void tofu_kick_store(void *page, unsigned int offset)
 {
 	*(volatile uint64_t *)((char *)page + offset) = 1;
 }
 
-/* tofu_port_doorbell - wake the engine of a queue that asked for it */
+/* tofu_port_doorbell - wake the engine of a queue that asked for a kick */
 static inline void tofu_port_doorbell(struct tofu_port_cq *cq)
 {
 	if (cq->kick)
@@ -26,7 +26,7 @@ static inline void tofu_port_doorbell(struct tofu_port_cq *cq)
 }
 
 /**
- * tofu_port_poll - a poll has found nothing: lend the processor to the engine
+ * tofu_port_poll - lend the processor to the engine after an empty poll
  *
  * Return: true when the engine may have done something by now.
  */
@@ -38,7 +38,7 @@ static inline bool tofu_port_poll(struct tofu_port_cq *cq)
 	return true;
 }
 
-/* tofu_port_channel_poll - the same, of a barrier's poll */
+/* tofu_port_channel_poll - lend the processor after a barrier's empty poll */
 static inline bool tofu_port_channel_poll(struct tofu_port_gates *gates)
 {
 	if (!gates->kick)
@@ -47,7 +47,7 @@ static inline bool tofu_port_channel_poll(struct tofu_port_gates *gates)
 	return true;
 }
 
-/* tofu_port_channel - start what a channel's block says */
+/* tofu_port_channel - start the barrier that a channel's block describes */
 static inline void tofu_port_channel(struct tofu_port_gates *gates)
 {
 	if (gates->kick)

@@ -31,13 +31,13 @@ int tofu_env_number(const char *name, unsigned int min, unsigned int max,
 	return 1;
 }
 
-/* Names of the variables that tell a process its number, and how many there are */
+/* Variables in which a launcher passes rank and number of processes */
 struct names {
 	const char *rank;
 	const char *ranks;
 };
 
-/* Return: as tofu_env_number(); 0 where one of the two is not set. */
+/* Return: as tofu_env_number(); 0 if one of the two is not set. */
 static int pair_find(const struct names *names, unsigned int max,
 		     unsigned int *rank, unsigned int *ranks)
 {
@@ -79,7 +79,7 @@ static int own_find(unsigned int *rank, unsigned int *ranks)
 	return pair_find(&own, TOFU_LAUNCH_RANKS_MAX, rank, ranks);
 }
 
-/* A node's number is that of its process where there is but one. */
+/* With one process per node, the node's number is the rank. */
 static int nodes_find(unsigned int ppn, unsigned int *rank,
 		      unsigned int *ranks)
 {

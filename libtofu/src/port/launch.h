@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the environment says of the job that this process belongs to:
- *   TOFU_RANK, TOFU_RANKS     which process of how many
- *   the variables of mpirun or srun   the same, where those are not set
- *   TOFU_NODE, TOFU_NODES     the same again, where a node has one process
- *   TOFU_PPN                  processes a node, 1 by default
+ * The job that this process belongs to, from the environment:
+ *   TOFU_RANK, TOFU_RANKS     rank and number of processes
+ *   the variables of mpirun or srun   the same, if those are not set
+ *   TOFU_NODE, TOFU_NODES     the same, if neither is set and TOFU_PPN is 1
+ *   TOFU_PPN                  processes per node, 1 by default
  */
 #ifndef PORT_LAUNCH_H
 #define PORT_LAUNCH_H
@@ -16,26 +16,26 @@
 /**
  * tofu_env_number - read a number from the environment
  *
- * Return: 1 where @name is set and @value with it, 0 where not; -EINVAL for what
- * is no number from @min to @max, and tofu_debug() has then said so.
+ * Return: 1 and @value if @name is set, 0 if it is not; -EINVAL, after a line
+ * of tofu_debug(), if it is no number from @min to @max.
  */
 int tofu_env_number(const char *name, unsigned int min, unsigned int max,
 		    unsigned int *value);
 
 /**
- * tofu_launcher_find - read what mpirun or srun says
- * @max: processes of a job at most
+ * tofu_launcher_find - read rank and ranks from the variables of mpirun or srun
+ * @max: largest number of processes
  *
- * Return: as tofu_env_number(); 1 where there is a launcher.
+ * Return: as tofu_env_number(); 1 if there is a launcher.
  */
 int tofu_launcher_find(unsigned int max, unsigned int *rank,
 		       unsigned int *ranks);
 
 /**
  * struct tofu_launch - a job's processes
- * @rank:  this one
- * @ranks: how many there are
- * @ppn:   of each node; the last node can have fewer
+ * @rank:  of this process
+ * @ranks: number of processes
+ * @ppn:   processes per node; the last node can have fewer
  * @first: node of rank 0; tofu_launch_place() sets it
  */
 struct tofu_launch {
@@ -46,9 +46,9 @@ struct tofu_launch {
 };
 
 /**
- * tofu_launch_find - read the environment; without a word it is process 0 of 1
+ * tofu_launch_find - read the environment; by default rank 0 of 1
  *
- * Return: 0; -EINVAL, and tofu_debug() has said why.
+ * Return: 0; -EINVAL after a line of tofu_debug().
  */
 int tofu_launch_find(struct tofu_launch *launch);
 
@@ -57,11 +57,11 @@ int tofu_launch_find(struct tofu_launch *launch);
  * @shape: of the machine
  * @node:  of this process
  *
- * Processes are placed in blocks from node 0 on: rank r is on node r / @ppn. The
+ * Processes are placed in blocks from node 0: rank r is on node r / @ppn. The
  * only process of a job can be on any node.
  *
- * Return: 0; -EINVAL where this process is on another node, or some have none,
- * and tofu_debug() has said why.
+ * Return: 0; -EINVAL, after a line of tofu_debug(), if this process is on
+ * another node or the machine has too few nodes.
  */
 int tofu_launch_place(struct tofu_launch *launch,
 		      const struct tofu_shape *shape, uint32_t node);

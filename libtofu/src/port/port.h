@@ -2,12 +2,12 @@
 /*
  * A port is a way to a controller: the kernel's device, or the model in this
  * process. It makes command queues and barrier gates, registers memory, wakes
- * the engine, and knows the clock and how to wait; nothing here is on the data
- * path but the pointers of struct tofu_port_cq and struct tofu_port_gates, and
+ * the engine, and provides the clock and the waiting. On the data path are
+ * only the pointers of struct tofu_port_cq and struct tofu_port_gates, and
  * port/kick.h.
  *
- * Any thread may call, also while others do. Only what destroys or closes
- * something must be the last call with it.
+ * All functions are thread-safe. A call that destroys or closes an object must
+ * be the last one that uses it.
  *
  * May include: fabric/, node/, net/, uapi/
  */
@@ -25,9 +25,9 @@
 struct tofu_port_ops;
 
 /**
- * struct tofu_port_dev - an open port; the first member of each port's own
- * @ops:  how it is used
- * @info: the controller; @info.size and .flags mean nothing
+ * struct tofu_port_dev - an open port; first member of each port's own struct
+ * @ops:  its functions
+ * @info: the controller; @info.size and .flags are unused
  */
 struct tofu_port_dev {
 	const struct tofu_port_ops *ops;
@@ -35,16 +35,16 @@ struct tofu_port_dev {
 };
 
 /**
- * struct tofu_port_cq - a command queue as it is seen in this process
- * @port: that made it
+ * struct tofu_port_cq - a command queue as mapped into this process
+ * @port: the port that made it
  * @tni:  number of the TNI
  * @cq:   number of the queue in the TNI
  * @page: its page
- * @toq, @tcq, @mrq: its rings, zero when it was made
+ * @toq, @tcq, @mrq: its rings, zeroed at creation
  * @kick: the mapped kick page; NULL: struct tofu_port_ops has functions instead
- * @mark: where marks are stored, or NULL: there is no trace
- * @poll_patience: how many polls in a row find nothing before one kicks
- * @direct: as TOFU_INFO_DIRECT. Then the page's words are registers.
+ * @mark: where marks are stored, or NULL without a trace
+ * @poll_patience: empty polls in a row before one kicks
+ * @direct: TOFU_INFO_DIRECT is set: the page's words are registers
  */
 struct tofu_port_cq {
 	struct tofu_port_dev *port;
@@ -61,14 +61,15 @@ struct tofu_port_cq {
 };
 
 /**
- * struct tofu_port_gates - barrier gates of a TNI, as seen in this process
- * @port:  that made them
+ * struct tofu_port_gates - barrier gates of a TNI, as mapped into this process
+ * @port:  the port that made them
  * @tni:   number of the TNI
- * @count: how many
+ * @count: number of gates
  * @gate:  their numbers; the first one has the channel of its number
  * @channel: the channel's block
- * @kick:  the mapped page of the channel, or NULL as of struct tofu_port_cq
- * @poll_patience: as of struct tofu_port_cq
+ * @kick:  the mapped page of the channel; NULL: struct tofu_port_ops has
+ *         functions instead
+ * @poll_patience: empty polls in a row before one kicks
  */
 struct tofu_port_gates {
 	struct tofu_port_dev *port;
@@ -94,29 +95,30 @@ struct tofu_port_links {
  * struct tofu_port_ops
  * @cq_create:  make the lowest free CQ of @tni with rings of these size codes;
  *              @flags: TOFU_CQ_SESSION_MODE
- * @cq_destroy: with all that is registered; returns when nothing under way
- *              can touch the process's memory through it
+ * @cq_destroy: destroy it and deregister its memory; returns when no transfer
+ *              under way can touch the process's memory through it
  * @mem_reg:    register memory; @stag in: number or TOFU_STAG_ANY, out:
  *              number; @offset out: of @addr in the region
- * @mem_dereg:  returns as @cq_destroy
+ * @mem_dereg:  deregister memory; returns when no transfer under way can touch
+ *              it
  * @gates_create: take gates of @tni, 1 … TOFU_GATES; they are not linked
- * @gates_destroy: on return nothing is written to the channel's block any more
- * @gate_set:   link the gate of this index, and forget what had arrived at it;
- *              the channel's next barrier is its first one
- * @doorbell:   wake the engine, which asked for it; only where queues have no
- *              @kick, as @poll and @channel. See port/kick.h.
+ * @gates_destroy: on return the channel's block is not written any more
+ * @gate_set:   link the gate of this index and drop the signals that it holds;
+ *              the channel counts its barriers from 0 again
+ * @doorbell:   wake the engine, which asked for it. @doorbell, @poll and
+ *              @channel exist only where queues have no @kick: port/kick.h.
  * @poll:       lend the processor to the engine; true when it may have done
  *              something
- * @channel:    start what the channel's block says
- * @now:        nanoseconds of the node's time, of any origin
- * @wait:       give way to other threads and processes, since one of them may
- *              bring what is waited for; @turn: calls in a row before this one.
- *              Returns about how many polls it took as long as, at least 1.
+ * @channel:    start the barrier that the channel's block describes
+ * @now:        nanoseconds of the node's time, from any origin
+ * @wait:       yield to other threads and processes, on which the caller may
+ *              depend; @turn: calls in a row before this one. Returns the time
+ *              it took, counted in polls, at least 1.
  * @leave:      the process exits; other threads may still poll. May be NULL.
- * @close:      undo tofu_port_open(); no queues and gates are left
+ * @close:      undo tofu_port_open(); no queues or gates are left
  *
- * Those that return int return 0 or a negative errno as of tofu/ioctl.h. Only
- * @cq_destroy, @mem_dereg and @wait wait for others: the caller holds no lock.
+ * Functions that return int return 0 or a negative errno of tofu/ioctl.h. Only
+ * @cq_destroy, @mem_dereg and @wait block: the caller holds no lock.
  */
 struct tofu_port_ops {
 	int (*cq_create)(struct tofu_port_dev *port, unsigned int tni,
@@ -141,15 +143,15 @@ struct tofu_port_ops {
 };
 
 /**
- * tofu_port_open - open the port that TOFU_PORT names, or the best there is
+ * tofu_port_open - open the port that TOFU_PORT names
  *
- * The kernel's where /dev/tofu0 exists, else emu.
+ * By default the kernel's where /dev/tofu0 exists, else emu.
  *
  * Return: 0 or a negative errno.
  */
 int tofu_port_open(struct tofu_port_dev **port);
 
-/* The single ports, for tofu_port_open() */
+/* The individual ports, for tofu_port_open() */
 int tofu_kernel_open(struct tofu_port_dev **port);
 int tofu_emu_open(struct tofu_port_dev **port);
 

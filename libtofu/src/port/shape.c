@@ -5,7 +5,7 @@
 
 #define AXIS_MAX 256
 
-/* The divisor that is next to the square root, from below. */
+/* The largest divisor that does not exceed the square root. */
 static uint32_t near_root(uint32_t n)
 {
 	uint32_t best = 1;
@@ -22,7 +22,7 @@ int tofu_shape_of_count(uint32_t nodes, struct tofu_shape *shape)
 
 	if (!nodes || nodes > AXIS_MAX * AXIS_MAX)
 		return -EINVAL;
-	/* x <= y <= z, and the smallest sum is the most cubic. */
+	/* x <= y <= z; the smallest sum is the most cubic. */
 	for (uint32_t x = 1; x * x * x <= nodes; x++) {
 		uint32_t y, z;
 

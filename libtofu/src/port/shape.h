@@ -5,7 +5,7 @@
 #include "net/topology.h"
 
 /**
- * tofu_shape_of_count - the most cubic X × Y × Z of so many nodes
+ * tofu_shape_of_count - the most cubic X × Y × Z of @nodes nodes
  *
  * Return: 0, or -EINVAL where no torus has that count.
  */
