@@ -7,9 +7,9 @@
 /* ---- TCQ ---- */
 
 /*
- * Tells how far the TCQ was read: for the kernel, whose poll(2) wants to know
- * whether there is anything. Nobody waits for it, so a quarter of the ring, and
- * whenever there is nothing, is often enough.
+ * Publishes how far the TCQ was read, for the kernel's poll(2), which asks
+ * whether there is anything left. It is not urgent, so once per quarter of the
+ * ring, and whenever the ring is empty, is often enough.
  */
 static void tcq_tell(struct tofu_queue *queue)
 {
@@ -21,7 +21,7 @@ static void tcq_tell(struct tofu_queue *queue)
 	tofu_position_release(&queue->cq->page->tcq_read, queue->tcq_head);
 }
 
-/* Return: the lane that posted a command, or NULL where it is gone. */
+/* Return: the lane that posted a command, or NULL if it is gone. */
 static struct tofu_lane *posted_lane(const struct tofu_queue *queue,
 				     const struct tofu_posted *posted)
 {
@@ -30,7 +30,7 @@ static struct tofu_lane *posted_lane(const struct tofu_queue *queue,
 	return lane && lane->owner == posted->owner ? lane : NULL;
 }
 
-/* Takes the next entry. Return: whether there was one; its lane, or NULL. */
+/* Takes the next entry, if there is one; @lane: set to its lane, or NULL */
 static bool tcq_take(struct tofu_queue *queue, struct tofu_lane **lane,
 		     struct tofu_report *report)
 {
@@ -48,7 +48,7 @@ static bool tcq_take(struct tofu_queue *queue, struct tofu_lane **lane,
 	report->cbdata = posted->cbdata;
 	report->status = (unsigned int)TOFU_GET(entry, TOFU_TCQ_STATUS);
 	*lane = posted_lane(queue, posted);
-	/* It is there when its command and all before it have ended. */
+	/* An entry means that its command and all before it have ended. */
 	tofu_queue_ended(queue, (uint32_t)TOFU_GET(entry, TOFU_TCQ_INDEX));
 	queue->tcq_head = head + 1;
 	if (head == queue->tcq_due)
@@ -61,7 +61,7 @@ static uint64_t report_mask(const struct tofu_queue *queue)
 	return 2 * queue->toq_mask + 1;
 }
 
-/* There is room: see tofu_lane_is_full() in post.h. */
+/* There is always room: see tofu_lane_is_full() in post.h. */
 static void report_park(struct tofu_queue *queue, struct tofu_lane *lane,
 			const struct tofu_report *report)
 {
@@ -108,7 +108,7 @@ size_t tofu_queue_reports_locked(struct tofu_queue *queue,
 
 /* ---- MRQ ---- */
 
-/* Gives read entries back to the engine; as often as tcq_tell(). */
+/* Returns read entries to the engine, as often as tcq_tell() publishes. */
 static void mrq_tell(struct tofu_queue *queue)
 {
 	if (queue->mrq_told == queue->mrq_head)
@@ -150,7 +150,7 @@ static struct tofu_lane *notice_lane(const struct tofu_queue *queue,
 	return queue->lane[TOFU_GET(tag, TOFU_TAG_LCL)];
 }
 
-/* A lane that is not polled loses its notices, not those of the others. */
+/* A lane that is not polled loses its own notices, not those of others. */
 static void notice_park(struct tofu_queue *queue, struct tofu_lane *lane,
 			const struct tofu_mrq_entry *entry)
 {
@@ -187,8 +187,8 @@ size_t tofu_queue_notices_locked(struct tofu_queue *queue,
 	struct tofu_mrq_entry entry;
 
 	/*
-	 * The inbox must not overflow by being counted: what does not fit
-	 * stays in the ring, and its owner's polls find it there.
+	 * Counting must not make the inbox overflow: what does not fit stays
+	 * in the ring, where its owner's polls find it.
 	 */
 	while (lane->notice_tail - lane->notice_head <= queue->mrq_mask &&
 	       mrq_take(queue, &entry)) {
@@ -200,7 +200,7 @@ size_t tofu_queue_notices_locked(struct tofu_queue *queue,
 	return lane->notice_tail - lane->notice_head;
 }
 
-/* ---- Nothing found ---- */
+/* ---- Empty polls ---- */
 
 bool tofu_queue_lend(struct tofu_queue *queue)
 {

@@ -9,16 +9,16 @@
 /*
  * How far the TOQ may be filled.
  *
- * A slot may be written again when it has been fetched: tail - head <=
- * entries. Two more things must not be overrun, both as long as the TOQ: the
- * TCQ, which the engine writes without asking, and @posted, which is needed
- * until the report is read. Everything that the engine has reported is moved
- * to the inboxes here, so what is left of the commands below head are the
- * TOFU_WINDOW in flight, of two slots at most. Hence tail - head <= entries -
- * TOFU_TOQ_RESERVE is enough for all three.
+ * A slot may be reused once it has been fetched: tail - head <= entries. Two
+ * more arrays, both as long as the TOQ, must not overflow: the TCQ, which the
+ * engine writes without flow control, and @posted, which is needed until the
+ * report is read. All reports so far are moved to the inboxes here, so of the
+ * commands below head only the TOFU_WINDOW in flight are left, of at most two
+ * slots each. Hence tail - head <= entries - TOFU_TOQ_RESERVE is enough for
+ * all three.
  *
- * That the reap sees every entry of the commands that had ended when head was
- * published is by head being read first, with acquire.
+ * Head is read first, with acquire, so the reap sees every entry of the
+ * commands that had ended when head was published.
  */
 static void toq_limit_update(struct tofu_queue *queue)
 {
@@ -43,7 +43,7 @@ static int toq_make_room(struct tofu_queue *queue, struct tofu_lane *lane,
 	return -EBUSY;
 }
 
-/* Stores the command at @index, which is the last one, into the page. */
+/* Stores the last command, which is at @index, into the page. */
 static inline void direct_write(struct tofu_queue *queue, uint64_t index)
 {
 	const struct tofu_toq_desc *toq = queue->cq->toq;
@@ -63,8 +63,8 @@ static inline bool command_delayed(const struct tofu_toq_desc *command)
 }
 
 /*
- * A put or get of blocks has a notice for each; with a number that is none,
- * which a program can have made of what it had prepared, it has none.
+ * A strided put or get has one notice per block. A program may have changed the
+ * number of blocks in a prepared command; if it is invalid, there is no notice.
  */
 static inline uint64_t command_notices(const struct tofu_toq_desc *command,
 				       unsigned int slots)
@@ -79,7 +79,7 @@ static inline uint64_t command_notices(const struct tofu_toq_desc *command,
 		       le64toh(stride.blocks) : 0;
 }
 
-/* Writes one command, of one slot or two, and remembers it. */
+/* Writes one command, of one slot or two, and records it in @posted. */
 static inline void command_write(struct tofu_queue *queue, uint64_t index,
 				 const struct tofu_lane *lane,
 				 const struct tofu_toq_desc *command,
@@ -102,8 +102,8 @@ static inline void command_write(struct tofu_queue *queue, uint64_t index,
 }
 
 /*
- * @alone: it is one command, and nothing else is under way. With direct
- * commands the store is the doorbell: no kick is needed.
+ * @alone: it is one command, and no other is under way. With direct commands
+ * the store is the doorbell: no kick is needed.
  */
 static inline int post_end(struct tofu_queue *queue, bool alone)
 {
@@ -128,7 +128,7 @@ static inline int post_one(struct tofu_queue *queue,
 	return command_delayed(command) ? 0 : post_end(queue, alone);
 }
 
-/* By itself, so that what nearly always happens has no call to prepare for. */
+/* Out of line, so that the common case needs no stack frame for the call. */
 __attribute__((noinline)) static int
 post_one_slowly(struct tofu_queue *queue, struct tofu_lane *lane,
 		const struct tofu_toq_desc *command, unsigned int slots,
@@ -150,8 +150,8 @@ int tofu_queue_post_one_locked(struct tofu_queue *queue,
 }
 
 /*
- * Nothing that was written from @begin on has been started. What else it has
- * left behind can only keep the next commands from going direct.
+ * No command that was written from @begin on has been started. Their other
+ * traces can only keep the next commands from going direct.
  */
 static void post_unwind(struct tofu_queue *queue, uint64_t begin,
 			uint64_t notices)

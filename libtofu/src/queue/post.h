@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Posting one command of one slot where nothing is in the way of it, for the
- * file of the transfers to be compiled in: the command stays in registers from
- * the arguments that it is made from to the stores. All else is in post.c,
- * which shares the parts.
+ * The fast path of posting one command of one slot. It is inlined into the
+ * file of the transfers, so that the command stays in registers from its
+ * arguments to the stores. All other cases are in post.c, which shares these
+ * functions.
  */
 #ifndef QUEUE_POST_H
 #define QUEUE_POST_H
@@ -13,7 +13,7 @@
 #include "port/barrier.h"
 #include "queue/queue.h"
 
-/* Signed, for a limit below the tail: the engine is behind by more. */
+/* Signed, since the limit is below the tail when the engine lags too far. */
 static inline bool tofu_toq_has_room(const struct tofu_queue *queue,
 				     size_t slots)
 {
@@ -21,9 +21,9 @@ static inline bool tofu_toq_has_room(const struct tofu_queue *queue,
 }
 
 /*
- * A lane's inbox has room for the reports of two full rings. No post is let
- * through while it holds more than one, and what is under way is never more
- * than one: so it is never overrun.
+ * A lane's inbox has room for the reports of two full rings. A post is refused
+ * while the inbox holds more than one, and at most one more is under way, so
+ * the inbox never overflows.
  */
 static inline bool tofu_lane_is_full(const struct tofu_queue *queue,
 				     const struct tofu_lane *lane)
@@ -38,7 +38,7 @@ static inline bool tofu_post_is_free(const struct tofu_queue *queue,
 	       !tofu_lane_is_full(queue, lane);
 }
 
-/* Return: whether nothing else is known to be under way. */
+/* Return: whether all earlier commands are known to have ended. */
 static inline bool tofu_post_begin(struct tofu_queue *queue)
 {
 	if (queue->toq_tail != queue->toq_ended)
@@ -50,8 +50,8 @@ static inline bool tofu_post_begin(struct tofu_queue *queue)
 /* ---- Direct commands: struct tofu_port_cq.direct ---- */
 
 /*
- * That a command ends shows in the TCQ, or by its LCL notices; see poll.c.
- * @count: how many there are, where it asks for any
+ * The TCQ or a command's LCL notices tell that it has ended; see poll.c.
+ * @count: number of its notices, if it asks for any
  */
 static inline void tofu_notice_expect(struct tofu_queue *queue, __u64 ctrl,
 				      uint64_t count)
@@ -75,7 +75,7 @@ static inline void tofu_direct_copy(__u8 *direct,
 
 /* ---- Posting ---- */
 
-/* A command has been written at the tail. */
+/* Records the command written at the tail, and advances the tail. */
 static inline void tofu_command_remember(struct tofu_queue *queue,
 					 const struct tofu_lane *lane,
 					 unsigned int slots, void *cbdata)
@@ -99,7 +99,7 @@ static inline bool tofu_post_is_easy(const struct tofu_queue *queue,
 }
 
 /**
- * tofu_queue_post_easily - tofu_queue_post_one_locked() where all is usual
+ * tofu_queue_post_easily - fast path of tofu_queue_post_one_locked()
  * @command: of one slot; by value, so that it can stay in registers
  *
  * Return: whether tofu_queue_start() is to be called.

@@ -96,7 +96,7 @@ static void lane_free(struct tofu_lane *lane)
 	free(lane);
 }
 
-/* Large and zeroed: takes memory only where it comes to be used. */
+/* Large and zeroed: takes memory only where it is used. */
 static struct tofu_lane *lane_alloc(const struct tofu_queue *queue)
 {
 	struct tofu_lane *lane = calloc(1, sizeof(*lane));

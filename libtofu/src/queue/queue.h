@@ -3,9 +3,9 @@
  * A queue: the rings of one command queue (CQ) as its software side uses
  * them. Several VCQs of the process can share it. Each has a lane: a number
  * that travels with its commands and comes back with their reports and
- * notices, and an inbox for those that another lane's poll has met in the
- * rings. So a lane that is not polled delays nobody, and what it can lose is
- * its own.
+ * notices, and an inbox for entries that another lane's poll has found in the
+ * rings. So a lane that is not polled delays no other lane, and loses only
+ * its own notices.
  *
  * Data path (post.c, poll.c): no system call, no allocation. The caller
  * holds tofu_queue_lock() around everything but the kicks. Control path:
@@ -31,8 +31,8 @@
 #include "port/port.h"
 
 /*
- * The tag of a command: number of the lane at the target, number of the own
- * lane. Lanes below TOFU_LANE_ANONYMOUS are those of component IDs.
+ * The tag of a command: number of the target's lane, number of the sender's
+ * lane. Lanes below TOFU_LANE_ANONYMOUS belong to component IDs.
  */
 #define TOFU_TAG_RMT_SHIFT 4
 #define TOFU_TAG_RMT_BITS 4
@@ -42,7 +42,7 @@
 #define TOFU_LANE_ANONYMOUS 8
 
 /**
- * struct tofu_report - what a TCQ entry says
+ * struct tofu_report - a TCQ entry
  * @cbdata: of the command
  * @status: enum tofu_status
  */
@@ -52,14 +52,14 @@ struct tofu_report {
 };
 
 /**
- * struct tofu_lane - what one VCQ has of a queue
+ * struct tofu_lane - one VCQ's share of a queue
  * @number: in the queue
- * @owner:  the same, and a serial number that tells it from an earlier lane of
- *          that number: TOFU_OWNER()
+ * @owner:  @number and a serial number, which distinguishes the lane from an
+ *          earlier one of that number: TOFU_OWNER()
  * @report: inbox for TCQ reports; twice the TOQ's entries, see
  *          tofu_lane_is_full()
  * @report_head, @report_tail: its positions
- * @notice: inbox for MRQ entries; as many as the MRQ has
+ * @notice: inbox for MRQ entries, as large as the MRQ
  * @notice_head, @notice_tail: its positions
  * @notice_lost: a notice found the inbox full
  */
@@ -76,7 +76,7 @@ struct tofu_lane {
 };
 
 /**
- * struct tofu_posted - what is remembered of a command, by TOQ slot
+ * struct tofu_posted - what the queue records about a command, by TOQ slot
  * @cbdata: for its report
  * @owner:  of its lane
  */
@@ -94,31 +94,30 @@ struct tofu_posted {
  * @locked:     whether tofu_queue_lock() locks
  * @exclusive:  one lane only
  * @toq_tail:   slots written
- * @toq_limit:  @toq_tail must not go beyond it without another look at
- *              what the engine has done
+ * @toq_limit:  @toq_tail must not pass it before toq_head is read again
  * @posted:     by TOQ slot
  * @toq_last:   first slot of the last command
- * @toq_ended:  the commands below it are known to have ended: by what was
- *              polled, so it can be behind. Equal to @toq_tail: all have.
+ * @toq_ended:  the commands below it are known to have ended. Polls advance
+ *              it, so it can lag; where it equals @toq_tail, all have ended.
  * @lcl_posted: LCL notices that commands asked for; this and the next two only
  *              with struct tofu_port_cq.direct
- * @lcl_read:   of these notices, those that were read
- * @lcl_silent: one of the commands from @toq_ended on did not ask for one
+ * @lcl_read:   LCL notices that were read
+ * @lcl_silent: a command from @toq_ended on did not ask for an LCL notice
  * @tcq_head:   TCQ entries read
  * @tcq_told:   @tcq_head as last published
- * @tcq_due:    an entry that is not read without publishing it: the last one
- *              of its quarter of the ring
+ * @tcq_due:    the entry after which @tcq_head is published: the last one of
+ *              its quarter of the ring
  * @tcq_flip:   flip bit of the entries up to @tcq_due
- * @mrq_head, @mrq_told, @mrq_due, @mrq_flip: likewise
- * @empty_polls: polls in a row that found nothing; races between lockless
- *              readers do no harm
- * @status_polls: polls of the MRQ in a row that found nothing; only with
- *              struct tofu_port_cq.direct
+ * @mrq_head, @mrq_told, @mrq_due, @mrq_flip: the same for the MRQ
+ * @empty_polls: empty polls in a row; races between lockless readers are
+ *              harmless
+ * @status_polls: empty polls of the MRQ in a row; only with struct
+ *              tofu_port_cq.direct
  * @lanes:      lanes in use
  * @serial:     of the last lane made
  * @lane:       by number
- * @lock:       of all of the above, where @locked
- * @users:      VCQs, and calls that wait with it; of the layer above
+ * @lock:       protects all of the above if @locked
+ * @users:      VCQs, and calls that wait with it; kept by the layer above
  */
 struct tofu_queue {
 	struct tofu_port_cq *cq;
@@ -156,11 +155,11 @@ struct tofu_queue {
 
 /**
  * struct tofu_queue_params - how a queue is made
- * @tni:       on which TNI
+ * @tni:       number of the TNI
  * @toq_code, @mrq_code: size codes
  * @locked:    several threads use it at once
  * @exclusive: it has one lane
- * @session:   its commands wait to be let go
+ * @session:   session mode: each command waits for a step
  */
 struct tofu_queue_params {
 	unsigned int tni;
@@ -173,22 +172,22 @@ struct tofu_queue_params {
 
 /* ---- Control path: queue.c ---- */
 
-/* tofu_lock_init - of a lock that data paths take; 0 or a negative errno */
+/* tofu_lock_init - make a lock for a data path; 0 or a negative errno */
 int tofu_lock_init(pthread_mutex_t *lock);
 
 /* tofu_queue_create - Return: 0 or a negative errno; @queue on success only */
 int tofu_queue_create(struct tofu_port_dev *port,
 		      const struct tofu_queue_params *params,
 		      struct tofu_queue **queue);
-/* tofu_queue_destroy - a queue without lanes */
+/* tofu_queue_destroy - destroy a queue that has no lanes */
 void tofu_queue_destroy(struct tofu_queue *queue);
 
-/* tofu_queue_takes - whether tofu_lane_open() would find the number free */
+/* tofu_queue_takes - whether the number is free for tofu_lane_open() */
 bool tofu_queue_takes(const struct tofu_queue *queue, unsigned int number);
 
 /**
- * tofu_lane_open - become a user of the queue
- * @number: the lane's, or TOFU_LANE_ANONYMOUS for one without component ID
+ * tofu_lane_open - add a lane to the queue
+ * @number: the lane's, or TOFU_LANE_ANONYMOUS without a component ID
  *
  * Return: 0, -EEXIST where the number is in use, -ENOSPC, -ENOMEM.
  */
@@ -209,8 +208,8 @@ static inline void tofu_queue_unlock(struct tofu_queue *queue)
 }
 
 /*
- * tofu_flip - tofu_ring_flip() of a ring whose entries are @mask + 1: the
- * round is odd or even by the bit above the mask
+ * tofu_flip - tofu_ring_flip() for a ring of @mask + 1 entries: the bit above
+ * the mask tells odd rounds from even ones
  */
 static inline unsigned int tofu_flip(uint64_t index, uint64_t mask)
 {
@@ -225,19 +224,19 @@ static inline uint64_t tofu_due(uint64_t told, uint64_t mask)
 
 /* ---- Data path: post.c ---- */
 
-/* Slots of which the engine may still have to report; see post.c */
+/* Slots whose reports may still be missing; see post.c */
 #define TOFU_TOQ_RESERVE (2 * TOFU_WINDOW)
 
 /*
- * In struct tofu_toq_desc.ctrl of a command that is not yet queued: leave its
- * start to the next post. The bit is reserved in the TOQ and cleared there.
+ * In struct tofu_toq_desc.ctrl of a command that is not yet queued: the next
+ * post starts it. The bit is reserved in the TOQ and cleared there.
  */
 #define TOFU_COMMAND_DELAY TOFU_SET(TOFU_TOQ_FLAGS, 1U << 7)
 TOFU_ASSERT(!(TOFU_TOQ_F_ALL & 1U << 7), "the engine does not know the flag");
 
 /*
- * Likewise of a command that a program has prepared: of which queue, so that no
- * other one takes it. TOFU_COMMAND_QUEUE() is never zero.
+ * In struct tofu_toq_desc.ctrl of a command that a program has prepared: its
+ * queue, so that no other queue takes it. TOFU_COMMAND_QUEUE() is never zero.
  */
 #define TOFU_COMMAND_ORIGIN_SHIFT (TOFU_TOQ_FLAGS_SHIFT + 8)
 #define TOFU_COMMAND_ORIGIN_BITS 8
@@ -249,45 +248,48 @@ TOFU_ASSERT(TOFU_TNIS_MAX <= 8 && TOFU_CQS_PER_TNI <= 16 &&
 
 /**
  * tofu_queue_post_locked - queue commands, all or none
- * @command: whole commands, without flip bits; need not be aligned. Another
- *           thread may write to them meanwhile: each slot is read once.
+ * @command: whole commands without flip bits, of any alignment. Another thread
+ *           may write to them meanwhile: each slot is read once.
  * @slots:   how many slots they take
  * @cbdata:  of each command
  *
- * Return: 1 where tofu_queue_start() is to be called, 0 where the last command
- * has TOFU_COMMAND_DELAY or the engine needs no kick; -EBUSY where there is no
- * room now (then everything queued has been started, delayed or not: else room
- * would never come); -EIO where the queue has stopped; -EINVAL where the last
- * command takes a slot more than there are.
+ * Return: 1 if the caller must call tofu_queue_start(), 0 if the last command
+ * has TOFU_COMMAND_DELAY or the engine needs no kick; -EBUSY if there is no
+ * room now (then all queued commands have been started, even delayed ones, or
+ * room would never come); -EIO if the queue has stopped; -EINVAL if the last
+ * command takes one slot more than @slots.
  */
 int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 			   const void *command, size_t slots, void *cbdata);
 
 /**
- * tofu_queue_post_one_locked - the same for one command, and quicker
+ * tofu_queue_post_one_locked - queue one command, faster
  * @command: aligned, with room for a second slot behind it
- * @slots:   1 or 2, as many as tofu_toq_slots() says
+ * @slots:   1 or 2, as tofu_toq_slots() says
+ * @cbdata:  of the command
+ *
+ * Return: as tofu_queue_post_locked().
  */
 int tofu_queue_post_one_locked(struct tofu_queue *queue,
 			       struct tofu_lane *lane,
 			       const struct tofu_toq_desc *command,
 			       unsigned int slots, void *cbdata);
 
-/* tofu_queue_slots_max - slots that one post can take at most */
+/* tofu_queue_slots_max - most slots that one post can take */
 static inline size_t tofu_queue_slots_max(const struct tofu_queue *queue)
 {
 	return queue->toq_mask + 1 - TOFU_TOQ_RESERVE;
 }
 
-/* tofu_queue_start - kick the engine if it sleeps */
+/* tofu_queue_start - kick the engine if it asks for it */
 void tofu_queue_start(struct tofu_queue *queue);
 
 /* ---- Data path: poll.c ---- */
 
 /*
- * What most polls are takes a few instructions: one that finds nothing, and
- * one that finds something of its own lane. It is for queues of one thread; all
- * else is said to be unclear, and told by the functions below.
+ * The fast path of a poll that finds nothing, or finds an entry for its own
+ * lane, on a queue of one thread: a few instructions. TOFU_UNCLEAR refers all
+ * other cases to the functions below.
  */
 enum tofu_glance { TOFU_NOTHING, TOFU_FOUND, TOFU_UNCLEAR };
 
@@ -298,7 +300,7 @@ static inline void tofu_queue_ended(struct tofu_queue *queue, uint32_t index)
 		queue->toq_ended = queue->toq_tail;
 }
 
-/* tofu_queue_report_glance - take the lane's next report, if that is easy */
+/* tofu_queue_report_glance - take the lane's next report on the fast path */
 static inline enum tofu_glance
 tofu_queue_report_glance(struct tofu_queue *queue, const struct tofu_lane *lane,
 			 struct tofu_report *report)
@@ -325,8 +327,8 @@ tofu_queue_report_glance(struct tofu_queue *queue, const struct tofu_lane *lane,
 }
 
 /*
- * tofu_mrq_is_local - whether the notice tells the initiator, not the target;
- * of a type that there is not, anything
+ * tofu_mrq_is_local - whether the notice is for the initiator, not the target;
+ * undefined for a type that does not exist
  */
 static inline bool tofu_mrq_is_local(__u64 ctrl)
 {
@@ -339,8 +341,8 @@ TOFU_ASSERT(!(TOFU_MRQ_LCL_PUT & 1) && !(TOFU_MRQ_LCL_GET & 1) &&
 
 /*
  * tofu_mrq_tag - the tag as if this side had made the command: TOFU_TAG_LCL is
- * the lane that the notice is for, of an initiator who sent, of a target who
- * was named
+ * the lane that the notice is for, at an initiator the lane that sent, at a
+ * target the lane that the command named
  */
 static inline uint8_t tofu_mrq_tag(__u64 ctrl, __u64 route)
 {
@@ -353,12 +355,12 @@ static inline uint8_t tofu_mrq_tag(__u64 ctrl, __u64 route)
 }
 
 /*
- * tofu_queue_ended_by_notice - a local notice has been read; only with struct
- * tofu_port_cq.direct
+ * tofu_queue_ended_by_notice - count a local notice that has been read; only
+ * with struct tofu_port_cq.direct
  *
- * Where all commands under way have asked for LCL notices, and all of those
- * have been read, they have ended. After an error nobody counts any more: it
- * may have come without having been asked for.
+ * If all commands under way have asked for LCL notices, and all of those have
+ * been read, the commands have ended. An error makes the counts useless: its
+ * notice may have come unasked.
  */
 static inline void tofu_queue_ended_by_notice(struct tofu_queue *queue,
 					      __u64 ctrl)
@@ -369,7 +371,7 @@ static inline void tofu_queue_ended_by_notice(struct tofu_queue *queue,
 		queue->toq_ended = queue->toq_tail;
 }
 
-/* tofu_mrq_entry_read - the entry of which two words have been read */
+/* tofu_mrq_entry_read - read the rest of an entry after its first two words */
 static inline struct tofu_mrq_entry
 tofu_mrq_entry_read(const struct tofu_mrq_entry *from, __u64 ctrl, __u64 route)
 {
@@ -382,8 +384,8 @@ tofu_mrq_entry_read(const struct tofu_mrq_entry *from, __u64 ctrl, __u64 route)
 }
 
 /*
- * tofu_queue_notice_glance - whether there is a notice; none is taken
- * @next: set to where the next one is or will be
+ * tofu_queue_notice_glance - whether there is a notice; takes none
+ * @next: set to the next entry, written or not
  * @ctrl: set to its first word
  */
 static inline enum tofu_glance
@@ -404,8 +406,8 @@ tofu_queue_notice_glance(const struct tofu_queue *queue,
 }
 
 /*
- * tofu_queue_notice_take - take the notice that a glance has found, if that is
- * easy and it tells of no error
+ * tofu_queue_notice_take - take the notice that a glance has found, on the
+ * fast path; false: it is not, or reports an error
  * @tag: tofu_mrq_tag()
  */
 static inline bool tofu_queue_notice_take(struct tofu_queue *queue,
@@ -445,8 +447,8 @@ size_t tofu_queue_notices_locked(struct tofu_queue *queue,
 				 struct tofu_lane *lane);
 
 /*
- * A status that is a register costs more than all the rest of a poll, so it is
- * looked at by the first of several polls that find nothing, and then by few.
+ * Where the status is a register, reading it costs more than the rest of a
+ * poll. So the first of several empty polls reads it, and then one of many.
  */
 #define TOFU_STATUS_POLLS 64
 
@@ -462,7 +464,7 @@ static inline bool tofu_queue_lost_locked(struct tofu_queue *queue,
 	       TOFU_CQ_STATUS_MRQ_OVERFLOW;
 }
 
-/* ---- A poll has found nothing ---- */
+/* ---- Empty polls ---- */
 
 static inline void tofu_empty_polls_set(struct tofu_queue *queue,
 					unsigned int polls)
@@ -470,10 +472,10 @@ static inline void tofu_empty_polls_set(struct tofu_queue *queue,
 	__atomic_store_n(&queue->empty_polls, polls, __ATOMIC_RELAXED);
 }
 
-/* tofu_queue_lend - it is enough: kick the engine if it wants that */
+/* tofu_queue_lend - patience is over: kick the engine if it asks for it */
 bool tofu_queue_lend(struct tofu_queue *queue);
 
-/* tofu_queue_patient - count the poll; Return: whether that was not enough */
+/* tofu_queue_patient - count an empty poll; Return: whether to go on polling */
 static inline bool tofu_queue_patient(struct tofu_queue *queue)
 {
 	unsigned int polls =
@@ -486,9 +488,9 @@ static inline bool tofu_queue_patient(struct tofu_queue *queue)
 }
 
 /**
- * tofu_queue_idle - a poll has found nothing: lend the processor to the engine
+ * tofu_queue_idle - lend the processor to the engine after enough empty polls
  *
- * Return: true when it is worth to look once more.
+ * Return: true when another poll may find something.
  */
 static inline bool tofu_queue_idle(struct tofu_queue *queue)
 {
