@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A command queue: enabling, its three rings, its interrupts. The CQ page and
- * the rings are memory of a guest that may do anything to them at any time:
- * positions are kept here, and nothing that the device wrote is read back.
+ * A command queue: enabling, its three rings, its interrupts. The guest can
+ * write anything to the CQ page and the rings at any time. So positions are
+ * kept here, and the device never reads back what it wrote.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@ static uint64_t setting(const struct icc_cq *cq, unsigned int reg)
 	return cq->setting[(reg - TOFU_CQ_TOQ_BASE) / 8];
 }
 
-/* Are @count things of @size bytes at @base inside the address space? */
+/* Whether @count items of @size bytes at @base are in the address space. */
 static bool area_good(uint64_t base, uint64_t count, uint64_t size)
 {
 	uint64_t bytes, end;
@@ -57,7 +57,7 @@ static bool settings_good(const struct icc_cq *cq)
 static void set_status(struct icc_cq *cq, uint32_t status)
 {
 	cq->status = status;
-	/* Relaxed: one word that says all; nothing is ordered by it. */
+	/* Relaxed: the word is complete by itself and orders nothing else. */
 	icc_store_relaxed32(&cq->page->status, status);
 }
 
@@ -112,7 +112,7 @@ void icc_cq_disable(struct icc *icc, struct icc_cq *cq)
 	cq->blocks.next = cq->blocks.count;
 	if (cq->sending)
 		icc_command_fail(icc, cq->sending, TOFU_ST_PEER);
-	if (cq->sending) /* a stream has still to be ended */
+	if (cq->sending) /* it has to end a stream */
 		icc->tni[cq->tni].ending |= 1U << cq->cq;
 	if (icc->time)
 		icc_engine_stop(icc, cq);
@@ -199,7 +199,7 @@ static int read_slot(struct icc *icc, const struct icc_cq *cq, uint64_t index,
 			      slot, sizeof(struct tofu_toq_desc));
 }
 
-/* How many slots there are to fetch, as far as the engine knows. */
+/* Count of slots to fetch, as far as the engine knows. */
 static uint64_t filled_slots(const struct icc *icc, const struct icc_cq *cq)
 {
 	if (icc->doorbells)
@@ -233,7 +233,7 @@ unsigned int icc_cq_fetch(struct icc *icc, struct icc_cq *cq,
 	if (filled > TOFU_RING_ENTRIES(cq->toq.code) ||
 	    read_slot(icc, cq, cq->toq.pos, &command->desc))
 		goto exception;
-	/* What stands in a slot of an old round is no command of any length. */
+	/* An entry of an old round has no length of its own: one slot. */
 	if (TOFU_GET(command->desc.ctrl, TOFU_TOQ_FLIP) ==
 	    tofu_ring_flip(cq->toq.pos, cq->toq.code))
 		slots = tofu_toq_slots(command->desc.ctrl, command->desc.route);
@@ -252,7 +252,7 @@ exception:
 
 void icc_cq_publish(struct icc_cq *cq)
 {
-	/* Release: we have read the slots that software may now write over. */
+	/* Release: the slots have been read before software overwrites them. */
 	icc_store_release(&cq->page->toq_head, cq->toq.pos);
 }
 
@@ -297,7 +297,7 @@ static void tcq_write(struct icc *icc, struct icc_cq *cq,
 	icc_cq_event(icc, cq, TOFU_CQ_IRQ_TCQ);
 }
 
-/* One entry for all blocks, if any: the first error counts. */
+/* All blocks share one entry, if any, with the first error. */
 static void tcq_report(struct icc *icc, struct icc_cq *cq,
 		       const struct icc_command *c)
 {
@@ -341,7 +341,7 @@ static bool mrq_store(struct icc *icc, struct icc_cq *cq,
 			      (cq->mrq.pos & icc_ring_mask(&cq->mrq)) *
 				      sizeof(*entry);
 
-	/* Software reads word 0 first: it goes last, by a releasing store. */
+	/* Software reads word 0 first, so write it last, with release. */
 	return !icc->ops->write(icc->host, addr + sizeof(entry->ctrl),
 				&entry->route,
 				sizeof(*entry) - sizeof(entry->ctrl)) &&
@@ -351,7 +351,7 @@ static bool mrq_store(struct icc *icc, struct icc_cq *cq,
 void icc_mrq_write(struct icc *icc, struct icc_cq *cq,
 		   struct tofu_mrq_entry *entry)
 {
-	/* Acquire: software has read the entries that it gives back. */
+	/* Acquire: software has read the entries before it freed them. */
 	const uint64_t unread = cq->mrq.pos -
 				icc_load_acquire(&cq->page->mrq_full_pointer);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Payload: out of the node's memory into packets, and back. Large payload is
- * not carried: the packet refers to the sender's memory, and the receiver
- * copies out of it.
+ * Payload: from the node's memory into packets, and back. A packet does not
+ * carry large payload: it refers to the sender's memory, and the receiver
+ * copies from there.
  */
 #include <errno.h>
 
@@ -26,8 +26,8 @@ static int gather_data(struct icc *icc, struct icc_range *range,
 }
 
 /*
- * The receiver of a reference could not tell whose mistake an address is that
- * leads nowhere: it is found here, by touching both ends.
+ * The receiver of a reference could not tell whose fault a bad address is. So
+ * the sender finds it, by reading both ends.
  */
 static int probe(struct icc *icc, const struct tofu_ref *piece)
 {
@@ -81,7 +81,7 @@ static int scatter_data(struct icc *icc, const struct tofu_packet *pkt,
 	return more;
 }
 
-/* Take the references over, once, and see that they are @length bytes. */
+/* Copy the references once, and check that they cover @length bytes. */
 static int take_refs(const struct tofu_packet *pkt, const void *payload,
 		     struct tofu_ref *ref)
 {
@@ -93,8 +93,8 @@ static int take_refs(const struct tofu_packet *pkt, const void *payload,
 		return -EMSGSIZE;
 	for (size_t i = 0; i < count; i++) {
 		/*
-		 * Relaxed: the transport has ordered the packet's arrival; the
-		 * load only must not be repeated after the checks.
+		 * Relaxed: the transport has ordered the packet's arrival. The
+		 * load must not be repeated after the checks.
 		 */
 		ref[i].addr = __atomic_load_n(&shared[i].addr,
 					      __ATOMIC_RELAXED);

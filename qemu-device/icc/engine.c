@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Virtual time: what keeps a TNI busy. An engine sends a packet at a time and
- * takes one at a time; both directions share a part of it, and all engines
- * share the host interface. Each of these is a server of which we know when it
- * is free next. Times of servers are in picoseconds, what is planned is in
- * nanoseconds.
+ * Virtual time: the engines. An engine sends one packet at a time and receives
+ * one at a time; both directions share a part of it, and all engines share the
+ * host interface. Each of these is a server with a known time at which it is
+ * free again. Servers' times are in picoseconds, the calendar's in nanoseconds.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +73,7 @@ static void fetch_times(struct icc_cq *cq, struct icc_command *c,
 	cq->blocks.first.ready = c->ready;
 }
 
-/* The descriptor of a block is there, but in a session it needs its step. */
+/* A block's descriptor is already there, but a session's block needs a step. */
 static void block_times(struct icc_command *c, const struct icc_entry *entry)
 {
 	c->doorbell = entry->since;
@@ -82,7 +81,7 @@ static void block_times(struct icc_command *c, const struct icc_entry *entry)
 	c->ready = max64(c->ready, entry->time);
 }
 
-/* One command, or block of it; false where there is none. */
+/* Fetch one command, or one block of it; false where there is none. */
 static bool fetch_one(struct icc *icc, struct icc_cq *cq,
 		      const struct icc_entry *entry)
 {
@@ -115,7 +114,7 @@ static bool fetch_one(struct icc *icc, struct icc_cq *cq,
 	return true;
 }
 
-/* Commands that find the window full are fetched when one has ended. */
+/* Commands that find the window full are fetched after one has ended. */
 static void fetch(struct icc *icc, struct icc_cq *cq,
 		  const struct icc_entry *entry)
 {
@@ -152,7 +151,7 @@ void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry)
 
 	if (!icc_cq_enabled(cq) || cq->life != entry->life)
 		return;
-	/* What found no room has been told of before, and maybe more since. */
+	/* ROOM repeats a FETCH, and @known may have moved on since. */
 	if (entry->due == ICC_DUE_FETCH)
 		cq->known = entry->tail;
 	else if (entry->due == ICC_DUE_STEP)
@@ -165,7 +164,7 @@ void icc_engine_room(struct icc *icc, struct icc_cq *cq)
 	if (!icc_cq_enabled(cq) ||
 	    (cq->known == cq->toq.pos && !icc_cq_blocks_left(cq)))
 		return;
-	/* Not at once: the command that has ended is still being looked at. */
+	/* Plan it: the caller is still working on the command that ended. */
 	const struct icc_entry entry = {
 		.time = icc_now(icc),
 		.due = ICC_DUE_ROOM,
@@ -179,8 +178,8 @@ void icc_engine_room(struct icc *icc, struct icc_cq *cq)
 }
 
 /*
- * The engine learns of a step as it learns of what it has to answer, and no
- * sooner: so nothing that a step lets go overtakes the answer to its command.
+ * The engine learns of a step no sooner than of a request to be answered. So no
+ * command that the step releases overtakes the answer to the step's command.
  */
 void icc_engine_add_steps(struct icc *icc, struct icc_cq *cq,
 			  unsigned int steps)
@@ -200,7 +199,7 @@ void icc_engine_add_steps(struct icc *icc, struct icc_cq *cq,
 
 /* ---- What can be sent ---- */
 
-/* The oldest command that has something to send, or NULL. */
+/* The oldest command with a packet to send, or NULL. */
 static struct icc_xfer *next_command(struct icc_cq *cq)
 {
 	if (cq->unsent < cq->seq_tail)
@@ -214,7 +213,7 @@ static struct icc_xfer *next_command(struct icc_cq *cq)
 	return NULL;
 }
 
-/* struct icc_choice - whose packet is next, and when it can be */
+/* struct icc_choice - the leg whose packet is next, and when it is ready */
 struct icc_choice {
 	struct icc_xfer *x;
 	unsigned int turn;
@@ -238,7 +237,7 @@ static struct icc_choice choice_at(struct icc *icc, unsigned int tni,
 	return choice;
 }
 
-/* In turn among those that are ready; or the one that will be first. */
+/* The next in turn among those ready; else the one that is ready first. */
 static struct icc_choice choose(struct icc *icc, unsigned int tni)
 {
 	const unsigned int from = icc->time->engine[tni].turn;
@@ -259,7 +258,7 @@ static struct icc_choice choose(struct icc *icc, unsigned int tni)
 
 /* ---- Credits ---- */
 
-/* Take back what has come back until now; true when there is one to use. */
+/* Collect credits that have returned by now; true when there is one to use. */
 static bool have_credit(struct icc_engine *e, uint64_t now)
 {
 	size_t left = 0;
@@ -304,7 +303,7 @@ void icc_credit(struct icc *icc, unsigned int tni, uint64_t time)
 	e->returning[e->returns++] = due;
 	if (e->starved)
 		icc_engine_kick(icc, tni, due);
-	/* Answers that need no engine take credits, too: let none pile up. */
+	/* Answers without data never collect their credits: bound the list. */
 	if (e->returns > 4 * icc->machine->credits)
 		have_credit(e, icc_now(icc));
 }
@@ -339,7 +338,7 @@ static uint64_t send_free(const struct icc *icc, const struct icc_engine *e)
 	return max64(max64(e->send_free, e->both_free), icc->time->read_free);
 }
 
-/* A server does nothing between two packets: it begins when it is asked. */
+/* An idle server begins when the packet is ready. */
 static void serve(uint64_t *free, uint64_t start, uint64_t ps)
 {
 	*free = max64(*free, start) + ps;
@@ -364,7 +363,7 @@ static void sent(struct icc *icc, struct icc_engine *e, uint64_t start,
 	      tofu_preset_ps(bytes, m->host_mbs));
 }
 
-/* Lines behind each packet with data; of a get the target keeps to it. */
+/* Gap in lines after each packet with data; of a get the target obeys it. */
 static unsigned int command_gap(const struct icc_command *c)
 {
 	return TOFU_GET(c->desc.ctrl, TOFU_TOQ_CMD) == TOFU_CMD_PUT ?
@@ -399,8 +398,8 @@ static void send_answer(struct icc *icc, unsigned int tni,
 }
 
 /*
- * One packet, if it is time for one, and a plan for the next. What becomes
- * ready before that makes a new plan by itself.
+ * Send a packet, if one is due, and plan the next. A packet that becomes ready
+ * earlier makes a new plan.
  */
 void icc_engine_send(struct icc *icc, unsigned int tni)
 {
@@ -425,7 +424,7 @@ void icc_engine_send(struct icc *icc, unsigned int tni)
 		return;
 	}
 	e->turn = (choice.turn + 1) % (ANSWERS + 1);
-	/* The server may have been free for long, the packet was not there. */
+	/* The server may have been idle; the packet has just become ready. */
 	start = max64(start, now ? (now - 1) * PS : 0);
 	if (choice.turn == ANSWERS)
 		send_answer(icc, tni, e, start);
@@ -502,10 +501,10 @@ static void received(struct icc *icc, struct icc_engine *e, uint64_t start,
 }
 
 /*
- * One packet, if its servers are free, and a plan for the next. A packet that
- * waits takes nothing yet: the host interface is for those that need not. Of
- * those that wait for that, the first is who was planned first: no engine gets
- * two turns meanwhile.
+ * Receive a packet, if its servers are free, and plan the next. A waiting
+ * packet occupies no server, so others can use the host interface. Engines that
+ * wait for it are served in the order of their plans: none gets two turns while
+ * another waits.
  */
 void icc_engine_receive(struct icc *icc, const struct icc_entry *entry)
 {

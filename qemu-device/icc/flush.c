@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Flush and the end of a reset: waiting until nobody can touch the node's
- * memory. The host's fence covers the answers to others' gets; the windows
- * cover what was begun here.
+ * Flush and the end of a reset: wait until no access to the node's memory is
+ * under way. The host's fence covers the answers to others' gets; the windows
+ * cover the node's own commands.
  */
 #include "icc/internal.h"
 
 /*
- * A fence that is under way may have begun before something that the wish is
- * about: only the next one will do, and it serves all wishes made until then.
+ * A fence that is under way may have begun too early. Only the next one covers
+ * all that was sent so far; it serves all requests made until it begins.
  */
 static uint64_t fence_wish(struct icc *icc)
 {
@@ -81,7 +81,7 @@ bool icc_flush_progress(struct icc *icc)
 	if (!icc->flushes)
 		return false;
 	done = fence_progress(icc);
-	/* In virtual time it is done at once, and nobody comes back for it. */
+	/* In virtual time a fence ends at once; no later call would end it. */
 	while (icc->time && fence_progress(icc))
 		done = true;
 	for (unsigned int t = 0; t < icc->tnis; t++) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * The barrier interface: gates that wait for signals, combine them and signal
- * on, and the channels by which software starts and ends.
+ * on, and the channels by which software starts and ends barriers.
  *
- * A gate does one step at a time, and gates link to each other by a set of
- * those that may have a step to do: there is no recursion, and a program that
- * links its gates to a loop keeps nobody else waiting.
+ * A gate takes one step at a time, and a set holds the gates that may have a
+ * step to take. So there is no recursion, and a program that links its gates in
+ * a loop does not block others.
  */
 #include <errno.h>
 #include <string.h>
@@ -38,8 +38,8 @@ void icc_gates_init(struct icc *icc)
 }
 
 /*
- * All but its numbers and settings. What was planned finds a gate that has
- * nothing to do, or not yet.
+ * Clear all but its numbers and settings. An entry that is still in the
+ * calendar is harmless: the gate then has no work, or is not due.
  */
 static void forget(struct icc_gate *gate)
 {
@@ -78,7 +78,7 @@ static bool link_local(uint64_t word, struct icc_link *link)
 	return !(word & ~known) && link->gate < TOFU_GATES;
 }
 
-/* The endpoint that has the gate of a remote link now, or -1. */
+/* The endpoint that now owns the gate of a remote link, or -1. */
 static int64_t link_owner(const struct icc *icc, const struct icc_link *link)
 {
 	return icc_endpoint(icc, link->node, TOFU_SHARE_GATE, link->tni,
@@ -105,7 +105,7 @@ static bool link_remote(const struct icc *icc, uint64_t word,
 	       link->gate < TOFU_GATES && tofu_path_valid(link->path);
 }
 
-/* The links that two registers describe; false where one of them is wrong. */
+/* Decode the links of two registers; false where one of them is invalid. */
 static bool links(const struct icc *icc, uint64_t local, uint64_t remote,
 		  struct icc_link *link, uint8_t *linked)
 {
@@ -170,7 +170,7 @@ uint64_t icc_gate_state(const struct icc_gate *gate)
 
 /* ---- Time ---- */
 
-/* With a machine: the gate is looked at in @ns. */
+/* Timed controllers: run the gate in @ns. */
 static void plan(struct icc *icc, const struct icc_gate *gate, uint32_t ns)
 {
 	const struct icc_entry entry = {
@@ -183,7 +183,7 @@ static void plan(struct icc *icc, const struct icc_gate *gate, uint32_t ns)
 	icc_time_plan(icc, entry);
 }
 
-/* What the gate has to do next it does not do before that. */
+/* Delay the gate's next step by @ns, if timed. */
 static void defer(struct icc *icc, struct icc_gate *gate, uint32_t ns)
 {
 	if (!icc->time)
@@ -213,7 +213,7 @@ static void trace_sent(struct icc *icc, const struct icc_gate *gate,
 
 /* ---- Signals in ---- */
 
-/* What stands for a signal that cannot be believed, or will never come. */
+/* Replaces a signal that is invalid or will never come. */
 static struct icc_signal failed(bool last)
 {
 	return (struct icc_signal){ .status = TOFU_BARRIER_OTHER,
@@ -239,7 +239,7 @@ static void put_in(struct icc *icc, struct icc_gate *gate, enum icc_side side,
 	touch(icc, gate);
 }
 
-/* Leave the slots empty; a source that is lost fills its own at once. */
+/* Empty the slots; a lost source fills its slot at once. */
 static void empty(struct icc_gate *gate)
 {
 	gate->full = gate->lost;
@@ -250,8 +250,8 @@ static void empty(struct icc_gate *gate)
 }
 
 /*
- * Of a gate that its process has given back since, a signal still counts; of
- * one that was allocated after this one was enabled, too.
+ * Accept the signal also if the sender has freed its gate since, or allocated
+ * it after this one was enabled.
  */
 static bool is_source(const struct icc *icc, struct icc_gate *gate,
 		      const struct tofu_packet *pkt)
@@ -268,7 +268,7 @@ static bool is_source(const struct icc *icc, struct icc_gate *gate,
 	return true;
 }
 
-/* The sender can write to @payload still: each word is read once. */
+/* The sender can still write to @payload, so each word is read once. */
 static struct icc_signal signal_of(const struct tofu_packet *pkt,
 				   const uint64_t *payload)
 {
@@ -294,15 +294,15 @@ static struct icc_signal signal_of(const struct tofu_packet *pkt,
 	return signal;
 }
 
-/* All gates of the TNI, until none can go on; with a machine only. */
+/* Timed controllers: run all gates of the TNI until none can continue. */
 static void run(struct icc *icc, unsigned int tni);
 
 static bool step(struct icc *icc, struct icc_gate *gate);
 
 /*
- * The gate may have all that it waits for, and only have had no step yet: then
- * another signal of the same source is one of the next barrier, and no overrun.
- * Its sender needs nothing of this gate to get that far.
+ * The gate may have all its signals and only not have taken its step yet. Then
+ * another signal from the same source is no overrun: it belongs to the next
+ * barrier, which the sender may reach without this gate.
  */
 static void make_way(struct icc *icc, struct icc_gate *gate)
 {
@@ -354,7 +354,7 @@ static void lose(struct icc *icc, struct icc_gate *gate)
 	const struct icc_signal last = failed(true);
 
 	put_in(icc, gate, ICC_RMT, &last);
-	/* Not at once: a node may be at work when it learns of it. */
+	/* Plan it: the node may be inside the controller now. */
 	if (icc->time)
 		plan(icc, gate, icc->machine->gate_ns);
 }
@@ -375,8 +375,8 @@ void icc_gates_peer_down(struct icc *icc, uint32_t endpoint)
 /* ---- Signals out ---- */
 
 /*
- * For traces: CQ 15 is none, the fragment is the gate, the number is how many
- * times it has signalled.
+ * For traces: CQ 15 stands for none, the fragment is the gate, and the number
+ * counts its signals.
  */
 static uint64_t signal_tid(const struct icc_gate *gate)
 {
@@ -428,7 +428,7 @@ static bool send_remote(struct icc *icc, struct icc_gate *gate)
 		return false;
 	gate->pending &= ~BIT(ICC_RMT);
 	if (!pkt) {
-		/* Nor does anything come from there. */
+		/* No signal comes from there either. */
 		if (peer >= 0)
 			icc_gates_peer_down(icc, (uint32_t)peer);
 		return true;
@@ -443,7 +443,7 @@ static bool send_remote(struct icc *icc, struct icc_gate *gate)
 	return true;
 }
 
-/* All signals are there, and somebody wants to know. */
+/* Whether the gate has all its signals and may fire. */
 static bool fires(const struct icc_gate *gate)
 {
 	if (gate->full != gate->sources)
@@ -453,7 +453,7 @@ static bool fires(const struct icc_gate *gate)
 	return gate->sources && !gate->closed;
 }
 
-/* As in make_way(): the signal in the slot has only not been looked at. */
+/* As in make_way(): the gate only has not handled its signal yet. */
 static bool fires_first(const struct icc *icc, const struct icc_gate *gate)
 {
 	return gate->full & ~gate->lost & BIT(ICC_LCL) && !gate->pending &&
@@ -474,7 +474,7 @@ static void deliver_local(struct icc *icc, struct icc_gate *gate)
 	put_in_local(icc, gate, to);
 }
 
-/* What is left of sending; true when any of it could be done. */
+/* Send to pending destinations; true when one of them could be served. */
 static bool deliver(struct icc *icc, struct icc_gate *gate)
 {
 	const uint8_t before = gate->pending;
@@ -496,7 +496,7 @@ static void send_out(struct icc *icc, struct icc_gate *gate)
 
 /* ---- Combining ---- */
 
-/* Data stay while nothing is wrong. */
+/* Raise the status to @status; data survive only while it is OK. */
 static void spoil(struct icc_signal *signal, unsigned int status)
 {
 	if (status > signal->status)
@@ -526,7 +526,7 @@ static void merge(struct icc_signal *signal, const struct icc_signal *from)
 		spoil(signal, TOFU_BARRIER_OTHER);
 }
 
-/* Of all sources; of a gate without any it is what it has sent. */
+/* Combine all sources; without any the result is the gate's own signal. */
 static struct icc_signal combine(const struct icc_gate *gate)
 {
 	struct icc_signal signal = gate->out;
@@ -545,7 +545,7 @@ static struct icc_signal combine(const struct icc_gate *gate)
 
 /* ---- Relays ---- */
 
-/* No source will signal again, and what they signalled has gone on. */
+/* Whether no source will signal again. */
 static bool cut_off(const struct icc_gate *gate)
 {
 	for (unsigned int side = 0; side < ICC_SIDES; side++) {
@@ -591,7 +591,7 @@ void icc_channel_start(struct icc *icc, unsigned int tni, unsigned int channel)
 	defer(icc, gate, m ? m->doorbell_ns + m->fetch_ns : 0);
 }
 
-/* What the block says, copied once; OTHER where that is no barrier. */
+/* The signal of a channel's block, copied once; OTHER where it is invalid. */
 static struct icc_signal command(struct icc *icc, const struct icc_gate *gate)
 {
 	struct icc_signal signal = { .status = TOFU_BARRIER_OK };
@@ -661,7 +661,7 @@ static void channel_write(struct icc *icc, struct icc_gate *gate)
 
 /* ---- Steps ---- */
 
-/* What is next for a gate; true when there was anything. */
+/* Take a gate's next step; true when there was one. */
 static bool step(struct icc *icc, struct icc_gate *gate)
 {
 	if (!gate->enabled)
@@ -683,7 +683,7 @@ static bool step(struct icc *icc, struct icc_gate *gate)
 	return true;
 }
 
-/* A step of each gate that may have one. */
+/* One step of each gate that may have one. */
 static bool pass(struct icc *icc, struct icc_tni *tni)
 {
 	uint64_t left = tni->ready;
@@ -723,9 +723,9 @@ bool icc_gates_progress(struct icc *icc)
 	return done;
 }
 
-/* ---- With a machine ---- */
+/* ---- Timed controllers ---- */
 
-/* It comes to an end: a local signal takes time. */
+/* This loop ends, since a local signal takes time. */
 static void run(struct icc *icc, unsigned int tni)
 {
 	while (icc->tni[tni].ready)

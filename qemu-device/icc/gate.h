@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The barrier interface of a TNI: gates and their channels. A part of the model
- * (icc/internal.h); nothing of it is seen outside.
+ * The barrier interface of a TNI: gates and their channels. Private to the
+ * model (icc/internal.h).
  */
 #ifndef ICC_GATE_H
 #define ICC_GATE_H
@@ -12,16 +12,16 @@
 
 struct icc_entry;
 
-/* Where a signal comes from or goes to; masks of them have a bit for each. */
+/* The other end of a signal; masks of sides have a bit for each. */
 enum icc_side { ICC_LCL, /* a gate of the same TNI */
 		ICC_RMT,
 		ICC_SIDES };
 
 /**
- * struct icc_link - the gate at the other end; of LCL only @gate is meant
+ * struct icc_link - the gate at the other end; of LCL only @gate is used
  * @node: of the machine
- * @peer: of a source: the endpoint that has that gate, as far as is known; -1:
- *        none had it when this one was enabled
+ * @peer: of a source: the endpoint that owned that gate when this one was
+ *        enabled; -1: none
  */
 struct icc_link {
 	uint32_t node;
@@ -32,10 +32,10 @@ struct icc_link {
 };
 
 /**
- * struct icc_signal - what goes from gate to gate
- * @op, @count: have a meaning while @status is OK
+ * struct icc_signal - a signal from one gate to another
+ * @op, @count: valid while @status is OK
  * @status: enum tofu_barrier_status
- * @last:   the gate that it comes from will never signal again
+ * @last:   the gate that sent it will never signal again
  * @word:   elements in the form of signals; 0 unless @status is OK
  */
 struct icc_signal {
@@ -47,10 +47,10 @@ struct icc_signal {
 };
 
 enum icc_gate_phase {
-	ICC_GATE_IDLE, /* a relay is always */
+	ICC_GATE_IDLE, /* relays are always idle */
 	ICC_GATE_STARTED, /* software has written to the channel's page */
-	ICC_GATE_BEGUN, /* its signal has been made; waits for its sources */
-	ICC_GATE_ENDING, /* the result has to be written to memory */
+	ICC_GATE_BEGUN, /* has made its signal; waits for its sources */
+	ICC_GATE_ENDING, /* has to write the result to memory */
 };
 
 /**
@@ -60,12 +60,12 @@ enum icc_gate_phase {
  * @channel:  bus address of its block; 0: a relay
  * @sources, @destinations: sides that are linked
  * @full:     sources whose signal has come
- * @lost:     sources that will never signal again: always full
- * @closed:   a relay that has lost all its sources, and said so
- * @pending:  destinations to which @out has still to go
+ * @lost:     sources that will never signal again; they always count as full
+ * @closed:   a relay that has lost all sources and has signalled that
+ * @pending:  destinations that have not got @out yet
  * @out:      the signal it sends; of an ending channel the result
- * @due:      with a machine: goes on with @pending or @phase then
- * @fired:    times that it has fired
+ * @due:      if timed: when it continues with @pending or @phase
+ * @fired:    count of firings
  * @ended:    TOFU_CHANNEL_ENDED
  * @setting:  registers TOFU_GATE_SRC_LCL … TOFU_GATE_CHANNEL
  */
@@ -94,27 +94,27 @@ struct icc_gate {
 
 void icc_gates_init(struct icc *icc);
 
-/* icc_gates_reset - every gate is disabled, its registers 0 */
+/* icc_gates_reset - disable every gate and clear its registers */
 void icc_gates_reset(struct icc *icc);
 
-/* icc_gate_enable - with its settings; wrong ones leave it disabled */
+/* icc_gate_enable - check the settings and enable; stays disabled if bad */
 void icc_gate_enable(struct icc *icc, struct icc_gate *gate);
 void icc_gate_disable(struct icc *icc, struct icc_gate *gate);
 
 /* icc_gate_state - TOFU_GATE_STATE */
 uint64_t icc_gate_state(const struct icc_gate *gate);
 
-/* icc_gates_progress - a bounded number of steps; true when there was any */
+/* icc_gates_progress - take a bounded number of steps; true if there was any */
 bool icc_gates_progress(struct icc *icc);
 
 /* icc_gate_signal - take a SIGNAL packet */
 void icc_gate_signal(struct icc *icc, const struct tofu_packet *pkt,
 		     const void *payload);
 
-/* icc_gates_peer_down - nothing will come from there any more */
+/* icc_gates_peer_down - count sources at @endpoint as lost */
 void icc_gates_peer_down(struct icc *icc, uint32_t endpoint);
 
-/* icc_gate_due - with a machine: what a gate has planned */
+/* icc_gate_due - timed controllers: handle a gate's entry of the calendar */
 void icc_gate_due(struct icc *icc, const struct icc_entry *entry);
 
 #endif /* ICC_GATE_H */

@@ -131,7 +131,7 @@ int64_t icc_endpoint(const struct icc *icc, int64_t node, enum tofu_share share,
 	return icc->ops->owner(icc->host, (uint32_t)node, share, tni, number);
 }
 
-/* The CQs of an engine, beginning with another one each time. */
+/* The CQs of an engine, in turn, each call beginning with the next one. */
 static bool tni_progress(struct icc *icc, struct icc_tni *tni)
 {
 	const unsigned int first = icc->turn % TOFU_CQS_PER_TNI;

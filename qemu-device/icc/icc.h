@@ -2,21 +2,20 @@
 /*
  * The interconnect controller (ICC): TNIs with their command queues, address
  * translation, atomics, barrier gates, counters. Plain C11 without threads and
- * locks. It is told of events (register accesses, doorbells, packets, a peer's
+ * locks. It receives events (register accesses, doorbells, packets, a peer's
  * death) and calls a small table of host services. Not thread-safe: the owner
  * serialises all calls.
  *
- * Three properties of a home are chosen when the controller is made: whether
- * a peer's memory can be read (payload by reference) or not (payload as a
- * stream of packets), whether stores into a CQ page are seen (doorbells) or
- * have to be looked for (polling), and whether there is time. See struct
- * icc_params. All controllers of a machine carry payload in the same way.
+ * Three capabilities are chosen when the controller is made: payload travels by
+ * reference, where a peer's memory can be read, or as a stream of packets;
+ * software rings doorbells or the controller polls CQ pages; and the controller
+ * is timed or not. See struct icc_params. All controllers of a machine carry
+ * payload in the same way.
  *
- * Without time everything is done at once, and nothing is allocated after
- * icc_create(). With a machine (net/machine.h) everything takes the time that
- * it takes there: the controller keeps a calendar of what is to happen, its
- * home has a clock and calls icc_progress() at icc_next_time(), and what is
- * under way lives in memory that grows as needed.
+ * An untimed controller acts at once and allocates nothing after icc_create().
+ * A timed one takes its times from a machine (net/machine.h): it keeps a
+ * calendar of events, and memory for commands and packets under way grows as
+ * needed. Its home has a clock and calls icc_progress() at icc_next_time().
  *
  * QEMU, the emu port of libtofu, unit tests and fuzzers run this same code.
  *
@@ -47,35 +46,34 @@ struct icc;
  *           4 or 8 bytes; @old gets the value before, zero-extended
  * @pull:    copy @len bytes at @src of @endpoint's memory to @dst of this
  *           node's memory: the one memcpy of a transfer. @endpoint can be this
- *           one, and source and destination may overlap then. Both are called
- *           where payload travels by reference only; may be NULL elsewhere.
- * @write_ordered, @pull_ordered: the same, and the bytes land in ascending
- *           order (strong order)
- * @tx_begin: room for a packet with @payload bytes behind it, in place
- * @tx_commit: send what the last successful @tx_begin gave; header and
+ *           one; source and destination may then overlap.
+ * @write_ordered, @pull_ordered: as @write and @pull, but the bytes land in
+ *           ascending order (strong order)
+ * @tx_begin: reserve room for a packet with @payload bytes behind it, in place
+ * @tx_commit: send the packet of the last successful @tx_begin; header and
  *           payload are complete
  * @tx_room: true when tx_begin() of the largest packet would succeed, or
  *           when @endpoint is gone (the packet then goes nowhere)
- * @owner:   the endpoint of a node of the machine that has a queue or gate, or
- *           -1; asked where nodes can have several processes
- * @fence_begin, @fence_done: a fence is done when every packet with
- *           references that had been sent as a response before it began has
- *           been taken by its receiver, or the receiver is gone. One fence at
- *           a time.
+ * @owner:   the endpoint that owns a queue or gate of a node of the machine, or
+ *           -1; called where nodes can have several processes
+ * @fence_begin, @fence_done: a fence is done when the receiver of each response
+ *           with references that was sent before the fence began has taken it,
+ *           or is gone. One fence at a time.
  * @irq:     raise an MSI-X vector
- * @misuse:  a guest's mistake, for a log: a constant format with arguments
- * @now:     virtual time, ns; with a machine only
- * @trace:   something has happened; with a machine only; may be NULL
+ * @misuse:  log a guest's mistake: a constant format with arguments
+ * @now:     virtual time, ns; timed controllers only
+ * @trace:   record an event; timed controllers only; may be NULL
  *
  * @read, @write, @store64, @armw and @pull return 0, or a negative errno:
- * -EFAULT where a bus address is not memory of the node; @pull -EHOSTDOWN
- * where the peer's memory cannot be read. After an error the destination may
- * be written in part.
+ * -EFAULT where a bus address is not memory of the node; -EHOSTDOWN where @pull
+ * cannot read the peer's memory. After an error the destination may be written
+ * in part. @pull and @pull_ordered may be NULL where payload travels as a
+ * stream.
  *
  * @tx_begin returns NULL and sets @err to -EAGAIN (no room now; the model
  * tries again in icc_progress()) or -EHOSTDOWN (no such node, or gone). With a
- * machine there is always room; the packet's time says when it enters the
- * first link, which is tofu_preset_answer_ns() or more from now.
+ * timed controller there is always room; the packet's time says when it enters
+ * the first link, which is tofu_preset_answer_ns() or more from now.
  *
  * All are called on the thread that called into the model.
  */
@@ -109,36 +107,36 @@ struct icc_host_ops {
 };
 
 /**
- * struct icc_params - how a controller is made
+ * struct icc_params - properties of a controller
  * @tnis:   1 … TOFU_TNIS_MAX
  * @shape:  of the machine
  * @node:   number of this node, in the shape
- * @ppn:    processes that a node can have; 0 is 1. A controller is that of one
- *          of them, an endpoint: queues and gates that others of its node have
- *          it leaves alone. Packets go from endpoint to endpoint; those of node
- *          n have the numbers n * ppn and on. With a machine there is one.
+ * @ppn:    processes that a node can have; 0 is 1. A controller belongs to one
+ *          of them, an endpoint, and leaves the queues and gates of the others
+ *          alone. Packets go from endpoint to endpoint; node n has the
+ *          endpoints n * ppn to n * ppn + ppn - 1.
  * @pages:  first half of TOFU_BAR_PAGES: TOFU_PAGES_HALF bytes that the CQs'
  *          owners write at any time
- * @ram_pages: what TOFU_CAPS_RAM_PAGES says
+ * @ram_pages: the value of TOFU_CAPS_RAM_PAGES
  * @inline_max: by reference: payload up to this size travels in the packet; at
  *          most TOFU_PKT_INLINE_MAX
  * @mtu:    0: larger payload travels by reference: the receiver pulls it out of
  *          the sender's memory. Otherwise all payload travels as a stream of
- *          packets, each with at most this much of it, and @inline_max means
- *          nothing. TOFU_SIGNAL_BYTES, which is not divided, to
+ *          packets with at most this many bytes each, and @inline_max is
+ *          ignored. From TOFU_SIGNAL_BYTES, since a signal is not divided, to
  *          TOFU_PKT_MTU_MAX.
  * @doorbells: a CQ page is registers: the home calls icc_doorbell() for each
  *          store into fetch_start, and there are direct descriptors. Otherwise
  *          icc_progress() polls the pages.
- * @machine: whose times everything takes; NULL: no time
+ * @machine: makes the controller timed, with the times of this machine; or NULL
  * @ops, @host: the home
  *
- * What does not work, and is refused: references where @ops has no @pull. A
- * machine without streams: a packet occupies its links for as long as its
- * payload takes, and references would take none. A machine with a larger
- * packet than its own. A machine without doorbells: that software has stored is
- * an event which has a time, and a page that is polled does not tell it. A
- * machine whose nodes have several processes: one clock counts for a node.
+ * icc_create() refuses these combinations: references where @ops has no @pull.
+ * A timed controller without a stream: a packet occupies its links for as long
+ * as its payload takes, and references would occupy none. A timed controller
+ * with a larger @mtu than the machine's. A timed controller without doorbells:
+ * a polled page does not tell when software stored. A timed controller whose
+ * node has several processes: a node has one clock.
  */
 struct icc_params {
 	unsigned int tnis;
@@ -159,7 +157,7 @@ struct icc_params {
  * icc_create - make a controller, as after power-on
  *
  * Return: the controller, or NULL with errno ENOMEM, or EINVAL where @params
- * are out of range or combine what does not work together.
+ * are out of range or a combination that struct icc_params excludes.
  */
 struct icc *icc_create(const struct icc_params *params);
 void icc_destroy(struct icc *icc);
@@ -179,21 +177,21 @@ void icc_reg_write(struct icc *icc, uint64_t offset, uint64_t value,
 /**
  * icc_channel_start - software has written to TOFU_CHANNEL_START of a channel
  *
- * The channel's block is read later: by icc_progress(), with a machine when
- * its time has come. Numbers that do not exist, and channels that are not
- * enabled or not ended, are ignored.
+ * icc_progress() reads the channel's block later; a timed controller does so
+ * when the store reaches the engine. Numbers that do not exist, and channels
+ * that are not enabled or not ended, are ignored.
  */
 void icc_channel_start(struct icc *icc, unsigned int tni,
 		       unsigned int channel);
 
 /**
- * icc_progress - start commands and go on with what waits
+ * icc_progress - start commands and continue those that wait
  *
- * Takes up to a bounded number of commands of each enabled CQ in turn, as many
- * as its page says or doorbells have told; tries again what found no room; ends
- * flushes. With a machine: does what the calendar has up to now.
+ * Takes a bounded number of commands of each enabled CQ in turn, as far as its
+ * page or its doorbells allow; retries packets that found no room; ends
+ * flushes. A timed controller handles the calendar's entries up to now.
  *
- * Return: true when anything was done: call again soon.
+ * Return: true when there was work: call again soon.
  */
 bool icc_progress(struct icc *icc);
 
@@ -201,13 +199,13 @@ bool icc_progress(struct icc *icc);
  * icc_doorbell - software has stored into fetch_start of a CQ page
  * @value: the word
  *
- * With doorbells only. The word in the page is not looked at; what it says is
- * done by icc_progress().
+ * With doorbells only; the page is not read. icc_progress() starts the commands
+ * later.
  */
 void icc_doorbell(struct icc *icc, unsigned int tni, unsigned int cq,
 		  uint64_t value);
 
-/* ---- With a machine only ---- */
+/* ---- Timed controllers only ---- */
 
 /* icc_next_time - when the calendar's next entry is due; UINT64_MAX: never */
 uint64_t icc_next_time(const struct icc *icc);
@@ -222,9 +220,9 @@ uint64_t icc_next_time(const struct icc *icc);
 void icc_credit(struct icc *icc, unsigned int tni, uint64_t time);
 
 /**
- * icc_port_set_counter - where the home says what a port has seen
+ * icc_port_set_counter - set a port's counter, which the home keeps
  * @value: since the controller was made; TOFU_REG_PORT(@port, @counter) shows
- *         what of it came after the last reset
+ *         the difference since the last reset
  */
 void icc_port_set_counter(struct icc *icc, enum tofu_port port,
 			  enum tofu_port_counter counter, uint64_t value);
@@ -234,25 +232,25 @@ void icc_port_set_counter(struct icc *icc, enum tofu_port port,
  * @pkt:     a private copy of the header
  * @payload: @pkt->payload bytes, in memory that the sender can still write
  *
- * With a machine: now is receive_ns after the last link, @pkt->time is when
- * the packet entered the first one; @payload is copied.
+ * For a timed controller, now is receive_ns after the last link, and
+ * @pkt->time is when the packet entered the first one; @payload is copied.
  *
- * Return: 0 when taken; -EAGAIN when a request cannot be answered now: the
- * transport keeps it and offers it again, before all later ones of the same
- * sender, and nothing has been changed. With a machine always 0.
+ * Return: 0 when taken; -EAGAIN when a request cannot be answered now and
+ * nothing has changed: the transport keeps it and offers it again, before all
+ * later ones of the same sender. Always 0 from a timed controller.
  */
 int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 		const void *payload);
 
-/* icc_peer_down - it is gone: what is under way to it ends in an error */
+/* icc_peer_down - a peer is gone: commands under way to it end in an error */
 void icc_peer_down(struct icc *icc, uint32_t endpoint);
 
 /**
- * icc_set_need_kick - say in the pages which kicks are wanted
+ * icc_set_need_kick - show in the pages which kicks are wanted
  * @mask: TOFU_NEED_KICK_*, for every CQ enabled now or later
  *
- * The caller orders: after setting TOFU_NEED_KICK_TAIL it issues a full fence
- * and calls icc_progress() once more before it sleeps.
+ * After setting TOFU_NEED_KICK_TAIL, the caller issues a full fence and calls
+ * icc_progress() once more before it sleeps.
  */
 void icc_set_need_kick(struct icc *icc, uint32_t mask);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the model share. Nothing of it is seen outside.
+ * Private declarations of the model.
  *
  *   icc.c        create, reset, progress, arrival of packets
  *   regs.c       register file
@@ -14,11 +14,11 @@
  *   stream.c     streams of payload, where they arrive
  *   flush.c      flush, fence, end of a reset
  *   gate.c       the barrier interface: gates and channels
- *   reduce.c     what gates do with elements
- *   time.c       virtual time: the calendar, and what arrives
+ *   reduce.c     reductions of elements by gates
+ *   time.c       virtual time: the calendar, and arriving packets
  *   engine.c     virtual time: when engines send, receive and wait
  *
- * What time.c and engine.c are asked for stands in icc/time.h.
+ * icc/time.h declares the functions of time.c and engine.c.
  */
 #ifndef ICC_INTERNAL_H
 #define ICC_INTERNAL_H
@@ -26,7 +26,7 @@
 #include "icc/gate.h"
 #include "icc/icc.h"
 
-/* Words of memory and packets are used as they are. */
+/* Words of memory and packets are not swapped. */
 TOFU_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	    "the model runs on little-endian hosts");
 
@@ -42,7 +42,7 @@ TOFU_ASSERT(TOFU_LENGTH_MAX / ((TOFU_PKT_REFS_MAX - 1) * 4096) + 2 <=
 
 /* ---- Translation ---- */
 
-/* Why an address cannot be used; index of the tables of statuses below. */
+/* Why an address cannot be used; indexes the tables of statuses. */
 enum icc_fault { ICC_FAULT_NONE,
 		 ICC_FAULT_STADD,
 		 ICC_FAULT_MEMORY };
@@ -50,7 +50,7 @@ enum icc_fault { ICC_FAULT_NONE,
 #define ICC_RANGE_BATCH 8 /* entries of a page table read at once */
 
 /**
- * struct icc_range - what is left of a translated range, as an iterator
+ * struct icc_range - iterator over the rest of a translated range
  * @table: bus address of the page table
  * @at:    next byte, counted in the memory block
  * @left:  bytes
@@ -79,10 +79,10 @@ struct icc_range {
  *   request   receive → read or write → notify → inject → route
  *   response  receive → write → notify
  *
- * With a machine some stages have to wait for their time. A command waits
- * before READ for each of its packets, and so does a request for data: it is
- * then that the engine reads memory. Whatever arrives waits before RECEIVE,
- * and all that it does to memory is done at once.
+ * In a timed controller some stages wait for their time. A command waits before
+ * READ for each of its packets, since the engine reads memory then, and so does
+ * a request for data. An arriving packet waits before RECEIVE; all its effects
+ * on memory then happen at once.
  */
 enum icc_kind { ICC_COMMAND,
 		ICC_REQUEST,
@@ -94,18 +94,18 @@ enum icc_stage {
 	ICC_READ, /* payload, or references to it, out of own memory */
 	ICC_INJECT, /* packet into the network */
 	ICC_ROUTE, /* through the router */
-	ICC_RECEIVE, /* checks of what arrived */
+	ICC_RECEIVE, /* checks of an arriving packet */
 	ICC_WRITE, /* payload into own memory */
 	ICC_NOTIFY, /* tell software */
 	ICC_STAGES,
-	ICC_PARKED = ICC_STAGES, /* a command that waits for responses */
+	ICC_PARKED = ICC_STAGES, /* a command waiting for responses */
 	ICC_ENDED,
 };
 
 /**
  * struct icc_outbox - payload between reading and injecting
  * @bytes: of payload
- * @refs:  it is references
+ * @refs:  the payload is references
  */
 struct icc_outbox {
 	uint32_t bytes;
@@ -119,27 +119,28 @@ struct icc_outbox {
 /**
  * struct icc_command - a command in the window of its CQ
  * @desc:    private copy of the descriptor
- * @data:    of PUT_PIGGYBACK the payload, of CSWAP in [0] what to compare with
+ * @data:    of PUT_PIGGYBACK the payload, of CSWAP in [0] the operand to
+ *           compare with
  * @index:   TOQ index of its first slot
- * @seq:     number of the command in its CQ; never starts again
+ * @seq:     number of the command in its CQ; never reused
  * @peer:    endpoint of the target; -1: its coordinates are not in the machine,
- *           or nobody has that queue there
+ *           or no process owns that queue
  * @length:  bytes of the command
- * @sent:    bytes of the fragments that have been injected
- * @part:    bytes of the fragment that is in the outbox
- * @fragments: that have been injected
- * @outstanding: of them not answered
+ * @sent:    bytes of the injected fragments
+ * @part:    bytes of the fragment in the outbox
+ * @fragments: count of injected fragments
+ * @outstanding: count of injected fragments that are not answered
  * @pending: a bit for each fragment not answered
  * @value:   of ARMW: the value before
- * @stream:  a put in packets of which only the last one is answered, as
- *           fragment 0, and the others if they fail
+ * @stream:  a put as a stream of packets; only the last one is answered, as
+ *           fragment 0, and any packet that fails
  * @all_sent: its last packet has been sent, or cannot be
- * @received: bytes of a get that have come in a stream
- * @last_block: no further block of it follows; always, but for strided ones
+ * @received: bytes of a get that have arrived in a stream
+ * @last_block: no further block follows; always set unless strided
  * @lcl_beyond, @rmt_beyond: the address of the block does not fit its field
- * @doorbell: with a machine: when software stored into fetch_start
- * @fetched: and when the engine began with the command
- * @ready:   and when it has the descriptor
+ * @doorbell: if timed: when software stored into fetch_start
+ * @fetched: if timed: when the engine began with the command
+ * @ready:   if timed: when the engine has the descriptor
  *
  * Each block of a strided command is a command here.
  */
@@ -168,7 +169,7 @@ struct icc_command {
 };
 
 /**
- * struct icc_blocks - blocks of a strided command that are still to be begun
+ * struct icc_blocks - blocks of a strided command that have not begun
  * @first: the first block
  * @stride: bytes from one to the next
  * @next:  number of the next one, from 0
@@ -184,10 +185,10 @@ struct icc_blocks {
 /**
  * struct icc_arrival - a packet being taken
  * @pkt:     private copy of the header
- * @payload: can change under our eyes
- * @range:   own memory that it concerns
+ * @payload: the sender can change it at any time
+ * @range:   the node's own memory that the packet reads or writes
  * @value:   of ARMW: the value before
- * @command: of a response: what it answers
+ * @command: of a response: the command that it answers
  * @sent:    of GET: bytes that have been answered
  * @part:    of GET: bytes in the outbox
  * @life:    of the CQ, when the request was admitted
@@ -205,8 +206,8 @@ struct icc_arrival {
 
 /**
  * struct icc_xfer - one leg of a transfer
- * @kind:   which leg
- * @stage:  where it is
+ * @kind:   enum icc_kind
+ * @stage:  enum icc_stage
  * @status: first error
  * @cq:     of the initiator (command, response) or of the target (request;
  *          NULL where there is none)
@@ -225,8 +226,8 @@ struct icc_xfer {
 /**
  * icc_stage_fn - a stage
  *
- * Return: the next stage. Its own number: it cannot go on now, and has changed
- * nothing that must not be done twice.
+ * Return: the next stage; or its own number if it cannot continue now and can
+ * be run again.
  */
 typedef enum icc_stage icc_stage_fn(struct icc *icc, struct icc_xfer *x);
 
@@ -250,21 +251,21 @@ struct icc_ring {
  * @window:    the command with number n is in slot n mod TOFU_WINDOW
  * @seq_head:  number of the next command
  * @seq_tail:  number of the oldest command under way
- * @sending:   the command that has not been injected completely; none is
- *             started before it has
- * @out:       its outbox
+ * @sending:   the command that has not been injected completely; no other one
+ *             starts before it has
+ * @out:       outbox of @sending
  * @blocks:    of the strided command that was fetched last
- * @tcq_status: first TCQ error of the blocks that have been retired of a
- *             strided command
+ * @tcq_status: first TCQ error among the retired blocks of a strided command
  * @session:   session mode
  * @steps:     of a session: commands, or blocks of them, that may still begin
  * @tail:      with doorbells: slots that software has rung for
- * @known:     of these, slots that the engine knows of
- * @direct_tail: what @tail is when @direct holds its last command; else 0
+ * @known:     slots up to @tail that the engine knows of
+ * @direct_tail: the value of @tail for which @direct holds the last command;
+ *             else 0
  * @direct:    slots of that command
- * @unsent:    with a machine: number of the oldest command that the engine has
- *             not sent completely
- * @life:      counts enables, so that what is left of an old life is known
+ * @unsent:    if timed: number of the oldest command that the engine has not
+ *             sent completely
+ * @life:      counts enables, to recognise leftovers of an old life
  * @stamp:     TOFU_CQ_STAMP()
  * @flushing:  a flush is under way
  * @flush_seq: the flush waits for commands before this one
@@ -306,12 +307,12 @@ struct icc_cq {
 
 /**
  * struct icc_tni - an engine
- * @enabled: CQs that are, a bit each
- * @ending:  CQs that are disabled and have a stream to end
+ * @enabled: enabled CQs, a bit each
+ * @ending:  disabled CQs that have to end a stream, a bit each
  * @arrival: the request being taken
- * @asked:   its header, when its answer has to be gone on with
+ * @asked:   header of that request while its answer is incomplete
  * @out:     outbox of its response
- * @ready:   gates that may have something to do, a bit each
+ * @ready:   gates that may have work, a bit each
  * @blocked: gates whose signal found no room
  */
 struct icc_tni {
@@ -327,11 +328,11 @@ struct icc_tni {
 };
 
 /**
- * struct icc_route - ports of the way to a node and back
- * @key:  endpoint and path, plus one; 0: none remembered
- * @out:  by which a packet to its node leaves; TOFU_PORTS: by none
- * @in:   by which one from its node arrives; TOFU_PORTS: by none
- * @coords: TOFU_ROUTE_X … C of its node
+ * struct icc_route - cached ports of the route to a node and back
+ * @key:  endpoint and path, plus one; 0: unused
+ * @out:  port by which a packet to that node leaves; TOFU_PORTS: none
+ * @in:   port by which a packet from that node arrives; TOFU_PORTS: none
+ * @coords: TOFU_ROUTE_X … C of that node
  */
 struct icc_route {
 	uint64_t key;
@@ -341,8 +342,8 @@ struct icc_route {
 };
 
 /**
- * struct icc_fences - the host's fence, of which there is one at a time
- * @wanted: number of the last fence that somebody waits for
+ * struct icc_fences - the host's fences, one at a time
+ * @wanted: number of the last fence that is waited for
  * @begun:  number of the last one begun
  * @done:   number of the last one done
  */
@@ -365,12 +366,12 @@ struct icc {
 	uint32_t mtu; /* of streams; 0: payload by reference */
 	bool doorbells;
 	const struct tofu_preset *machine;
-	struct icc_time *time; /* with a machine only */
+	struct icc_time *time; /* if timed, else NULL */
 	uint8_t *failed; /* of streams: enum tofu_status, see stream.c */
-	uint32_t answering; /* TNIs whose answer goes on, a bit each */
+	uint32_t answering; /* TNIs with an incomplete answer, a bit each */
 	uint8_t *pages;
 	uint32_t need_kick;
-	unsigned int turn; /* where icc_progress() begins */
+	unsigned int turn; /* CQ with which icc_progress() begins */
 	bool resetting;
 	bool flushes; /* icc_flush_progress() has something to do */
 	uint64_t reset_fence;
@@ -383,7 +384,7 @@ struct icc {
 	struct icc_tni tni[TOFU_TNIS_MAX];
 };
 
-/* icc_streams - payload is not referred to, but travels in many packets */
+/* icc_streams - whether payload travels as a stream, not by reference */
 static inline bool icc_streams(const struct icc *icc)
 {
 	return icc->mtu;
@@ -392,15 +393,15 @@ static inline bool icc_streams(const struct icc *icc)
 /* ---- icc.c ---- */
 
 /**
- * icc_endpoint - whom a packet for a queue or gate goes to
+ * icc_endpoint - the endpoint that owns a queue or gate
  * @node: of the machine, or -1
  *
- * Return: the endpoint, or -1: nobody has it.
+ * Return: the endpoint, or -1 where there is none.
  */
 int64_t icc_endpoint(const struct icc *icc, int64_t node, enum tofu_share share,
 		     unsigned int tni, unsigned int number);
 
-/* icc_drop - a packet that fits nothing: counted, otherwise ignored */
+/* icc_drop - count an invalid packet, and otherwise ignore it */
 void icc_drop(struct icc *icc, const struct tofu_packet *pkt, const char *why);
 
 /* ---- cq.c ---- */
@@ -424,7 +425,7 @@ static inline uint64_t icc_ring_mask(const struct icc_ring *ring)
 	return TOFU_RING_ENTRIES(ring->code) - 1;
 }
 
-/* icc_status_is_tcq - an error that was found before anything left the node */
+/* icc_status_is_tcq - an error found before any packet left the node */
 static inline bool icc_status_is_tcq(unsigned int status)
 {
 	return status != TOFU_ST_OK && status < TOFU_ST_PEER;
@@ -433,7 +434,7 @@ static inline bool icc_status_is_tcq(unsigned int status)
 void icc_cq_enable(struct icc *icc, struct icc_cq *cq);
 void icc_cq_disable(struct icc *icc, struct icc_cq *cq);
 
-/* icc_cq_event - a cause of interrupt has happened */
+/* icc_cq_event - note a cause of interrupt, and raise it if armed */
 void icc_cq_event(struct icc *icc, struct icc_cq *cq, uint64_t cause);
 
 /* icc_cq_set_error - set an error bit of STATUS */
@@ -443,26 +444,26 @@ void icc_cq_set_error(struct icc *icc, struct icc_cq *cq, uint32_t error);
  * icc_cq_fetch - read the next command of the TOQ
  * @command: desc, data and index are set on success
  *
- * Return: slots that it takes; 0: nothing complete is there (or the CQ has
- * stopped with an exception).
+ * Return: count of its slots; 0 where no complete command is there, or the CQ
+ * has stopped with an exception.
  */
 unsigned int icc_cq_fetch(struct icc *icc, struct icc_cq *cq,
 			  struct icc_command *command);
 
-/* icc_cq_blocks_left - the next command to begin is a block of the last one */
+/* icc_cq_blocks_left - whether the last command has blocks that must begin */
 static inline bool icc_cq_blocks_left(const struct icc_cq *cq)
 {
 	return cq->blocks.next != cq->blocks.count;
 }
 
 /**
- * icc_cq_add_steps - a session may begin @steps more commands or blocks
+ * icc_cq_add_steps - let a session begin @steps more commands or blocks
  *
- * It does so in icc_progress(), with a machine when the engine knows of it.
+ * They begin in icc_progress(), if timed when the engine has learned of them.
  */
 void icc_cq_add_steps(struct icc *icc, struct icc_cq *cq, unsigned int steps);
 
-/* icc_cq_direct - whether the next command to fetch stands in @direct */
+/* icc_cq_direct - whether the next command to fetch is in @direct */
 static inline bool icc_cq_direct(const struct icc_cq *cq)
 {
 	return cq->direct_tail && cq->direct_tail == cq->known &&
@@ -473,24 +474,24 @@ static inline bool icc_cq_direct(const struct icc_cq *cq)
 /* icc_cq_publish - let software use the slots that have been fetched */
 void icc_cq_publish(struct icc_cq *cq);
 
-/* icc_cq_retire - TCQ entries of the oldest commands that have ended */
+/* icc_cq_retire - write TCQ entries of the oldest commands that have ended */
 void icc_cq_retire(struct icc *icc, struct icc_cq *cq);
 
-/* icc_mrq_write - an entry with the flip bit to be filled in; or it is lost */
+/* icc_mrq_write - set the flip bit and write the entry; a full MRQ loses it */
 void icc_mrq_write(struct icc *icc, struct icc_cq *cq,
 		   struct tofu_mrq_entry *entry);
 
 /* ---- xfer.c ---- */
 
-/* icc_xfer_run - go through the stages as far as possible */
+/* icc_xfer_run - run the stages as far as possible */
 void icc_xfer_run(struct icc *icc, struct icc_xfer *x);
 
-/* icc_command_run - the same for a command, which may end with that */
+/* icc_command_run - run a command's stages; retire it if it ends */
 void icc_command_run(struct icc *icc, struct icc_xfer *x);
 
 /**
- * icc_command_fail - send no more of it; it ends when all that was sent has
- * been answered
+ * icc_command_fail - send no further fragments; the command ends when those
+ * sent have been answered
  */
 void icc_command_fail(struct icc *icc, struct icc_xfer *x,
 		      enum tofu_status status);
@@ -502,19 +503,19 @@ void icc_command_answered(struct icc *icc, struct icc_xfer *x,
 /**
  * struct icc_part - a fragment of a get
  * @offset: in the command
- * @length: of it
+ * @length: bytes
  */
 struct icc_part {
 	uint64_t offset;
 	uint64_t length;
 };
 
-/* icc_get_part - how a get is cut: its fragment number @fragment */
+/* icc_get_part - fragment number @fragment of a get */
 struct icc_part icc_get_part(const struct icc_command *c,
 			     unsigned int fragment);
 
 /**
- * icc_part_max - how many of @bytes one packet can be about
+ * icc_part_max - how many of @bytes one packet can cover
  * @mtu: TOFU_TOQ_MTU of the command
  */
 static inline uint64_t icc_part_max(const struct icc *icc, unsigned int mtu,
@@ -532,8 +533,8 @@ static inline uint64_t icc_part_max(const struct icc *icc, unsigned int mtu,
 }
 
 /*
- * icc_cq_start - go on with the command that is being sent, start others, at
- * most ICC_BURST; true when anything was done
+ * icc_cq_start - continue the command that is being sent, then start at most
+ * ICC_BURST others; true when there was work
  */
 bool icc_cq_start(struct icc *icc, struct icc_cq *cq);
 
@@ -543,24 +544,24 @@ extern icc_stage_fn *const icc_request_stage[ICC_STAGES];
 extern icc_stage_fn *const icc_response_stage[ICC_STAGES];
 
 /**
- * icc_request_begin, icc_response_begin - a leg for a packet that has come
+ * icc_request_begin, icc_response_begin - begin the leg of an arrived packet
  *
- * icc_response_begin() returns false, and has counted the packet, where nobody
- * waits for it.
+ * icc_response_begin() counts the packet as bad and returns false where no
+ * command waits for it.
  */
 void icc_request_begin(struct icc *icc, struct icc_xfer *x,
 		       const struct tofu_packet *pkt, const void *payload);
 bool icc_response_begin(struct icc *icc, struct icc_xfer *x,
 			const struct tofu_packet *pkt, const void *payload);
 
-/* icc_serve - take a request; there is room for the (first) response */
+/* icc_serve - serve a request; there is room for the (first) response */
 void icc_serve(struct icc *icc, const struct tofu_packet *pkt,
 	       const void *payload);
 
-/* icc_serve_busy - the engine has another answer to go on with before that */
+/* icc_serve_busy - whether an earlier answer of the engine is incomplete */
 bool icc_serve_busy(const struct icc *icc, const struct tofu_packet *pkt);
 
-/* icc_serve_progress - go on with answers; true when anything was done */
+/* icc_serve_progress - continue incomplete answers; true when there was work */
 bool icc_serve_progress(struct icc *icc);
 
 /* icc_response - take a response */
@@ -568,8 +569,8 @@ void icc_response(struct icc *icc, const struct tofu_packet *pkt,
 		  const void *payload);
 
 /*
- * tid: the initiator's name of a fragment. Nothing in it is secret: a response
- * must come from the node that was asked, too.
+ * tid: the initiator's name of a fragment. It need not be secret: a response
+ * must also come from the node that the request went to.
  */
 #define ICC_TID_CQ_SHIFT 0
 #define ICC_TID_CQ_BITS 4
@@ -591,11 +592,11 @@ static inline uint64_t icc_tid(const struct icc_cq *cq,
 /* ---- translate.c ---- */
 
 /**
- * struct icc_span - a piece of what a command touches
+ * struct icc_span - a piece of the memory of a command
  * @total:  bytes of the command; all of them must be in the region
  * @offset: of the piece
  * @length: of the piece
- * @write:  it is to be written
+ * @write:  the piece will be written
  */
 struct icc_span {
 	uint64_t total;
@@ -626,8 +627,8 @@ int icc_range_next(struct icc *icc, struct icc_range *range,
 /* ---- data.c ---- */
 
 /**
- * icc_gather - put as much of a range into an outbox as it takes
- * @inline_max: data where no more bytes than that are left, else references
+ * icc_gather - fill an outbox from a range
+ * @inline_max: up to this many bytes left, copy data; beyond, references
  *
  * Return: 0, or -EFAULT.
  */
@@ -639,7 +640,7 @@ int icc_gather(struct icc *icc, struct icc_range *range, size_t inline_max,
  * @ordered: the bytes land in ascending order
  *
  * Return: 0; -EMSGSIZE: the payload is not pkt->length bytes, nothing was
- * written; -EFAULT: own memory; -EHOSTDOWN: memory of the sender.
+ * written; -EFAULT: the node's own memory; -EHOSTDOWN: the sender's memory.
  */
 int icc_scatter(struct icc *icc, const struct tofu_packet *pkt,
 		const void *payload, struct icc_range *range, bool ordered);
@@ -651,7 +652,7 @@ void icc_port_count_sent(struct icc *icc, uint32_t endpoint,
 			 unsigned int path, uint64_t bytes);
 void icc_port_count_arrived(struct icc *icc, const struct tofu_packet *pkt);
 
-/* icc_ports_reset - counters of the ports begin anew */
+/* icc_ports_reset - reset the counters of the ports */
 void icc_ports_reset(struct icc *icc);
 
 /* icc_route_coords - TOFU_ROUTE_X … C of the sender */
@@ -663,20 +664,20 @@ int icc_streams_create(struct icc *icc);
 void icc_streams_destroy(struct icc *icc);
 
 /*
- * icc_stream_number - from which of all CQs of the machine to which of the own
- * TNIs a request goes: what takes the same way keeps its order
+ * icc_stream_number - number the pair of a request's source CQ, of the whole
+ * machine, and its target TNI; requests of the same number stay in order
  */
 size_t icc_stream_number(const struct tofu_packet *pkt);
 
-/* icc_stream_count - of these numbers */
+/* icc_stream_count - count of these numbers */
 size_t icc_stream_count(const struct icc *icc);
 
 /**
- * icc_stream_status - of a packet of a put
- * @status: as far as it is about this packet
+ * icc_stream_status - the status of a packet of a put
+ * @status: of this packet alone
  *
- * Only the last packet of a put is answered when all is well: it does nothing,
- * and says so, where one before it has failed.
+ * Only the last packet of a put is answered when all is well. Where a packet
+ * before it has failed, the last one gets the status of that and has no effect.
  */
 enum tofu_status icc_stream_status(struct icc *icc,
 				   const struct tofu_packet *pkt,

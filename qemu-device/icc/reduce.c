@@ -5,19 +5,19 @@
  * BFPSUM: every double is a multiple of 2^-1074, and the exponents are cut
  * into bins of 26 bits at fixed places: bin b holds bits 26 b … 26 b + 25 of
  * |x| / 2^-1074. A double has its highest one in some bin t and no bit below
- * bin t - 2. A sum is kept as the highest bin t that any addend touches, and
- * for each of t, t - 1 and t - 2 the exact sum of what all addends have there,
- * with their signs; what is below is cut off, addend by addend.
+ * bin t - 2. A sum consists of the highest bin t that any addend touches, and
+ * for each of the bins t, t - 1 and t - 2 the exact sum of all addends' bits
+ * there, with their signs; lower bits are cut off, addend by addend.
  *
- * So t is a maximum and each bin an exact integer sum over the addends: both
- * depend on the set of addends only, whatever order and tree they are added
- * in. A partial sum has a lower t or the same one, and so has kept everything
- * that the whole sum keeps of its addends.
+ * So t is a maximum and each bin is an exact integer sum over the addends. Both
+ * depend only on the set of addends, not on the order and tree of additions. A
+ * partial sum has a lower t or the same one, so it has kept all bits that the
+ * whole sum keeps of its addends.
  */
 #include "icc/reduce.h"
 
 #define BIN 26 /* bits */
-#define BINS 3 /* kept: 53 bits wherever the highest one is in its bin */
+#define BINS 3 /* kept: 53 bits, wherever the highest bit is in its bin */
 #define TOP_MAX ((1074 + 1024) / BIN) /* the highest bin of a double */
 
 #define MANTISSA 52
@@ -84,7 +84,7 @@ static void sum_pack(const struct sum *sum, uint64_t *word)
 
 /* ---- BFPSUM: doubles to sums and back ---- */
 
-/* Bits 26 b … 26 b + 25 of @mantissa << @shift, of a bin that is kept. */
+/* Bits 26 b … 26 b + 25 of @mantissa << @shift, for a bin that is kept. */
 static uint64_t slice(uint64_t mantissa, int shift, int b)
 {
 	const int at = b * BIN - shift;
@@ -116,7 +116,7 @@ static bool sum_of_double(uint64_t bits, struct sum *sum)
 	return true;
 }
 
-/* @value without its @drop lowest bits, to nearest, ties to even. */
+/* Drop the @drop lowest bits of @value; round to nearest, ties to even. */
 static uint64_t round_off(unsigned __int128 value, int drop)
 {
 	const unsigned __int128 one = 1;
@@ -139,7 +139,7 @@ static int length(unsigned __int128 value)
 		      64 - __builtin_clzll((uint64_t)value);
 }
 
-/* The bins together have less than 40 + 2 × 26 bits. */
+/* All bins together have fewer than 40 + 2 × 26 bits. */
 static uint64_t double_of_sum(const struct sum *sum)
 {
 	const __int128 unit = 1LL << BIN;
@@ -154,11 +154,11 @@ static uint64_t double_of_sum(const struct sum *sum)
 
 	if (!value)
 		return 0;
-	/* Of the result's last bit, counted from that of a denormal. */
+	/* Exponent of the result's last bit, relative to a denormal's. */
 	exponent = unit_exponent + length(magnitude) - (MANTISSA + 1);
 	if (exponent < 0)
 		exponent = 0;
-	/* A hidden one, and a carry out of rounding, add to the exponent. */
+	/* A hidden one, and a carry from rounding, add to the exponent. */
 	bits = ((uint64_t)exponent << MANTISSA) +
 	       round_off(magnitude, exponent - unit_exponent);
 	if (bits > INFINITE << MANTISSA)
@@ -235,7 +235,8 @@ static void sums_store(unsigned int count, const uint64_t *word,
 
 /* ---- Integers ---- */
 
-/* Pairs of value and location: the higher value, of the same the lower place.
+/* Pairs of value and location: the higher value; of equal ones, the lower
+ * location.
  */
 static void maxloc(unsigned int count, uint64_t *word, const uint64_t *from)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The initiator's side of an answer. Any node can send us a packet that says
- * it is one: it has to fit a fragment that is under way to that very node, and
- * each fragment is answered once.
+ * The initiator's side of an answer. Any node can send a forged response. So a
+ * response must match a fragment that is under way to its sender, and each
+ * fragment is answered once.
  */
 #include <errno.h>
 
@@ -21,8 +21,8 @@ static uint8_t expected_type(const struct icc_command *c)
 }
 
 /*
- * The fragment's number says where it is. In a stream data come in order, and
- * the last packet is the one that makes them complete.
+ * The fragment's number gives its offset. In a stream data arrive in order, and
+ * the last packet completes them.
  */
 static bool place_good(const struct icc *icc, const struct icc_command *c,
 		       const struct tofu_packet *pkt)
@@ -39,7 +39,7 @@ static bool place_good(const struct icc *icc, const struct icc_command *c,
 	return pkt->offset == part.offset && pkt->length == part.length;
 }
 
-/* The last answer of a stream comes when all of it has been sent. */
+/* A stream's last answer is valid only after its last packet was sent. */
 static bool stream_good(const struct icc_xfer *x, const struct tofu_packet *pkt)
 {
 	return !(pkt->flags & TOFU_PKT_F_LAST) || x->command.all_sent;
@@ -63,7 +63,7 @@ static struct icc_xfer *find(struct icc *icc, const struct tofu_packet *pkt)
 	if (x->stage == ICC_ENDED || fragment >= c->fragments ||
 	    !(c->pending[fragment / 64] & (1ULL << fragment % 64)))
 		return NULL;
-	/* Streams have more packets than bits, and are answered as one. */
+	/* A stream has more packets than bits and counts as one fragment. */
 	if (icc_streams(icc) && (fragment || !stream_good(x, pkt)))
 		return NULL;
 	if (pkt->src != c->peer || pkt->type != expected_type(c) ||
@@ -75,7 +75,7 @@ static struct icc_xfer *find(struct icc *icc, const struct tofu_packet *pkt)
 	return x;
 }
 
-/* What a target can say; it does not know of our side. */
+/* The status, if it is one that a target can report. */
 static enum tofu_status answer(const struct tofu_packet *pkt)
 {
 	switch (pkt->status) {
@@ -96,10 +96,10 @@ static enum icc_stage response_receive(struct icc *icc, struct icc_xfer *x)
 
 	(void)icc;
 	x->status = (uint8_t)answer(pkt);
-	/* Also of a CQ that writes no more: the last one has to be known. */
+	/* Count for a disabled CQ, too: it must recognise the last packet. */
 	if (pkt->type == TOFU_PKT_DATA && x->status == TOFU_ST_OK)
 		x->arrival.command->command.received += pkt->length;
-	/* A CQ that has been disabled writes no memory any more. */
+	/* A disabled CQ no longer writes memory. */
 	if (x->status != TOFU_ST_OK || !icc_cq_enabled(x->cq))
 		return ICC_NOTIFY;
 	return ICC_WRITE;
@@ -156,7 +156,7 @@ static enum icc_stage response_notify(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_xfer *command = x->arrival.command;
 
-	/* More of a get's data will come, or a stream's last answer. */
+	/* More data of a get, or a stream's last answer, will follow. */
 	if (icc_streams(icc) && !(x->arrival.pkt->flags & TOFU_PKT_F_LAST)) {
 		if (command->status == TOFU_ST_OK)
 			command->status = x->status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The router, as far as a model without time has one: which port a packet
- * leaves and arrives by, and the counters of these ports.
+ * The router of an untimed controller: the ports by which a packet leaves and
+ * arrives, and the counters of these ports.
  */
 #include "icc/internal.h"
 
@@ -11,7 +11,7 @@ void icc_port_set_counter(struct icc *icc, enum tofu_port port,
 	icc->port[port][counter] = value - icc->port_base[port][counter];
 }
 
-/* What others count goes on from where it is. */
+/* Counters of the network in time continue: remember their values. */
 void icc_ports_reset(struct icc *icc)
 {
 	for (int port = 0; port < TOFU_PORTS; port++) {
@@ -42,7 +42,7 @@ static enum tofu_port last_port(const struct icc *icc, uint32_t from,
 	return hops ? tofu_port_reverse(hop[hops - 1].port) : TOFU_PORTS;
 }
 
-/* A route takes longer to find than a small put: remember the last ones. */
+/* Computing a route takes longer than a small put: cache the last ones. */
 static const struct icc_route *route(struct icc *icc, uint32_t endpoint,
 				     unsigned int path)
 {
@@ -75,7 +75,7 @@ void icc_port_count_sent(struct icc *icc, uint32_t endpoint,
 	const struct icc_route *r = route(icc, endpoint, path);
 
 	if (icc->time || r->out == TOFU_PORTS)
-		return; /* with a machine its network counts */
+		return; /* the network in time counts */
 	icc->port[r->out][TOFU_PORT_TX_PACKETS]++;
 	icc->port[r->out][TOFU_PORT_TX_BYTES] += bytes;
 }

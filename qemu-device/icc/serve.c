@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The target's side: a request is checked against the own tables, executed on
- * the own memory, notified and answered. All of it is done at once: the room
- * for the answer has been seen before.
+ * The target's side: a request is checked against the node's own tables,
+ * executed on its own memory, notified and answered. All stages run at once,
+ * since there was room for the answer before they began.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const uint8_t fault_status[] = {
 
 /* ---- Receive ---- */
 
-/* Software, or a session, learns of it: our memory must have been read then. */
+/* Software or a session is told, so this node's memory must have been read. */
 static bool tells(const struct tofu_packet *pkt)
 {
 	return (pkt->flags & TOFU_PKT_F_LAST) &&
@@ -92,7 +92,7 @@ static enum icc_stage request_receive(struct icc *icc, struct icc_xfer *x)
 
 /* ---- Read and write ---- */
 
-/* A stream is read packet by packet, and the CQ may go meanwhile. */
+/* A stream is read packet by packet; the CQ may be disabled in between. */
 static enum tofu_status next_part(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_arrival *a = &x->arrival;
@@ -100,7 +100,7 @@ static enum tofu_status next_part(struct icc *icc, struct icc_xfer *x)
 				       .offset = a->pkt->offset + a->sent,
 				       .length = a->part };
 
-	/* Another program's tables are not what was asked for. */
+	/* The tables may already be another program's. */
 	if (!icc_cq_enabled(x->cq) || x->cq->life != a->life)
 		return TOFU_ST_PEER;
 	return fault_status[icc_translate(icc, x->cq, a->pkt->rmt, &span,
@@ -111,7 +111,7 @@ static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_arrival *a = &x->arrival;
 
-	/* Of an answer that fails nothing is sent. */
+	/* A failed answer carries no data. */
 	icc->tni[x->cq->tni].out.bytes = 0;
 	a->part = (uint32_t)icc_part_max(icc, a->pkt->mtu,
 					 a->pkt->length - a->sent);
@@ -120,8 +120,8 @@ static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 	if (x->status != TOFU_ST_OK)
 		return ICC_INJECT;
 	/*
-	 * The outbox takes it all: no more than TOFU_GET_FRAGMENT_MAX bytes
-	 * are asked for, of pages of 4 KiB at least.
+	 * The outbox takes it all: a request is for TOFU_GET_FRAGMENT_MAX bytes
+	 * at most, and pages have 4 KiB at least.
 	 */
 	if (icc_gather(icc, &a->range, get_inline_max(icc, a->pkt),
 		       &icc->tni[x->cq->tni].out)) {
@@ -351,13 +351,13 @@ static enum icc_stage request_inject(struct icc *icc, struct icc_xfer *x)
 	struct tofu_packet *pkt;
 	int err;
 
-	/* A packet of a stream that is well and not the last one. */
+	/* Of a good stream only the last packet is answered. */
 	if (icc_streams(icc) && x->status == TOFU_ST_OK &&
 	    req->type == TOFU_PKT_PUT && !(req->flags & TOFU_PKT_F_LAST))
 		return ICC_ENDED;
 	pkt = icc->ops->tx_begin(icc->host, req->src, TOFU_RESPONSE,
 				 out ? out->bytes : 0, &err);
-	if (!pkt) /* gone: nobody waits for the answer */
+	if (!pkt) /* gone: drop the answer */
 		return err == -EAGAIN ? ICC_INJECT : ICC_ENDED;
 	response_packet(icc, x, out, pkt);
 	response_trace(icc, req, pkt);

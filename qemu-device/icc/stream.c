@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Streams: payload that nobody refers to comes in as many packets as it takes.
- * Those of a CQ to an engine come in order, one put after the other, so that
- * one status is all there is to remember of each such way.
+ * Streams: payload that does not travel by reference arrives in several
+ * packets. Packets from a CQ to an engine arrive in order, one put after the
+ * other, so one status for each such pair is enough.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Virtual time: the calendar, and packets that wait for their time. Only a
- * controller with a machine has any of this. Its memory grows with what is
- * under way; where there is no more of it, what would have happened is
- * dropped and counted as a bad packet.
+ * Virtual time: the calendar, and packets that wait for their time. For timed
+ * controllers only. Memory grows with the packets under way; where allocation
+ * fails, the event is dropped and counted as a bad packet.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -116,7 +115,7 @@ void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 	icc_engine_arrive(icc, held);
 }
 
-/* Those of a CQ are carried out in their order, however long each takes. */
+/* Requests of a CQ are carried out in order, however long each takes. */
 void icc_time_arrival(struct icc *icc, struct icc_held *held, uint64_t time)
 {
 	const struct tofu_packet *pkt = &held->pkt;
@@ -157,7 +156,7 @@ static void arrival_trace(struct icc *icc, const struct icc_held *held)
 	icc_time_trace(icc, &trace);
 }
 
-/* The engine has the memory for an arrival: all that it does is done now. */
+/* An arrival's access to memory: all its effects happen now. */
 static void arrival(struct icc *icc, struct icc_held *held)
 {
 	struct icc_xfer *x = &held->x;
@@ -192,7 +191,7 @@ static void run(struct icc *icc, const struct icc_entry *entry)
 		icc_engine_fetch(icc, entry);
 		break;
 	case ICC_DUE_SEND:
-		/* Of several plans the engine keeps to the last it made. */
+		/* Only the last plan that the engine made is valid. */
 		if (icc->time->engine[entry->tni].send_at == entry->time)
 			icc_engine_send(icc, entry->tni);
 		break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Virtual time, inside the model: the calendar, what waits in it, and what the
- * engines are busy with. All of it is for controllers with a machine only.
+ * Virtual time inside the model: the calendar, its entries, and the state of
+ * the engines. For timed controllers only.
  */
 #ifndef ICC_TIME_H
 #define ICC_TIME_H
@@ -22,17 +22,18 @@ enum icc_due {
 };
 
 /**
- * struct icc_entry - of the calendar
+ * struct icc_entry - an entry of the calendar
  * @time:  when it is due, ns
- * @order: among entries of one time the lower one comes first
- * @due:   what; ROOM: a FETCH of what found the window full, or no step
+ * @order: among entries of one time the lowest comes first
+ * @due:   enum icc_due; ROOM repeats a FETCH that found the window full, or no
+ *         step
  * @tni:   engine
  * @cq:    of FETCH, ROOM and STEP; of GATE: the gate
- * @life:  of FETCH, ROOM and STEP: of the CQ
+ * @life:  of FETCH, ROOM and STEP: life of the CQ
  * @tail:  of FETCH: slots that have been written; of STEP: steps
  * @since: of FETCH: when the doorbell rang; of others: when it was found
  * @held:  of ARRIVAL
- * @next:  in the list of unused ones
+ * @next:  in the list of unused entries
  */
 struct icc_entry {
 	uint64_t time;
@@ -48,10 +49,10 @@ struct icc_entry {
 };
 
 /**
- * struct icc_held - a packet that has arrived and waits
+ * struct icc_held - an arrived packet that waits
  * @next:    in a list
  * @ready:   of a GET: when its answer may be sent
- * @arrived: when it came out of the last link
+ * @arrived: when it left the last link
  * @here:    when the engine could have taken it
  * @x:       its leg
  * @pkt, @payload: copy of the packet
@@ -72,19 +73,19 @@ struct icc_held_list {
 };
 
 /**
- * struct icc_engine - what a TNI is busy with; times in ps
- * @send_free, @receive_free: when the direction can take the next packet
- * @both_free: when the part that both directions share can
- * @send_at, @receive_at: the engine looks at what there is to send, or to
- *            receive, then, ns; UINT64_MAX: not
+ * struct icc_engine - timing state of a TNI
+ * @send_free, @receive_free: when the direction can take the next packet, ps
+ * @both_free: when the part that both directions share can, ps
+ * @send_at, @receive_at: when the engine next looks for a packet to send or to
+ *            receive, ns; UINT64_MAX: not planned
  * @arrivals: packets that it has not taken yet
- * @turn:     which CQ is first; TOFU_CQS_PER_TNI: the answers
+ * @turn:     the CQ that is first; TOFU_CQS_PER_TNI: the answers
  * @answers:  GETs that are being answered
- * @credits:  packets that may still be sent; answers without data do not ask,
- *            so that it can be negative
+ * @credits:  packets that may still be sent; negative where answers without
+ *            data, which do not wait for a credit, took more
  * @starved:  the engine waits for a credit
- * @returning: credits that come back at known times
- * @returns, @room: how many these are, and can be
+ * @returning: times at which credits return
+ * @returns, @room: count and capacity of @returning
  */
 struct icc_engine {
 	uint64_t send_free;
@@ -103,12 +104,12 @@ struct icc_engine {
 };
 
 /**
- * struct icc_time - the part of a controller that lives in virtual time
+ * struct icc_time - timing state of a controller
  * @calendar:  of struct icc_entry
  * @order:     of the next entry
- * @unused_entry, @unused_held: to be used again
- * @read_free, @write_free: host interface, each way; ps
- * @carried:   by icc_stream_number(): when its last request is carried out, ns
+ * @unused_entry, @unused_held: free lists
+ * @read_free, @write_free: when the host interface is free again, each way; ps
+ * @carried:   by icc_stream_number(): when the last request is carried out, ns
  * @engine:    by TNI
  */
 struct icc_time {
@@ -130,26 +131,26 @@ static inline uint64_t icc_now(const struct icc *icc)
 	return icc->time ? icc->ops->now(icc->host) : 0;
 }
 
-/* icc_time_plan - put into the calendar; time and what it is about are set */
+/* icc_time_plan - add an entry, complete but for @order, to the calendar */
 void icc_time_plan(struct icc *icc, struct icc_entry entry);
 
-/* icc_time_delay - put back what was due, before all that was planned after it */
+/* icc_time_delay - put a due entry back, before all that were planned later */
 void icc_time_delay(struct icc *icc, struct icc_entry entry, uint64_t time);
 
-/* icc_time_run - do what is due now; true when there was anything */
+/* icc_time_run - handle the entries that are due; true when there was any */
 bool icc_time_run(struct icc *icc);
 
-/* icc_time_hold - keep a packet until its time */
+/* icc_time_hold - copy a packet and keep it until its time */
 void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 		   const void *payload);
 void icc_time_release(struct icc *icc, struct icc_held *held);
 
-/* icc_time_trace - tell the host, if it listens */
+/* icc_time_trace - pass a record to the host, if it keeps a trace */
 void icc_time_trace(struct icc *icc, const struct icc_trace *trace);
 
 /*
- * icc_time_arrival - the engine has taken a packet: its effect is seen at @time,
- * or when that of those before it from the same CQ is
+ * icc_time_arrival - plan the effect of a packet that the engine has taken:
+ * at @time, but not before that of earlier packets from the same CQ
  */
 void icc_time_arrival(struct icc *icc, struct icc_held *held, uint64_t time);
 
@@ -162,38 +163,38 @@ static inline struct icc_held *icc_held_of(struct icc_xfer *x)
 
 void icc_engine_init(struct icc *icc);
 
-/* icc_engine_doorbell - the engine will learn of what @cq was rung for */
+/* icc_engine_doorbell - plan the arrival of a doorbell of @cq at the engine */
 void icc_engine_doorbell(struct icc *icc, const struct icc_cq *cq);
 
 /* icc_engine_fetch - a doorbell has reached the engine */
 void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry);
 
-/* icc_engine_room - another command may be fetched, if there is one */
+/* icc_engine_room - plan the fetch of another command, if there is one */
 void icc_engine_room(struct icc *icc, struct icc_cq *cq);
 
-/* icc_engine_add_steps - @steps have come for a session */
+/* icc_engine_add_steps - @steps have arrived for a session */
 void icc_engine_add_steps(struct icc *icc, struct icc_cq *cq,
 			  unsigned int steps);
 
-/* icc_engine_send - look at what there is to send */
+/* icc_engine_send - send the next packet, if there is one and it may go */
 void icc_engine_send(struct icc *icc, unsigned int tni);
 
 /* icc_engine_committed - a packet of @tni has been put into the network */
 void icc_engine_committed(struct icc *icc, unsigned int tni);
 
-/* icc_engine_kick - there may be something to send at @time, ns */
+/* icc_engine_kick - make the engine look for a packet to send at @time, ns */
 void icc_engine_kick(struct icc *icc, unsigned int tni, uint64_t time);
 
 /* icc_engine_answer - queue a GET for its answer */
 void icc_engine_answer(struct icc *icc, struct icc_held *held);
 
-/* icc_engine_arrive - a packet is there to be taken */
+/* icc_engine_arrive - queue a packet for the engine to receive */
 void icc_engine_arrive(struct icc *icc, struct icc_held *held);
 
-/* icc_engine_receive - look at what there is to be taken */
+/* icc_engine_receive - receive the next packet, if the engine is free */
 void icc_engine_receive(struct icc *icc, const struct icc_entry *entry);
 
-/* icc_engine_stop - no command of the CQ is begun any more */
+/* icc_engine_stop - begin no further command of the CQ */
 void icc_engine_stop(struct icc *icc, struct icc_cq *cq);
 
 #endif /* ICC_TIME_H */

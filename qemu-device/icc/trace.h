@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens in a machine in virtual time, as records of a file: a header,
- * then one record after the other. A node writes one file; numbers are
- * little-endian, times are ns of the machine's common time.
+ * The trace of a node in virtual time: a file with a header and records. Each
+ * node writes one file; numbers are little-endian, times are ns of the
+ * machine's common time.
  */
 #ifndef ICC_TRACE_H
 #define ICC_TRACE_H
@@ -15,15 +15,15 @@
 #define ICC_TRACE_VERSION 1
 
 /**
- * enum icc_trace_kind - what a record says
+ * enum icc_trace_kind - the event of a record
  * @ICC_TRACE_DOORBELL: software stored into fetch_start; @bytes is the count of
- *                      slots that are new
+ *                      new slots
  * @ICC_TRACE_FETCH:  a descriptor is read, from @time to @end
  * @ICC_TRACE_SEND:   the engine sends a packet: @end is when it enters the
  *                    first link
  * @ICC_TRACE_LINK:   a packet leaves this node by port @detail
- * @ICC_TRACE_RECEIVE: a packet is taken from the last link (@time) and its
- *                    effect on memory seen (@end)
+ * @ICC_TRACE_RECEIVE: a packet leaves the last link (@time) and has its effect
+ *                    on memory (@end)
  * @ICC_TRACE_NOTICE: an MRQ entry; @detail is enum tofu_mrq_type
  * @ICC_TRACE_TCQ:    a TCQ entry; @detail is enum tofu_status
  * @ICC_TRACE_MARK:   software begins a phase: @id holds eight characters of
@@ -44,8 +44,8 @@ enum icc_trace_kind {
  * struct icc_trace_header - first bytes of a file
  * @magic:   ICC_TRACE_MAGIC
  * @version: ICC_TRACE_VERSION
- * @node:    whose file it is
- * @records: how many follow; grows while the machine runs
+ * @node:    node that wrote the file
+ * @records: count of records; grows while the machine runs
  * @shape:   as TOFU_REG_SHAPE
  * @machine: name, NUL-terminated
  */
@@ -62,7 +62,7 @@ TOFU_ASSERT_SIZE(struct icc_trace_header, 64);
 /**
  * struct icc_trace - a record
  * @time, @end: ns
- * @id:     of packets and notices: tid of the command, which with @origin is
+ * @id:     of packets and notices: tid of the command; with @origin it names
  *          one transfer from its doorbell to its notices
  * @origin: node that gave the command
  * @peer:   the other node
@@ -70,7 +70,7 @@ TOFU_ASSERT_SIZE(struct icc_trace_header, 64);
  * @kind:   enum icc_trace_kind
  * @type:   of packets: enum tofu_packet_type
  * @tni:    of this node; of LINK: of the packet's sender
- * @cq:     likewise; of a SIGNAL the gate
+ * @cq:     of @tni; of a SIGNAL the gate
  * @detail: see above
  * @wait:   of LINK: ns that the packet waited for the link
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Translation: STAG → steering entry → memory block → pages. The tables are
- * in the node's memory and are read anew for each fragment, each entry once:
- * so a deregistration is seen by whatever begins after it.
+ * Translation: STAG → steering entry → memory block → pages. The tables are in
+ * the node's memory. Each fragment reads them again, each entry once, so a
+ * fragment that begins after a deregistration sees it.
  */
 #include <errno.h>
 
@@ -12,9 +12,9 @@
 #define PAGE_SHIFT_MAX 40
 
 /*
- * An entry of either table. Software writes ctrl, its first word, when all the
- * rest is there. So it is read before the rest: or a STAG that is used again
- * could be taken to have its new pages and its old length.
+ * Read an entry of either table. Software writes ctrl, its first word, after
+ * the rest. So ctrl is read before the rest: otherwise a reused STAG could be
+ * seen with its new pages and its old length.
  */
 static int read_entry(struct icc *icc, uint64_t addr, void *entry, size_t size)
 {
@@ -50,7 +50,7 @@ static enum icc_fault steer(struct icc *icc, const struct icc_cq *cq,
 	return ICC_FAULT_NONE;
 }
 
-/* Is [range->at, + total) in the block, and are the sums below in 64 bits? */
+/* Whether [range->at, + total) is in the block, with sums below 2^64. */
 static bool in_block(const struct icc_range *range, uint64_t total,
 		     const struct tofu_memory_block *block)
 {
@@ -105,7 +105,7 @@ enum icc_fault icc_translate(struct icc *icc, const struct icc_cq *cq,
 	return ICC_FAULT_NONE;
 }
 
-/* Read page table entries, from that of range->at on, no more than needed. */
+/* Read page table entries from that of range->at on, only as many as needed. */
 static int fill(struct icc *icc, struct icc_range *range)
 {
 	const uint64_t first = range->at >> range->shift;
@@ -121,7 +121,7 @@ static int fill(struct icc *icc, struct icc_range *range)
 			      range->page, count * sizeof(uint64_t));
 }
 
-/* What is contiguous at range->at in one page; does not move on. */
+/* The contiguous bytes at range->at in one page; range does not move. */
 static int peek(struct icc *icc, struct icc_range *range,
 		struct tofu_ref *piece)
 {

@@ -115,8 +115,8 @@ static void command_end(struct icc *icc, struct icc_xfer *x)
 }
 
 /*
- * The stage of a command of which no more is sent. Only the last packet of a
- * stream is answered: of one that was begun that packet is sent in any case,
+ * The next stage of a command that must not send more. Only the last packet of
+ * a stream is answered. So a stream that has begun still sends that packet,
  * without data.
  */
 static enum icc_stage unsent(const struct icc_command *c)
@@ -133,7 +133,7 @@ static enum icc_stage failed(struct icc_xfer *x, enum tofu_status status)
 	return unsent(&x->command);
 }
 
-/* Of a command that has left the stages: it is parked, or has ended. */
+/* Finish a run that left the command parked or ended. */
 static void command_left(struct icc *icc, struct icc_xfer *x)
 {
 	if (x->stage < ICC_STAGES)
@@ -184,7 +184,7 @@ static bool stride_good(const struct icc_command *c)
 	       !(s->reserved[0] | s->reserved[1]);
 }
 
-/* False: the offset does not fit any more. See blocks_next() for the sum. */
+/* False: the offset does not fit its field. blocks_next() bounds the sum. */
 static bool address_move(__le64 *addr, uint64_t bytes)
 {
 	const uint64_t offset = TOFU_GET(*addr, TOFU_ADDR_OFFSET) + bytes;
@@ -208,7 +208,7 @@ static void blocks_begin(struct icc_cq *cq, struct icc_command *c)
 static void blocks_next(struct icc_cq *cq, struct icc_command *c)
 {
 	struct icc_blocks *blocks = &cq->blocks;
-	/* Fits: TOFU_BLOCKS_MAX strides and an offset are less than 2^64. */
+	/* Fits: TOFU_BLOCKS_MAX strides plus an offset are below 2^64. */
 	const uint64_t moved = blocks->next++ * blocks->stride;
 
 	*c = blocks->first;
@@ -272,7 +272,7 @@ static enum tofu_status command_check(const struct icc_cq *cq,
 	}
 }
 
-/* The endpoint that a command is for, or -1. */
+/* The target endpoint of a command, or -1. */
 static int64_t target_of(const struct icc *icc, const struct icc_command *c)
 {
 	const uint64_t route = c->desc.route;
@@ -284,7 +284,7 @@ static int64_t target_of(const struct icc *icc, const struct icc_command *c)
 			    (unsigned int)TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ));
 }
 
-/* The next command of the TOQ; false: there is none that may be fetched. */
+/* Fetch the next command of the TOQ; false: none may be fetched now. */
 static bool fetch_command(struct icc *icc, struct icc_cq *cq,
 			  struct icc_command *c)
 {
@@ -345,8 +345,8 @@ static enum icc_stage command_fetch(struct icc *icc, struct icc_xfer *x)
 /* ---- Read ---- */
 
 /*
- * Before anything has left the node an error is one of the TCQ; later the
- * command has effects elsewhere, and the error goes to the MRQ.
+ * An error before the first packet is reported in the TCQ. Later ones go to the
+ * MRQ, since the command may have had effects elsewhere.
  */
 static enum icc_stage read_failed(struct icc_xfer *x, enum icc_fault fault)
 {
@@ -381,10 +381,10 @@ static enum icc_stage read_put(struct icc *icc, struct icc_xfer *x)
 }
 
 /*
- * The target's notice says that its memory has been read, and so does a step
- * that lets its session go on. So the fragment that brings them is one that the
- * target can answer with a copy of the data; it is sent when the data of all
- * others are here.
+ * A notice at the target, or a step for its session, means that its memory has
+ * been read. So the fragment that brings them is small enough to be answered
+ * with a copy of the data, and it is sent after the data of all others have
+ * arrived.
  */
 struct icc_part icc_get_part(const struct icc_command *c, unsigned int fragment)
 {
@@ -425,7 +425,7 @@ static enum icc_stage read_get(struct icc *icc, struct icc_xfer *x)
 	return ICC_INJECT;
 }
 
-/* The end of a stream that has failed. */
+/* The last packet of a stream that has failed. */
 static enum icc_stage read_nothing(struct icc_command *c)
 {
 	c->sent = c->length;
@@ -482,8 +482,8 @@ static uint8_t packet_flags(const struct icc_xfer *x)
 }
 
 /*
- * Payload out of memory comes later than what is in the descriptor. A packet
- * behind it waits: those of a CQ stay in order.
+ * Payload from memory is ready later than payload in the descriptor. Packets of
+ * a CQ stay in order, so later ones wait for it.
  */
 static uint64_t wire_time(const struct icc *icc, const struct icc_xfer *x)
 {
@@ -499,7 +499,7 @@ static uint64_t wire_time(const struct icc *icc, const struct icc_xfer *x)
 	return time > last ? time : last;
 }
 
-/* A put that has failed here does not let the target's session go on. */
+/* A put that has failed here gives the target's session no step. */
 static uint8_t step_of(const struct icc_xfer *x)
 {
 	return x->status == TOFU_ST_OK ?
@@ -577,7 +577,7 @@ static void command_stamp(struct icc *icc, const struct icc_xfer *x,
 	icc_time_trace(icc, &trace);
 }
 
-/* The target has gone: icc_peer_down() ends what was begun. */
+/* The target is gone: icc_peer_down() ends commands that have begun. */
 static enum icc_stage unreachable(struct icc_xfer *x)
 {
 	x->command.all_sent = true;
@@ -611,7 +611,7 @@ static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 		return failed(x, TOFU_ST_PEER);
 	if (c->rmt_beyond)
 		return failed(x, TOFU_ST_RMT_STADD);
-	/* The last one brings the notice: it waits until all is well. */
+	/* The last fragment brings the notice: it waits for all answers. */
 	if (c->sent + c->part == c->length && c->outstanding && !c->stream)
 		return ICC_INJECT;
 
@@ -660,7 +660,7 @@ static icc_stage_fn *const *const stages[ICC_KINDS] = {
 	[ICC_RESPONSE] = icc_response_stage,
 };
 
-/* In virtual time a leg waits for the engine before READ, for each packet. */
+/* In virtual time each packet waits for the engine before READ. */
 static bool waits(const struct icc *icc, enum icc_stage stage)
 {
 	return icc->time && stage == ICC_READ;
@@ -685,7 +685,7 @@ void icc_command_run(struct icc *icc, struct icc_xfer *x)
 	command_left(icc, x);
 }
 
-/* Try again what could not be injected. */
+/* Retry a packet that could not be injected. */
 static bool resume(struct icc *icc, struct icc_xfer *x)
 {
 	const uint32_t fragments = x->command.fragments;
