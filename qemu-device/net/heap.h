@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A heap of things that are due: the least (time, order) first. Grows as
- * needed and never shrinks. Memory that is all 0 is an empty heap.
+ * A binary heap of items by time, then by order; the least comes first. Grows
+ * as needed and never shrinks. Zeroed memory is an empty heap.
  */
 #ifndef NET_HEAP_H
 #define NET_HEAP_H
@@ -11,9 +11,8 @@
 #include <stdint.h>
 
 /*
- * tofu_heap_order - packets of one time: by sender, then by the number that the
- * sender gave. A machine has fewer nodes, and a node sends fewer packets, than
- * the fields hold.
+ * tofu_heap_order - the order of packets of one time: by sender, then by the
+ * sender's number. Both fields are wide enough for any machine.
  */
 static inline uint64_t tofu_heap_order(uint32_t src, uint64_t number)
 {
@@ -34,16 +33,16 @@ struct tofu_heap {
 	size_t room;
 };
 
-/* tofu_heap_push - false where there is no memory */
+/* tofu_heap_push - add an item; false where there is no memory */
 bool tofu_heap_push(struct tofu_heap *heap, uint64_t time, uint64_t order,
 		    void *what);
 
-/* tofu_heap_pop - take the first one out; there is one */
+/* tofu_heap_pop - remove the first item of a heap that is not empty */
 void *tofu_heap_pop(struct tofu_heap *heap);
 
 void tofu_heap_free(struct tofu_heap *heap);
 
-/* tofu_heap_time - when the first one is due; UINT64_MAX: there is none */
+/* tofu_heap_time - time of the first item; UINT64_MAX: there is none */
 static inline uint64_t tofu_heap_time(const struct tofu_heap *heap)
 {
 	return heap->count ? heap->item[0].time : UINT64_MAX;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Machines: what virtual time needs to know of a real controller. One table of
- * presets (machine.c), each number with its source; nothing else in the code
- * depends on the machine.
+ * Machines: the times of real controllers, for virtual time. One table of
+ * presets (machine.c) gives each number with its source; nothing else in the
+ * code depends on the machine.
  */
 #ifndef NET_MACHINE_H
 #define NET_MACHINE_H
@@ -14,30 +14,30 @@
  * struct tofu_preset - the times of a machine
  * @name:        as people type it
  * @tnis:        engines that the machine has
- * @link_mbs:    of a link, each way, MB/s, headers included
+ * @link_mbs:    rate of a link, each way, MB/s, headers included
  * @mtu:         most payload bytes in a packet
  * @overhead:    bytes of a packet beside its payload
  * @credits:     packets of an engine that may wait for the first link
  * @hop_ns:      a packet's head, from the output of one router to that of the
- *               next, when nothing is in its way
+ *               next, on free links
  * @doorbell_ns: from a processor's store into the CQ page to the engine
- * @fetch_ns:    descriptor out of memory; a direct one costs nothing
- * @read_ns:     from asking for payload to its first byte
+ * @fetch_ns:    reading a descriptor from memory; a direct one costs nothing
+ * @read_ns:     from requesting payload to its first byte
  * @send_ns:     packet through the engine, to the output of the first router
  * @receive_ns:  last byte of a packet, from the last link to the engine's
  *               access to memory
- * @write_ns:    from that to when a processor sees what was written
+ * @write_ns:    from that access until a processor sees the data
  * @reply_ns:    from a request's effect to its response in the engine
  * @atomic_ns:   an ARMW's access to memory
- * @gate_ns:     a signal through a barrier gate; not 0, or gates in a loop would
- *               signal without end at one time
+ * @gate_ns:     a signal through a barrier gate; not 0, or gates in a loop
+ *               would signal without end at one time
  * @command_ns:  least time between the first packets of two commands of one
  *               engine
  * @tni_mbs:     payload of an engine, sending or receiving
  * @tni_both_mbs: payload of an engine, sending plus receiving
  * @host_mbs:    payload of all engines, each way
  *
- * MB/s are 10^6 bytes a second of payload, but for @link_mbs.
+ * MB/s are 10^6 bytes of payload a second, except in @link_mbs.
  */
 struct tofu_preset {
 	const char *name;
@@ -62,17 +62,17 @@ struct tofu_preset {
 	uint32_t host_mbs;
 };
 
-/* tofu_preset_at - preset number @index, or NULL behind the last one */
+/* tofu_preset_at - preset number @index, or NULL past the last one */
 const struct tofu_preset *tofu_preset_at(size_t index);
 
 /* tofu_preset_find - the preset with that name, or NULL */
 const struct tofu_preset *tofu_preset_find(const char *name);
 
 /*
- * What conservative synchronisation lives on. A store at time t has no packet
- * in the network before t + tofu_preset_store_ns(). A packet that enters the
- * network at t is not received before t + tofu_preset_flight_ns(). The answer to
- * a packet received at t is not in the network before
+ * The lookahead of conservative synchronisation. A store at time t puts no
+ * packet into the network before t + tofu_preset_store_ns(). A packet that
+ * enters the network at t is not received before t + tofu_preset_flight_ns().
+ * The answer to a packet received at t does not enter the network before
  * t + tofu_preset_answer_ns().
  */
 static inline uint64_t tofu_preset_store_ns(const struct tofu_preset *m)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The links and routers of a whole machine in virtual time: every link is a
- * server that sends a packet at a time, and a packet's head moves on to the
+ * server that sends one packet at a time, and a packet's head moves on to the
  * next router as soon as its link is free (virtual cut-through).
  *
- * What it computes depends on nothing but the packets that were put in: so
- * every node of a machine can keep a network of its own, put in the packets of
- * all nodes, and all of them agree. Memory grows with the packets under way.
+ * The result depends only on the packets that were put in. So every node of a
+ * machine can keep a replica and feed it with the packets of all nodes, and the
+ * replicas agree. Memory grows with the packets under way.
  *
  * Not thread-safe.
  */
@@ -22,14 +22,14 @@
 struct tofu_net;
 
 /**
- * struct tofu_net_packet - what is put in
+ * struct tofu_net_packet - a packet, as the caller puts it in
  * @time:    at which it enters the first link, ns
- * @src, @dst: nodes; a packet to oneself takes a hop's time and no link
- * @seq:     a number that @src uses once: among packets of the same time the
- *           one of the lower @src goes first, then that of the lower @seq
+ * @src, @dst: nodes; a loopback packet takes a hop's time and no link
+ * @seq:     a number that @src uses once. Packets of one time are ordered by
+ *           @src, then by @seq.
  * @path:    TOFU_TOQ_PATH
  * @payload: bytes
- * @cookie:  given back
+ * @cookie:  the caller's
  */
 struct tofu_net_packet {
 	uint64_t time;
@@ -42,7 +42,7 @@ struct tofu_net_packet {
 };
 
 /**
- * struct tofu_net_link - counters of a link, leaving a node by a port
+ * struct tofu_net_link - counters of a link, one way
  * @packets, @bytes: payload bytes
  * @wait_ns: sum over packets of the time that they waited for the link
  */
@@ -53,18 +53,17 @@ struct tofu_net_link {
 };
 
 /**
- * struct tofu_net_ops - what tofu_net_advance() tells
+ * struct tofu_net_ops - callbacks of tofu_net_advance()
  * @departs: the last byte of a packet leaves its first link at @time (ns,
- *           rounded up; may be later than what was advanced to). May be NULL.
- * @arrives: the last byte comes through the last link at @time. Told as soon as
- *           that is certain, when the link begins with the packet: @time can
- *           be later than what was advanced to, by hop_ns at least, and these
- *           calls are not in the order of their times. The packet is
- *           forgotten after that.
- * @crosses: it occupies a link from @start to @end (ns); for traces. May be
- *           NULL.
+ *           rounded up; may be later than @until). May be NULL.
+ * @arrives: the last byte leaves the last link at @time. Called as soon as that
+ *           is certain, when the link begins with the packet: @time can be
+ *           later than @until, by hop_ns at least, and calls are not in the
+ *           order of their times. The network then forgets the packet.
+ * @crosses: the packet occupies a link from @start to @end (ns); for traces.
+ *           May be NULL.
  *
- * For the packets of all nodes. Nothing may be put in from within.
+ * They are called for the packets of all nodes, and must not put packets in.
  */
 struct tofu_net_ops {
 	void (*departs)(void *ctx, const struct tofu_net_packet *packet,
@@ -80,22 +79,22 @@ struct tofu_net_ops {
 struct tofu_net *tofu_net_create(const struct tofu_shape *shape,
 				 const struct tofu_preset *machine);
 
-/* tofu_net_destroy - packets under way are forgotten, cookies are not freed */
+/* tofu_net_destroy - drop packets under way; does not free their cookies */
 void tofu_net_destroy(struct tofu_net *net);
 
 /**
  * tofu_net_send - put a packet in
  *
- * @packet->time is not before what was advanced to.
+ * @packet->time is not before @until of the last tofu_net_advance().
  *
  * Return: 0 or -ENOMEM.
  */
 int tofu_net_send(struct tofu_net *net, const struct tofu_net_packet *packet);
 
 /**
- * tofu_net_advance - everything that happens before @until
+ * tofu_net_advance - compute all events before @until
  *
- * All packets of times before @until have been put in.
+ * All packets with times before @until have been put in.
  */
 void tofu_net_advance(struct tofu_net *net, uint64_t until,
 		      const struct tofu_net_ops *ops, void *ctx);
@@ -103,7 +102,7 @@ void tofu_net_advance(struct tofu_net *net, uint64_t until,
 /* tofu_net_idle - true when no packet is under way */
 bool tofu_net_idle(const struct tofu_net *net);
 
-/* tofu_net_forget - packets to and from @node vanish; cookies by @drop */
+/* tofu_net_forget - drop packets to and from @node, calling @drop for each */
 void tofu_net_forget(struct tofu_net *net, uint32_t node,
 		     void (*drop)(void *ctx, const struct tofu_net_packet *p),
 		     void *ctx);
@@ -112,7 +111,7 @@ void tofu_net_forget(struct tofu_net *net, uint32_t node,
 const struct tofu_net_link *tofu_net_link(const struct tofu_net *net,
 					  uint32_t node, enum tofu_port port);
 
-/* tofu_net_link_in - the same for the link that enters @node by @port */
+/* tofu_net_link_in - counters of the link that enters @node by @port */
 const struct tofu_net_link *tofu_net_link_in(const struct tofu_net *net,
 					     uint32_t node, enum tofu_port port);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What travels between nodes. Transports carry it; the ICC model makes and
- * reads it. Whoever reads a packet treats every field as written by an enemy.
+ * The packets between nodes. The ICC model makes and reads them, transports
+ * carry them. A receiver treats every field as hostile.
  */
 #ifndef NET_PACKET_H
 #define NET_PACKET_H
@@ -12,10 +12,10 @@
 #include <tofu/desc.h>
 
 /*
- * Two classes, as virtual channels: a request is taken only when its
- * response has room, a response is always taken. So neither waits in a ring
- * for the other. What needs no response is sent as one: it waits for nothing,
- * and is taken even when its sender has gone since.
+ * Two classes, as virtual channels: a request is taken only when its response
+ * has room, a response is always taken. So neither blocks the other in a ring.
+ * A packet that needs no response travels as a response: it waits for nothing,
+ * and is taken even after its sender has left.
  */
 enum tofu_class { TOFU_REQUEST,
 		  TOFU_RESPONSE,
@@ -25,19 +25,19 @@ enum tofu_packet_type {
 	TOFU_PKT_PUT = 1, /* request: data, or references to it */
 	TOFU_PKT_GET = 2, /* request: what to read */
 	TOFU_PKT_ARMW = 3, /* request */
-	TOFU_PKT_SIGNAL = 15, /* of a gate; nobody answers it */
+	TOFU_PKT_SIGNAL = 15, /* of a gate; never answered */
 	TOFU_PKT_DONE = 16, /* response to PUT: status */
 	TOFU_PKT_DATA = 17, /* response to GET: status, data or references */
 	TOFU_PKT_VALUE = 18, /* response to ARMW: status, value before */
 };
 
-/* tofu_class_of - of a type; also of one that there is not */
+/* tofu_class_of - class of a packet type, even of an unknown one */
 static inline enum tofu_class tofu_class_of(unsigned int type)
 {
 	return type >= TOFU_PKT_SIGNAL ? TOFU_RESPONSE : TOFU_REQUEST;
 }
 
-/* What a packet is for, and what the processes of a node divide among them. */
+/* The resources of a node that its processes share out; targets of packets. */
 enum tofu_share { TOFU_SHARE_CQ,
 		  TOFU_SHARE_GATE,
 		  TOFU_SHARES };
@@ -49,12 +49,12 @@ enum tofu_share { TOFU_SHARE_CQ,
 #define TOFU_PKT_F_REFS (1U << 3) /* the payload is struct tofu_ref[] */
 
 #define TOFU_PKT_INLINE_MAX 1024 /* bytes of data in a packet */
-#define TOFU_PKT_MTU_MAX 2048 /* the same, of a stream */
+#define TOFU_PKT_MTU_MAX 2048 /* bytes of data in a packet of a stream */
 #define TOFU_PKT_REFS_MAX 64
 
 /*
- * A get is asked for in fragments of which each can be described by
- * TOFU_PKT_REFS_MAX pages of 4 KiB wherever it begins.
+ * Bytes of a get's fragment: TOFU_PKT_REFS_MAX references to pages of 4 KiB
+ * describe it, wherever it begins.
  */
 #define TOFU_GET_FRAGMENT_MAX ((TOFU_PKT_REFS_MAX - 1) * 4096ULL)
 
@@ -86,10 +86,10 @@ TOFU_ASSERT_SIZE(struct tofu_ref, 16);
  * @flags:   TOFU_PKT_F_*
  * @path:    TOFU_TOQ_PATH of the command
  * @edata:   of the command
- * @src_tni: of the sender of this packet (of a response: who answers)
- * @src_cq:  likewise
+ * @src_tni: of the sender of this packet (of a response: of the target)
+ * @src_cq:  of the sender of this packet
  * @dst_tni: of the receiver of this packet
- * @dst_cq:  likewise
+ * @dst_cq:  of the receiver of this packet
  * @gpid:    group of the initiator
  * @status:  of a response: enum tofu_status
  * @tag:     TOFU_ROUTE_TAG of the command
@@ -105,7 +105,7 @@ TOFU_ASSERT_SIZE(struct tofu_ref, 16);
  * @compare: of ARMW CSWAP; of VALUE the value before
  * @sps:     session progress step of the command
  * @gap:     of GET: TOFU_TOQ_GAP of the command, for the data
- * @mtu:     of GET: TOFU_TOQ_MTU of the command, likewise
+ * @mtu:     of GET: TOFU_TOQ_MTU of the command, for the data
  * @time:    ns of virtual time at which it enters the first link; 0 without
  *           virtual time
  */
@@ -144,7 +144,7 @@ TOFU_ASSERT_OFFSET(struct tofu_packet, length, 24);
 TOFU_ASSERT_OFFSET(struct tofu_packet, tid, 40);
 TOFU_ASSERT_OFFSET(struct tofu_packet, time, 80);
 
-/* tofu_packet_cqs - numbers that there can be in src_cq and dst_cq */
+/* tofu_packet_cqs - upper limit of src_cq and dst_cq, by packet type */
 static inline unsigned int tofu_packet_cqs(unsigned int type)
 {
 	return type == TOFU_PKT_SIGNAL ? TOFU_GATES : TOFU_CQS_PER_TNI;

@@ -22,8 +22,8 @@ enum tofu_axis { TOFU_X,
 		 TOFU_C,
 		 TOFU_AXES };
 
-/* X, Y and Z are tori of up to 256; A and C meshes of up to 2, B a torus of
- * up to 3.
+/* X, Y and Z are tori of up to 256 nodes, A and C meshes of up to 2, B is a
+ * torus of up to 3.
  */
 struct tofu_shape {
 	uint16_t size[TOFU_AXES];
@@ -36,7 +36,7 @@ struct tofu_coords {
 /* Hops of the longest route: half of each of X, Y, Z, and B, C, A twice. */
 #define TOFU_HOPS_MAX (3 * 128 + 2 * 3)
 
-/* tofu_path_valid - of TOFU_TOQ_PATH; B has no coordinate 3, whatever the shape */
+/* tofu_path_valid - check TOFU_TOQ_PATH: B never has a coordinate 3 */
 static inline bool tofu_path_valid(unsigned int path)
 {
 	return TOFU_GET(path, TOFU_PATH_B) != TOFU_MASK(TOFU_PATH_B_BITS);
@@ -44,8 +44,8 @@ static inline bool tofu_path_valid(unsigned int path)
 
 /**
  * struct tofu_hop - one link of a route
- * @port: by which the node is left
- * @to:   the node that is entered
+ * @port: by which the packet leaves a node
+ * @to:   the node that it enters
  */
 struct tofu_hop {
 	enum tofu_port port;
@@ -53,7 +53,7 @@ struct tofu_hop {
 };
 
 /**
- * tofu_shape_parse - read a shape as people write it
+ * tofu_shape_parse - parse the text of a shape
  * @text:  "4", "2x2", "4x3x8" (X, Y, Z) or six sizes "1x1x1x2x3x2"
  * @shape: set on success only
  *
