@@ -18,7 +18,7 @@ TOFU_ASSERT((int)UTOFU_REDUCE_OP_BARRIER == TOFU_REDUCE_BARRIER &&
 		    (int)UTOFU_REDUCE_OP_BFPSUM == TOFU_REDUCE_BFPSUM,
 	    "operations are the device's");
 
-/* What a start and its poll have to agree on. */
+/* A start and its poll must be of the same kind. */
 enum kind { KIND_BARRIER,
 	    KIND_UINT64,
 	    KIND_DOUBLE };
@@ -75,7 +75,7 @@ static int begin_locked(struct tofu_vbg_group *group, unsigned int op,
 	return UTOFU_SUCCESS;
 }
 
-/* From here on there is nothing wrong with the arguments. */
+/* The arguments have been checked. */
 static int start(struct tofu_vbg_group *group, unsigned int op,
 		 const void *data, size_t count)
 {
@@ -100,7 +100,7 @@ int utofu_barrier(utofu_vbg_id_t vbg_id, unsigned long int flags)
 	return start(group, TOFU_REDUCE_BARRIER, NULL, 0);
 }
 
-/* What is wrong with the operation, where the function is for @kind. */
+/* Return: the error in @op, if any, for a function of @kind. */
 static int op_check(unsigned int op, enum kind kind)
 {
 	if (op < TOFU_REDUCE_BARRIER || op >= TOFU_REDUCE_OPS)
@@ -134,7 +134,7 @@ int utofu_reduce_uint64(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
 
 #define DOUBLE_EXPONENT 0x7ff0000000000000ULL
 
-/* By its bits, so that nothing has to be rounded or trapped. */
+/* Checks the bits, so that no operation rounds or traps. */
 static bool is_finite(double value)
 {
 	uint64_t bits;
@@ -225,7 +225,7 @@ static int look(struct tofu_vbg_group *group, enum kind kind, void *data)
 	return code;
 }
 
-/* A poll has found nothing; as tofu_queue_idle() */
+/* Called after an empty poll; as tofu_queue_idle() */
 static bool idle(struct tofu_vbg_group *group)
 {
 	unsigned int polls =

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making descriptors, for the file of the transfers to be compiled in: what a
- * put takes is its instructions, so those that find out what kind of command
- * it is, or that nothing is unusual, are not to be there. All else is in
- * command.c.
+ * The fast path of making descriptors, inlined into the file of the transfers.
+ * The cost of a put is its instructions, so none is spent on finding out the
+ * kind of command, or checking for each unusual case. All else is in command.c.
  */
 #ifndef UTOFU_COMMAND_MAKE_H
 #define UTOFU_COMMAND_MAKE_H
@@ -15,7 +14,7 @@
 #include "utofu/command.h"
 #include "utofu/vcq_id.h"
 
-/* Those without a field in them */
+/* Flags that contain no field */
 #define TOFU_FLAGS_PLAIN                                                       \
 	(UTOFU_ONESIDED_FLAG_STRONG_ORDER |                                    \
 	 UTOFU_ONESIDED_FLAG_PACKET_RESPONSE |                                 \
@@ -24,7 +23,7 @@
 	 UTOFU_ONESIDED_FLAG_DELAY_START | UTOFU_ONESIDED_FLAG_TCQ_NOTICE |    \
 	 UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE)
 
-/* One branch for what is nearly always so; @false says nothing. */
+/* One branch for the common case. False does not imply an error. */
 static inline bool tofu_transfer_plain(const struct tofu_transfer *t)
 {
 	uint64_t unusual = (t->flags & ~TOFU_FLAGS_PLAIN) |
@@ -37,7 +36,7 @@ static inline bool tofu_transfer_plain(const struct tofu_transfer *t)
 	return !unusual;
 }
 
-/* Return: what is wrong with the arguments, if anything; sets the path */
+/* Sets the path. Return: UTOFU_SUCCESS, or the error in the arguments */
 static inline int tofu_transfer_check(struct tofu_transfer *transfer)
 {
 	struct tofu_transfer copy;
@@ -52,14 +51,14 @@ static inline int tofu_transfer_check(struct tofu_transfer *transfer)
 	return code;
 }
 
-/* What there is of @flag, moved to where @to is, which is further up */
+/* The bits @flag of @flags, shifted left to the position of @to */
 static inline uint64_t tofu_flag_moved(unsigned long flags, unsigned long flag,
 				       uint64_t to)
 {
 	return (flags & flag) * (to / flag);
 }
 
-/* Some bits lie as far from each other here as there. */
+/* These bits have the same distances in the flags and in the TOQ word. */
 #define TOFU_FLAGS_TOGETHER                      \
 	(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE | \
 	 UTOFU_ONESIDED_FLAG_CACHE_INJECTION |   \
@@ -68,7 +67,7 @@ static inline uint64_t tofu_flag_moved(unsigned long flags, unsigned long flag,
 	(TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_RMT_NOTICE |               \
 					  TOFU_TOQ_F_CACHE_INJECTION) | \
 	 TOFU_COMMAND_DELAY)
-/* The quotient is one bit. */
+/* The quotient is a single bit. */
 TOFU_ASSERT(TOFU_TOQ_TOGETHER % TOFU_FLAGS_TOGETHER == 0 &&
 		    !(TOFU_TOQ_TOGETHER / TOFU_FLAGS_TOGETHER &
 		      (TOFU_TOQ_TOGETHER / TOFU_FLAGS_TOGETHER - 1)),
@@ -93,8 +92,8 @@ TOFU_ASSERT(TOFU_TOQ_SPS_SHIFT == TOFU_TOQ_PATH_SHIFT + TOFU_TOQ_PATH_BITS,
 	    "struct tofu_transfer.path has both");
 
 /*
- * @ctrl_more and @lcl: of the command's kind. All has been checked, so fields
- * need not be cut.
+ * @ctrl_more and @lcl: specific to the kind of command. All values have been
+ * checked, so fields need no masking.
  */
 __attribute__((always_inline)) static inline void
 tofu_desc_fill(struct tofu_toq_desc *desc, const struct tofu_transfer *transfer,
@@ -144,7 +143,7 @@ static inline int tofu_desc_putget(struct tofu_toq_desc *desc,
 	return UTOFU_SUCCESS;
 }
 
-/* tofu_desc_piggyback8 - likewise */
+/* tofu_desc_piggyback8 - check the arguments and fill @desc; returns a code */
 static inline int tofu_desc_piggyback8(struct tofu_toq_desc *desc,
 				       struct tofu_transfer *transfer,
 				       uint64_t data, size_t length)
@@ -155,14 +154,14 @@ static inline int tofu_desc_piggyback8(struct tofu_toq_desc *desc,
 		return tofu_error_known(UTOFU_ERR_INVALID_SIZE);
 	if (code)
 		return code;
-	/* Bytes of the word that are not sent are zero. */
+	/* Bytes of the word that are not sent must be zero. */
 	if (length < sizeof(data))
 		data &= TOFU_MASK(8 * length);
 	tofu_desc_fill(desc, transfer, TOFU_CMD_PUT_PIGGYBACK, 0, length, data);
 	return UTOFU_SUCCESS;
 }
 
-/* @size is 4 or 8; nothing is checked. */
+/* @size is 4 or 8 and not checked. */
 static inline void tofu_desc_armw_fill(struct tofu_toq_desc *desc,
 				       const struct tofu_transfer *transfer,
 				       enum tofu_armw_op op, unsigned int size,
@@ -174,7 +173,7 @@ static inline void tofu_desc_armw_fill(struct tofu_toq_desc *desc,
 		       size, operand);
 }
 
-/* tofu_desc_armw - likewise; @size is 4 or 8 */
+/* tofu_desc_armw - as tofu_desc_piggyback8(); @size is 4 or 8 */
 static inline int tofu_desc_armw(struct tofu_toq_desc *desc,
 				 struct tofu_transfer *transfer,
 				 enum utofu_armw_op op, unsigned int size,
@@ -182,7 +181,7 @@ static inline int tofu_desc_armw(struct tofu_toq_desc *desc,
 {
 	int code;
 
-	/* The values of the interface are those of the engine. */
+	/* The interface and the engine use the same values. */
 	if (op < UTOFU_ARMW_OP_SWAP || op > UTOFU_ARMW_OP_OR)
 		return tofu_error_known(UTOFU_ERR_INVALID_OP);
 	code = tofu_transfer_check(transfer);
@@ -193,7 +192,7 @@ static inline int tofu_desc_armw(struct tofu_toq_desc *desc,
 	return UTOFU_SUCCESS;
 }
 
-/* tofu_desc_post - queue it; by value, so that it can stay in registers */
+/* tofu_desc_post - queue @desc; by value, so that it can stay in registers */
 __attribute__((always_inline)) static inline int
 tofu_desc_post(const struct tofu_vcq *vcq, struct tofu_toq_desc desc,
 	       void *cbdata)

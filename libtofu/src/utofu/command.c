@@ -41,9 +41,9 @@ int tofu_transfer_judge(struct tofu_transfer *transfer)
 	return UTOFU_SUCCESS;
 }
 
-/* ---- One for each kind, but for those of command-make.h ---- */
+/* ---- Kinds of commands that are not in command-make.h ---- */
 
-/* MTU and gap in lines; an MTU of 0 is none of its own. */
+/* MTU and gap in lines; an MTU of 0 selects the default. */
 static uint64_t pace_word(const struct tofu_putget *more)
 {
 	size_t lines = more->mtu / TOFU_LINE;
@@ -151,12 +151,12 @@ int tofu_cmd_posted(struct tofu_queue *queue, int ret)
 			tofu_queue_start(queue);
 		return UTOFU_SUCCESS;
 	}
-	/* What was prepared has changed since it was looked at. */
+	/* The prepared command has changed since it was checked. */
 	if (ret == -EINVAL)
 		return tofu_error(UTOFU_ERR_INVALID_DESC);
 	if (ret != -EBUSY)
 		return tofu_error(UTOFU_ERR_FATAL);
-	/* Who retries without polling shall see room some time. */
+	/* A caller that retries without polling must see room eventually. */
 	tofu_queue_start(queue);
 	tofu_queue_idle(queue);
 	return UTOFU_ERR_BUSY;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making the descriptor of a transfer from the arguments of its function.
+ * Makes the descriptor of a transfer from the arguments of its function.
  */
 #ifndef UTOFU_COMMAND_H
 #define UTOFU_COMMAND_H
@@ -11,7 +11,7 @@
 #include "utofu/vcq_id.h"
 
 /**
- * struct tofu_cmd - a command as it is queued, and as it is prepared
+ * struct tofu_cmd - a command to be queued, or handed out as prepared
  * @slot: the descriptor without flip bit, and its second slot
  * @slots: 1 or 2
  */
@@ -30,15 +30,15 @@ struct tofu_cmd {
 };
 
 /**
- * struct tofu_transfer - what all transfers but NOP are made from
- * @vcq:   that sends
+ * struct tofu_transfer - arguments common to all transfers but NOP
+ * @vcq:   the sender
  * @rmt:   VCQ ID of the target
  * @stadd: at the target
  * @edata: as given
  * @flags: as given
- * @path:  of the descriptor, and above it the session progress step: the
- *         target's own coordinates and 0, unless tofu_transfer_judge() has
- *         found others
+ * @path:  of the descriptor, and above it the session progress step. By
+ *         default the target's own coordinates and 0; tofu_transfer_judge()
+ *         sets others.
  */
 struct tofu_transfer {
 	const struct tofu_vcq *vcq;
@@ -49,7 +49,7 @@ struct tofu_transfer {
 	uint64_t path;
 };
 
-/* tofu_transfer_of - from the arguments of its function; @vcq may be NULL */
+/* tofu_transfer_of - collect the arguments of a function; @vcq may be NULL */
 static inline struct tofu_transfer
 tofu_transfer_of(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		 utofu_stadd_t rmt_stadd, uint64_t edata, unsigned long flags)
@@ -68,9 +68,9 @@ tofu_transfer_of(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 #define TOFU_MTU_MAX 1920
 
 /**
- * struct tofu_putget - what a put or get has beyond those of utofu_put()
+ * struct tofu_putget - arguments of a put or get that utofu_put() does not have
  * @mtu, @gap: as given, or 0
- * @strided:   it is one of blocks
+ * @strided:   it is a strided one
  * @stride, @num_blocks: as given
  */
 struct tofu_putget {
@@ -81,12 +81,12 @@ struct tofu_putget {
 	size_t num_blocks;
 };
 
-/* tofu_transfer_judge - what is wrong with the arguments, else their path */
+/* tofu_transfer_judge - check unusual arguments and set the path */
 int tofu_transfer_judge(struct tofu_transfer *transfer);
 
 /*
- * Each checks its arguments and fills @cmd; those of the commands of one
- * slot are in utofu/command-make.h.
+ * Each of these checks its arguments and fills @cmd; the functions for commands
+ * of one slot are in utofu/command-make.h.
  * Return: enum utofu_return_code.
  */
 
@@ -108,15 +108,15 @@ int tofu_cmd_nop(struct tofu_cmd *cmd, unsigned long flags);
 int tofu_cmd_post(const struct tofu_vcq *vcq, const void *cmd, size_t slots,
 		  void *cbdata);
 
-/* tofu_cmd_post_one - queue one, aligned */
+/* tofu_cmd_post_one - queue one command, aligned */
 int tofu_cmd_post_one(const struct tofu_vcq *vcq, const struct tofu_cmd *cmd,
 		      void *cbdata);
 
-/* tofu_desc_post_slowly - queue one of one slot, whatever is in the way */
+/* tofu_desc_post_slowly - queue a command of one slot, off the fast path */
 int tofu_desc_post_slowly(const struct tofu_vcq *vcq, struct tofu_toq_desc desc,
 			  void *cbdata);
 
-/* tofu_cmd_posted - what the queue has returned, as a code; kicks it if asked */
+/* tofu_cmd_posted - turn @ret of a post into a code; kick the queue if due */
 int tofu_cmd_posted(struct tofu_queue *queue, int ret);
 
 #endif /* UTOFU_COMMAND_H */

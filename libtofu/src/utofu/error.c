@@ -12,7 +12,7 @@
  * @code: enum utofu_return_code
  * @name: without UTOFU_ERR_
  * @meaning: in a few words
- * @text: of tofu_error_text()
+ * @text: what tofu_error_text() returns
  */
 struct code {
 	int code;
@@ -92,7 +92,7 @@ const char *tofu_error_text(int code)
 	return code == UTOFU_SUCCESS ? "SUCCESS (no error)" : "unknown code";
 }
 
-/* As errno: of the thread, whichever instance its call was for */
+/* Per thread, as errno is, whichever instance the call used */
 static _Thread_local int last_error;
 
 int tofu_error(int code)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What went wrong in a thread last, for utofu_get_last_error(), and what codes mean.
+ * The last error of a thread, for utofu_get_last_error().
  */
 #ifndef UTOFU_ERROR_H
 #define UTOFU_ERROR_H
 
 /*
- * tofu_error - where an error begins that a public function returns
+ * tofu_error - record an error of a public function, where it is detected
  *
- * Remembers it for this thread; but not UTOFU_SUCCESS, and not what programs meet
- * whenever they wait: UTOFU_ERR_BUSY, UTOFU_ERR_NOT_FOUND, UTOFU_ERR_NOT_COMPLETED.
- * As a call at the end of a function it takes nothing of those who succeed.
+ * Records it for this thread, except UTOFU_SUCCESS and the codes that programs
+ * get while they wait: UTOFU_ERR_BUSY, UTOFU_ERR_NOT_FOUND and
+ * UTOFU_ERR_NOT_COMPLETED. As a tail call it costs a successful call nothing.
  *
  * Return: @code.
  */
 __attribute__((cold)) int tofu_error(int code);
 
-/* tofu_error_known - the same, where the compiler is to go on knowing the code */
+/* tofu_error_known - tofu_error() for a code that the compiler shall know */
 static inline int tofu_error_known(int code)
 {
 	tofu_error(code);

@@ -9,8 +9,8 @@
 #include "utofu/mark.h"
 
 /*
- * Of programs seen so far the TOQ's smallest size is enough; notices come from
- * everywhere, and one that is lost is an error.
+ * The smallest TOQ is enough for the programs seen so far. The MRQ is larger,
+ * since notices come from all nodes, and a lost one is an error.
  */
 #define TOFU_TOQ_CODE_DEFAULT 0
 #define TOFU_MRQ_CODE_DEFAULT 1
@@ -23,9 +23,9 @@ static struct tofu_instance of_process = {
 struct tofu_instance *tofu_instance_current = &of_process;
 
 /*
- * The child has the parent's rings or mappings, and no thread to serve them:
- * it must not touch anything. Nothing is locked here, since nothing of this
- * file is reached again in the child.
+ * The child has the parent's rings or mappings, but no thread to serve them, so
+ * it must not touch anything. No lock is taken here, since the child never
+ * enters this file again.
  */
 static void instance_forked(void)
 {
@@ -57,7 +57,7 @@ static unsigned int ring_code(const struct tofu_ioc_info *info,
 	return (unsigned int)value;
 }
 
-/* Once for an instance, however often it is opened */
+/* Done once per instance, however often it is opened */
 static int forks_tell(struct tofu_instance *instance)
 {
 	int err;
@@ -172,8 +172,8 @@ int tofu_code_of_errno(int err)
 }
 
 /*
- * At the end of the process other threads may still poll, so nothing is freed
- * and nothing unmapped.
+ * When the process exits other threads may still poll, so nothing is freed or
+ * unmapped.
  */
 __attribute__((destructor)) static void instance_leave(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An instance of the library: a port, and the queues, VCQs and barrier gates
- * that were made on it. uTofu's functions have no handle for it:
+ * that were made on it. uTofu's functions take no handle for it;
  * tofu_instance() finds the caller's.
  *
  * May include: port/, queue/, net/, uapi/
@@ -35,9 +35,9 @@ struct tofu_region {
  * @id:     without path
  * @addr_cq: TOFU_ADDR_CQ of its own CQ
  * @tag:    TOFU_ROUTE_TAG with its own lane
- * @queue:  that it sends and receives through
+ * @queue:  the queue that it uses
  * @lane:   of @queue
- * @region: what is registered through it
+ * @region: memory registered through it
  */
 struct tofu_vcq {
 	utofu_vcq_id_t id;
@@ -57,7 +57,7 @@ TOFU_ASSERT(TOFU_TNIS_MAX *TOFU_CQS_PER_TNI *TOFU_LANES <= TOFU_HANDLES,
 /**
  * struct tofu_handle - an entry of the table of handles
  * @hdl: number of the entry, and above it a count of its uses; 0 while free
- * @vcq: what it stands for
+ * @vcq: the VCQ that it stands for
  */
 struct tofu_handle {
 	utofu_vcq_hdl_t hdl;
@@ -68,15 +68,14 @@ struct tofu_handle {
  * struct tofu_vbg_group - the gates of one utofu_alloc_vbg()
  * @gates:   the port's side of them
  * @locked:  whether tofu_vbg_lock() locks
- * @lock:    of what follows, where @locked
+ * @lock:    protects the following members if @locked
  * @linked:  the start and end gate has been set
- * @begun:   a barrier was started, and its end not told
- * @op, @count: of the last one: enum tofu_reduce_op, elements
+ * @begun:   a barrier was started, and no poll has returned its end
+ * @op, @count: of the last barrier: enum tofu_reduce_op, elements
  * @started: barriers started since the gate was set, 32 bits as
  *           TOFU_CHANNEL_ENDED
- * @empty_polls: polls in a row that found nothing; races between them do no
- *           harm
- * @held:    utofu_set_vbg() has locked @lock; of the instance's lock
+ * @empty_polls: empty polls in a row; races between them are harmless
+ * @held:    utofu_set_vbg() has locked @lock; under the instance's lock
  */
 struct tofu_vbg_group {
 	struct tofu_port_gates *gates;
@@ -93,8 +92,8 @@ struct tofu_vbg_group {
 
 /**
  * struct tofu_vbg - an entry of the table of gates
- * @owned: VBG ID plus one; 0 while the gate is not this process's
- * @group: it belongs to
+ * @owned: VBG ID plus one; 0 while the process does not own the gate
+ * @group: the group that it belongs to
  * @index: in the group; 0 is the start and end gate
  */
 struct tofu_vbg {
@@ -105,15 +104,15 @@ struct tofu_vbg {
 
 /**
  * struct tofu_instance
- * @handle: written with @lock, read without: an entry whose @hdl is the one
- *          looked for has the right @vcq
- * @uses:   of handles, so far
+ * @handle: written with @lock, read without: an entry with the right @hdl has
+ *          the right @vcq
+ * @uses:   how many handles were given out so far
  * @mark:   where tofu_mark() stores: @nowhere or a queue's kick page
- * @nowhere: so that no mark has to ask whether there is a trace
- * @lock:   of everything but reading @handle, @vbg and @mark. Nobody who holds
- *          it waits for other nodes: what is being freed is out of the tables
- *          first, and then waited for.
- * @forks:  a child of the process will be told that it is one
+ * @nowhere: spares tofu_mark() the test whether there is a trace
+ * @lock:   protects everything but reading @handle, @vbg and @mark. No holder
+ *          waits for other nodes: an object that is freed first leaves the
+ *          tables, and is waited for without the lock.
+ * @forks:  the fork handler is installed
  * @forked: this is a child of the process that opened @port
  * @port:   NULL until first use
  * @shape:  of the machine
@@ -138,11 +137,11 @@ struct tofu_instance {
 };
 
 /*
- * The instance that calls are for, never NULL. A process that is one node has
- * one, which this points to from the start. A home with several nodes stores
- * here when it goes from one to another; a node that is left inside a call must
- * find its own instance again when it goes on. Hidden, so that the data path
- * reads it without the way over the GOT.
+ * The instance that calls use, never NULL. A process that is one node has one,
+ * and this always points to it. A home with several nodes stores here when it
+ * switches between them; a node that was switched away inside a call must find
+ * its own instance again when it resumes. Hidden, so that the data path reads
+ * it without the GOT.
  */
 extern struct tofu_instance *tofu_instance_current
 	__attribute__((visibility("hidden")));
@@ -160,21 +159,21 @@ static inline struct tofu_instance *tofu_instance(void)
 int tofu_instance_open(void);
 
 /**
- * tofu_instance_close - free what is left of VCQs and gates, and leave the port
+ * tofu_instance_close - free the remaining VCQs and gates, and leave the port
  *
- * No other thread is in the library, nor uses what it was given. The next call
- * that needs a port opens one.
+ * No other thread may be in the library or use its objects. The next call that
+ * needs a port opens one.
  */
 void tofu_instance_close(void);
 
-/* tofu_instance_lock, _unlock - around the control path */
+/* tofu_instance_lock, tofu_instance_unlock - around the control path */
 void tofu_instance_lock(void);
 void tofu_instance_unlock(void);
 
 /* tofu_code_of_errno - the uTofu code of a negative errno, or of 0 */
 int tofu_code_of_errno(int err);
 
-/* tofu_vcq_find - Return: the VCQ, or NULL: tofu_error_no_vcq() */
+/* tofu_vcq_find - Return: the VCQ; NULL: tofu_error_no_vcq() has the code */
 static inline struct tofu_vcq *tofu_vcq_find(utofu_vcq_hdl_t hdl)
 {
 	const struct tofu_handle *handle =
@@ -185,10 +184,10 @@ static inline struct tofu_vcq *tofu_vcq_find(utofu_vcq_hdl_t hdl)
 	return handle->vcq;
 }
 
-/* tofu_error_no_vcq - Return: the error code of a call with such a handle */
+/* tofu_error_no_vcq - Return: the error code for a handle without a VCQ */
 int tofu_error_no_vcq(void);
 
-/* tofu_barrier_tnis - how many TNIs have gates: all or none; instance open */
+/* tofu_barrier_tnis - number of TNIs with gates, all or 0; instance open */
 static inline unsigned int tofu_barrier_tnis(void)
 {
 	const struct tofu_ioc_info *info = &tofu_instance()->port->info;
@@ -196,7 +195,7 @@ static inline unsigned int tofu_barrier_tnis(void)
 	return info->gates ? info->tnis : 0;
 }
 
-/* tofu_vbg_find - Return: the gate, or NULL: tofu_error_no_vbg() */
+/* tofu_vbg_find - Return: the gate; NULL: tofu_error_no_vbg() has the code */
 static inline struct tofu_vbg *tofu_vbg_find(utofu_vbg_id_t id)
 {
 	unsigned int tni = tofu_vbg_id_tni(id);
@@ -211,7 +210,7 @@ static inline struct tofu_vbg *tofu_vbg_find(utofu_vbg_id_t id)
 	return vbg;
 }
 
-/* tofu_error_no_vbg - Return: the error code of a call with such an ID */
+/* tofu_error_no_vbg - Return: the error code for an ID without a gate */
 int tofu_error_no_vbg(void);
 
 static inline void tofu_vbg_lock(struct tofu_vbg_group *group)
@@ -226,19 +225,19 @@ static inline void tofu_vbg_unlock(struct tofu_vbg_group *group)
 		pthread_mutex_unlock(&group->lock);
 }
 
-/* tofu_vbg_forked - in a child, which has no gates */
+/* tofu_vbg_forked - drop the gates in a forked child */
 void tofu_vbg_forked(void);
 
-/* tofu_vbg_free_all - of an instance that is being closed */
+/* tofu_vbg_free_all - free the gates of an instance that is being closed */
 void tofu_vbg_free_all(void);
 
 /*
- * tofu_mem_release_locked - deregister all of a VCQ whose handle is closed;
- * gives the instance's lock back while it waits
+ * tofu_mem_release_locked - deregister all memory of a VCQ whose handle is
+ * closed; drops the instance's lock while it waits
  */
 void tofu_mem_release_locked(struct tofu_vcq *vcq);
 
-/* tofu_queue_put - of a user of a queue; instance not locked: it may wait */
+/* tofu_queue_put - drop a use of a queue; may wait, so instance not locked */
 void tofu_queue_put(struct tofu_queue *queue);
 
 #endif /* UTOFU_INSTANCE_H */

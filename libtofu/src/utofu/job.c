@@ -6,7 +6,7 @@
 
 _Static_assert(TOFU_JOB_AXES == TOFU_AXES, "a shape has all axes");
 
-/* Opens the instance. */
+/* Opens the instance, too. */
 static int launch_get(struct tofu_launch *launch)
 {
 	int code = tofu_instance_open();

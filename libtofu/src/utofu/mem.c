@@ -4,7 +4,7 @@
 #include "utofu/instance.h"
 #include "utofu/vcq_id.h"
 
-/* STAGs below TOFU_STAG_AUTO are shared out among the lanes of a queue. */
+/* STAGs below TOFU_STAG_AUTO are divided among the lanes of a queue. */
 TOFU_ASSERT(TOFU_LANES * TOFU_STAGS_RESERVED == TOFU_STAG_AUTO,
 	    "every lane has its own reserved STAGs");
 
@@ -43,7 +43,7 @@ static int region_make(struct tofu_vcq *vcq, void *addr, size_t size,
 	return UTOFU_SUCCESS;
 }
 
-/* Return: whether the VCQ had it; from here on nobody else deregisters it. */
+/* Return: whether the VCQ had it. Then only the caller deregisters it. */
 static bool region_take(struct tofu_vcq *vcq, utofu_stadd_t stadd)
 {
 	struct tofu_region **at = &vcq->region;
@@ -61,8 +61,8 @@ static bool region_take(struct tofu_vcq *vcq, utofu_stadd_t stadd)
 
 /*
  * The queue's last user need not deregister anything: destroying the queue
- * takes care of all at once. A user that finds itself the last one remains the
- * last one, since the lock is not given back after that.
+ * does it all at once. A user that finds itself the last one remains the last
+ * one, since the lock is not dropped after that.
  */
 void tofu_mem_release_locked(struct tofu_vcq *vcq)
 {
@@ -153,7 +153,7 @@ int utofu_query_stadd(utofu_vcq_id_t vcq_id, unsigned int stag,
 	return UTOFU_SUCCESS;
 }
 
-/* On success the caller has @queue, and gives it back by tofu_queue_put(). */
+/* On success the caller uses @queue, and drops it by tofu_queue_put(). */
 static int mem_take_locked(utofu_vcq_hdl_t vcq_hdl, utofu_stadd_t stadd,
 			   unsigned long flags, struct tofu_queue **queue)
 {

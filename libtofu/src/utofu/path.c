@@ -9,7 +9,7 @@
 
 /* ---- Instance open ---- */
 
-/* Path coordinates as a path ID. Return: -1 where they are outside. */
+/* Return: the path ID of path coordinates; -1 if they are out of range. */
 static int path_id_of(const uint8_t coords[])
 {
 	const uint16_t *size = tofu_instance()->shape.size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paths. Three coordinates A, B and C name one, so does a path ID, and a
- * descriptor has it as TOFU_PATH_*; see vcq_id.h.
+ * Paths. A path is named by three coordinates A, B and C, or by a path ID, and
+ * stands in a descriptor as TOFU_PATH_*; see vcq_id.h.
  */
 #ifndef UTOFU_PATH_H
 #define UTOFU_PATH_H
@@ -13,18 +13,20 @@
 
 /**
  * tofu_path_id_to - the path ID of path coordinates
- * @id:     whose own A, B and C are taken where the first coordinate is
- *          UTOFU_PATH_COORD_NULL: a VCQ ID, or what has these bits as one
+ * @id:     a VCQ ID, or a value with its coordinate bits: its A, B and C are
+ *          used if the first coordinate is UTOFU_PATH_COORD_NULL
  * @coords: path coordinates
  *
  * The instance is open. Return: -1 for coordinates outside the machine.
  */
 int tofu_path_id_to(uint64_t id, const uint8_t coords[]);
 
-/* tofu_path_id_exists - whether the machine has the path; 0 is one; likewise */
+/* tofu_path_id_exists - whether the machine has path @id or it is 0; instance
+ * open
+ */
 bool tofu_path_id_exists(unsigned int id);
 
-/* tofu_path_taken - of a command to @id, as in its descriptor; both are valid */
+/* tofu_path_taken - descriptor path of a command to @id; both IDs are valid */
 static inline unsigned int tofu_path_taken(utofu_vcq_id_t id,
 					   unsigned int path_id)
 {

@@ -42,7 +42,7 @@ static inline int tcq_found(const struct tofu_report *report, void **cbdata)
 					      tofu_error(tcq_code(report->status));
 }
 
-/* Nothing was found, often enough: the engine is lent the processor. */
+/* Lends the processor to the engine, after enough empty polls. */
 __attribute__((noinline)) static int tcq_lend(const struct tofu_vcq *vcq,
 					      void **cbdata)
 {
@@ -53,7 +53,7 @@ __attribute__((noinline)) static int tcq_lend(const struct tofu_vcq *vcq,
 	return tcq_found(&report, cbdata);
 }
 
-/* By itself, so that what nearly always happens has no call to prepare for. */
+/* Out of line, so that the common case needs no stack frame for the call. */
 __attribute__((noinline)) static int tcq_poll_slowly(const struct tofu_vcq *vcq,
 						     void **cbdata)
 {
@@ -106,7 +106,7 @@ int utofu_query_num_unread_tcq(utofu_vcq_hdl_t vcq_hdl, size_t *count)
 		return tofu_error_no_vcq();
 	if (!count)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
-	/* A program may wait by this alone: it counts as a poll. */
+	/* A program may wait with this call alone, so it counts as a poll. */
 	tofu_queue_idle(vcq->queue);
 	*count = tcq_count(vcq);
 	return UTOFU_SUCCESS;
@@ -138,7 +138,7 @@ static int mrq_code(unsigned int status)
 	}
 }
 
-/* Of a type that there is not, anything */
+/* Undefined for a type that does not exist */
 static inline bool type_is_armw(unsigned int type)
 {
 	return type & UTOFU_MRQ_TYPE_LCL_ARMW;
@@ -147,7 +147,7 @@ TOFU_ASSERT(UTOFU_MRQ_TYPE_LCL_ARMW == 4 && UTOFU_MRQ_TYPE_RMT_ARMW == 5 &&
 		    UTOFU_MRQ_TYPE_RMT_GET < 4,
 	    "ARMW is one bit of the type");
 
-/* The initiator gets the value before, the target is told which word it was. */
+/* The initiator gets the old value, the target the address of the word. */
 static inline uint64_t rmt_value(unsigned int type, uint64_t before,
 				 utofu_stadd_t word)
 {
@@ -155,7 +155,7 @@ static inline uint64_t rmt_value(unsigned int type, uint64_t before,
 }
 
 /*
- * The values of enum utofu_mrq_notice_type are those of the entry; @tag is of
+ * enum utofu_mrq_notice_type has the values of the entry. @tag is from
  * tofu_mrq_tag().
  */
 static inline void notice_fill(struct utofu_mrq_notice *notice,
@@ -196,7 +196,7 @@ static int mrq_lost(struct utofu_mrq_notice *notice)
 	return tofu_error(UTOFU_ERR_MRQ_OTHER);
 }
 
-/* Nothing is there: because there is nothing, or because it was lost. */
+/* No notice was found: there is none, or it was lost. */
 static int mrq_empty(const struct tofu_vcq *vcq,
 		     struct utofu_mrq_notice *notice)
 {
@@ -243,7 +243,7 @@ mrq_poll_slowly(const struct tofu_vcq *vcq, struct utofu_mrq_notice *notice)
 						mrq_lend(vcq, notice);
 }
 
-/* By itself, so that a poll that finds nothing saves no registers for it. */
+/* Out of line, so that an empty poll saves no registers for it. */
 __attribute__((noinline)) static int
 mrq_take(const struct tofu_vcq *vcq, struct utofu_mrq_notice *notice,
 	 __u64 ctrl, const struct tofu_mrq_entry *next)
@@ -264,7 +264,7 @@ static int mrq_nothing(const struct tofu_vcq *vcq,
 {
 	if (!tofu_queue_patient(vcq->queue))
 		return mrq_lend(vcq, notice);
-	/* The glance is of a queue that is not locked. */
+	/* The glance succeeds only on a queue without a lock. */
 	if (tofu_queue_lost_locked(vcq->queue, vcq->lane))
 		return mrq_lost(notice);
 	return UTOFU_ERR_NOT_FOUND;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same commands as in transfer.c, handed to the program, and queued later.
+ * The commands of transfer.c, handed to the program and queued later.
  */
 #include <endian.h>
 #include <string.h>
@@ -303,8 +303,8 @@ int utofu_prepare_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 /* ---- Queueing ---- */
 
 /*
- * A command that was prepared for another VCQ would bring its notices to that
- * one's lane, or read its memory by this one's tables.
+ * A command that was prepared for another VCQ would deliver its notices to the
+ * other's lane, or read the other's memory through this one's tables.
  */
 static bool desc_is_of(const struct tofu_toq_desc *desc,
 		       const struct tofu_vcq *vcq)
@@ -315,7 +315,7 @@ static bool desc_is_of(const struct tofu_toq_desc *desc,
 
 	if ((ctrl & TOFU_FIELD(TOFU_COMMAND_ORIGIN)) != origin(vcq))
 		return false;
-	/* With a flip bit of its own it might not be a command for the engine. */
+	/* With a flip bit already set the engine might not take it. */
 	if (ctrl & TOFU_FIELD(TOFU_TOQ_FLIP))
 		return false;
 	switch (TOFU_GET(ctrl, TOFU_TOQ_CMD)) {
@@ -333,7 +333,7 @@ static bool desc_is_of(const struct tofu_toq_desc *desc,
 	}
 }
 
-/* Return: whether @slots are whole commands, each of @vcq. */
+/* Return: whether the slots are whole commands, all of @vcq. */
 static int desc_check(const char *desc, size_t slots,
 		      const struct tofu_vcq *vcq)
 {

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock and the waiting of the layers above, by the port: both are the
- * node's, whose time need not be the host's. The instance is open.
+ * Clock and waiting for the layers above. Both come from the port, since the
+ * node's time need not be the host's. The instance is open.
  */
 #ifndef UTOFU_TIME_H
 #define UTOFU_TIME_H
 
 #include "utofu/instance.h"
 
-/* Polls without success before others get the processor. */
+/* Empty polls before other threads get the processor */
 #define TOFU_PATIENCE 1000
 
 /**
- * tofu_give_way - a poll of a loop that waits has found nothing
- * @polls: how many so far; 0 when the loop begins
+ * tofu_give_way - perhaps yield the processor, after an empty poll of a loop
+ * @polls: empty polls so far; 0 when the loop begins
  *
- * No lock is held by the caller.
+ * The caller holds no lock.
  *
- * Return: about how many polls this took as long as, the one that has found
- * nothing included.
+ * Return: the time this took, counted in polls, including the empty one.
  */
 static inline unsigned int tofu_give_way(unsigned int *polls)
 {

@@ -5,7 +5,7 @@
 #include "utofu/instance.h"
 #include "utofu/vcq_id.h"
 
-/* What is the same for all TNIs. The interface gives it out without const. */
+/* The same for all TNIs. The interface returns it without const. */
 static const struct utofu_onesided_caps onesided_caps = {
 	.flags = UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE |
 		 UTOFU_ONESIDED_CAP_FLAG_ARMW,
@@ -41,11 +41,11 @@ static const struct utofu_barrier_caps barrier_caps = {
 	.max_double_reduction = TOFU_REDUCE_DOUBLES,
 };
 
-/* The first @tnis TNIs, in an array for the caller to free. */
+/* The first @tnis TNIs, in an array that the caller frees. */
 static int tnis_give(unsigned int tnis, utofu_tni_id_t **tni_ids,
 		     size_t *num_tnis)
 {
-	/* One more: of none, too, there is an array. */
+	/* One more, so that there is an array even for 0 TNIs. */
 	utofu_tni_id_t *ids = malloc((tnis + 1) * sizeof(*ids));
 
 	if (!ids)
@@ -113,7 +113,7 @@ int utofu_query_barrier_caps(utofu_tni_id_t tni_id,
 	return UTOFU_SUCCESS;
 }
 
-/* The generation whose descriptors and atomics these are. */
+/* The generation that has these descriptors and atomics. */
 void utofu_query_tofu_version(int *major_ver, int *minor_ver)
 {
 	if (major_ver)

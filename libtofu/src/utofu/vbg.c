@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Barrier gates: allocating, linking and naming them.
+ * Barrier gates: allocation, links and IDs.
  */
 #include <stdlib.h>
 
@@ -73,7 +73,7 @@ static void group_unpublish(const struct tofu_vbg_group *group)
 				 __ATOMIC_RELEASE);
 }
 
-/* Of a group that nobody finds any more; instance not locked */
+/* Frees a group that is out of the tables; instance not locked */
 static void group_destroy(struct tofu_vbg_group *group)
 {
 	group->gates->port->ops->gates_destroy(group->gates);
@@ -81,7 +81,7 @@ static void group_destroy(struct tofu_vbg_group *group)
 	free(group);
 }
 
-/* Whether these are the gates of one allocation, each of them once. */
+/* Whether these are the gates of one allocation, each given once. */
 static int group_whole(const utofu_vbg_id_t ids[], size_t count,
 		       struct tofu_vbg_group **group)
 {
@@ -185,7 +185,7 @@ static bool is_rmt_link(utofu_vbg_id_t link)
 	return tofu_node_at(&tofu_instance()->shape, &at) >= 0;
 }
 
-/* Of a setting with a remote destination; -1: no path of the machine. */
+/* For a setting with a remote destination; -1: the machine has no such path. */
 static int path_id(const struct utofu_vbg_setting *setting)
 {
 	return tofu_path_id_to(tofu_vbg_id_route(setting->dst_rmt_vbg_id),
@@ -218,8 +218,8 @@ static int settings_check(const struct utofu_vbg_setting settings[],
 }
 
 /*
- * Keeps barriers from being started until settings_release(): none begins
- * between the look at all groups and the change of the last one.
+ * Keeps barriers from being started until settings_release(), so that none
+ * begins between the check of all groups and the change of the last one.
  */
 static int settings_hold(const struct utofu_vbg_setting settings[],
 			 size_t count)
@@ -253,7 +253,7 @@ static void settings_release(const struct utofu_vbg_setting settings[],
 	}
 }
 
-/* Local links name a gate of the same TNI, and nothing else. */
+/* A local link names only a gate, of the same TNI. */
 static uint64_t lcl_word(utofu_vbg_id_t link)
 {
 	return link == UTOFU_VBG_ID_NULL ?
@@ -297,10 +297,10 @@ static int setting_apply(const struct utofu_vbg_setting *setting)
 	if (!vbg->index) {
 		group->linked = !err;
 		group->started = 0;
-		/* What the device counts begins anew; nothing is under way. */
+		/* The device counts from 0 again; no barrier is under way. */
 		tofu_block_write(&gates->channel->done, 0);
 	}
-	/* All that a program can have done wrong has been looked at. */
+	/* All errors that a program can make have been checked. */
 	return err ? tofu_error(UTOFU_ERR_FATAL) : UTOFU_SUCCESS;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A VBG ID, bit by bit. The layout is that of the real machine: programs take
- * IDs apart, and compose those of other nodes' gates.
+ * A VBG ID, bit by bit. The layout is that of the real machine, since programs
+ * take IDs apart, and compose IDs of other nodes' gates.
  */
 #ifndef UTOFU_VBG_ID_H
 #define UTOFU_VBG_ID_H
@@ -38,7 +38,7 @@ static inline unsigned int tofu_vbg_id_tni(utofu_vbg_id_t id)
 	return (unsigned int)TOFU_GET(id, TOFU_VBG_ID_TNI);
 }
 
-/* tofu_vbg_id_route - coordinates and TNI where a route, or a VCQ ID, has them */
+/* tofu_vbg_id_route - coordinates and TNI, placed as in a route or VCQ ID */
 static inline uint64_t tofu_vbg_id_route(utofu_vbg_id_t id)
 {
 	return TOFU_SET(TOFU_ROUTE_COORDS,
@@ -55,8 +55,8 @@ static inline utofu_vbg_id_t tofu_vbg_id_of(uint64_t coords, unsigned int tni,
 }
 
 /*
- * tofu_vbg_id_valid - whether this is a VBG ID; its gate may be one that no TNI
- * has
+ * tofu_vbg_id_valid - whether this is a VBG ID; its gate need not exist on any
+ * TNI
  */
 static inline bool tofu_vbg_id_valid(utofu_vbg_id_t id)
 {

@@ -17,7 +17,7 @@ static int handle_open(struct tofu_vcq *vcq, utofu_vcq_hdl_t *hdl)
 
 		if (handle->hdl)
 			continue;
-		/* Another count each time: a freed handle stays invalid. */
+		/* A new count each time: a freed handle stays invalid. */
 		instance->uses++;
 		if (!(instance->uses << TOFU_HANDLE_BITS))
 			instance->uses = 1;
@@ -41,8 +41,8 @@ static void handle_close(utofu_vcq_hdl_t hdl)
 /* ---- Which queue a VCQ uses; instance locked ---- */
 
 /*
- * A queue is shared by VCQs of the same kind: so the lock of THREAD_SAFE ones
- * is not evaded by others.
+ * Only VCQs of the same kind share a queue, so that none bypasses the lock of
+ * the THREAD_SAFE ones.
  */
 static bool queue_shareable(const struct tofu_queue *queue, unsigned long flags)
 {
@@ -50,13 +50,13 @@ static bool queue_shareable(const struct tofu_queue *queue, unsigned long flags)
 	       queue->locked == !!(flags & UTOFU_VCQ_FLAG_THREAD_SAFE);
 }
 
-/* Steps of a session are of a queue, not of a VCQ. */
+/* The steps of a session belong to a queue, not to a VCQ. */
 #define FLAGS_ALONE (UTOFU_VCQ_FLAG_EXCLUSIVE | UTOFU_VCQ_FLAG_SESSION_MODE)
 
 /*
- * A component ID names one VCQ among those that share, so it goes to the first
- * queue, and is refused where that has it already. The others go to any that
- * has room.
+ * A component ID names one VCQ among those that share a queue, so such a VCQ
+ * goes to the first queue, and is refused if that has its ID already. Other
+ * VCQs go to any queue that has room.
  */
 static struct tofu_queue *queue_find(unsigned int tni, unsigned int number,
 				     unsigned long flags)
@@ -108,7 +108,7 @@ static int queue_get(unsigned int tni, unsigned int number, unsigned long flags,
 	return err;
 }
 
-/* Return: the queue, for queue_end(), when that was its last user; or NULL. */
+/* Return: the queue, for queue_end(), after its last user; else NULL. */
 static struct tofu_queue *queue_put(struct tofu_queue *queue)
 {
 	if (--queue->users)
@@ -120,7 +120,7 @@ static struct tofu_queue *queue_put(struct tofu_queue *queue)
 
 /* ---- The end of a queue; instance not locked ---- */
 
-/* Waits until nothing under way can touch memory through the queue. */
+/* Waits until no transfer under way can touch memory through the queue. */
 static void queue_end(struct tofu_queue *queue)
 {
 	if (queue)
@@ -226,7 +226,7 @@ int utofu_create_vcq_with_cmp_id(utofu_tni_id_t tni_id, utofu_cmp_id_t cmp_id,
 	return vcq_create(tni_id, cmp_id, flags, vcq_hdl);
 }
 
-/* Nobody finds it any more: its handle is closed. */
+/* No call finds the VCQ any more: its handle is closed. */
 static void vcq_free(struct tofu_vcq *vcq)
 {
 	struct tofu_queue *last;

@@ -2,7 +2,7 @@
 /*
  * A VCQ ID, bit by bit. Coordinates and TNI stand where a descriptor's route
  * has them. NUMBER is the lane of the VCQ in its queue: the component ID, or
- * TOFU_LANE_ANONYMOUS and more. PATH is a path ID: 0 the default, else the
+ * TOFU_LANE_ANONYMOUS and up. PATH is a path ID: 0 for the default, else the
  * descriptor's path plus one.
  */
 #ifndef UTOFU_VCQ_ID_H
@@ -25,7 +25,7 @@
 #define TOFU_VCQ_ID_PATH_SHIFT 60
 #define TOFU_VCQ_ID_PATH_BITS 4
 
-/* Coordinates A, B and C are laid out as a path is: TOFU_PATH_*. */
+/* Coordinates A, B and C have the layout of a path: TOFU_PATH_*. */
 #define TOFU_VCQ_ID_ABC_SHIFT TOFU_ROUTE_A_SHIFT
 #define TOFU_VCQ_ID_ABC_BITS 4
 TOFU_ASSERT(TOFU_ROUTE_B_SHIFT - TOFU_ROUTE_A_SHIFT == TOFU_PATH_B_SHIFT &&
@@ -38,24 +38,26 @@ TOFU_ASSERT(TOFU_ROUTE_B_SHIFT - TOFU_ROUTE_A_SHIFT == TOFU_PATH_B_SHIFT &&
 	(TOFU_FIELD(TOFU_VCQ_ID_NODE) | TOFU_FIELD(TOFU_VCQ_ID_CQ) | \
 	 TOFU_FIELD(TOFU_VCQ_ID_NUMBER) | TOFU_FIELD(TOFU_VCQ_ID_PATH))
 
-/* STAGs that programs choose, of each lane */
+/* STAGs per lane that programs can choose */
 #define TOFU_STAGS_RESERVED 256
 
-/* tofu_path_id_valid - 0, or a path plus one */
+/* tofu_path_id_valid - whether @id is 0 or a path plus one */
 static inline bool tofu_path_id_valid(unsigned int id)
 {
 	return id == 0 || (id <= 14 && tofu_path_valid(id - 1));
 }
 
-/* What brings the first number that does not exist up to a carry. */
+/* Added to a field, makes every number that does not exist carry. */
 #define TOFU_VCQ_ID_SPARE(field, count) \
 	TOFU_SET(field, TOFU_MASK(field##_BITS) + 1 - (count))
 #define TOFU_VCQ_ID_CARRY(field) (1ULL << (field##_SHIFT + field##_BITS))
 
 /*
- * tofu_vcq_id_carries - what the fields hold that does not exist, but for the
- * path: a bit above each such field, 0 for none. All at once, since each put
- * asks for it.
+ * tofu_vcq_id_carries - fields with numbers that do not exist, the path aside
+ *
+ * Checks all fields at once, since every put does it.
+ *
+ * Return: a bit above each such field, 0 for none.
  */
 static inline uint64_t tofu_vcq_id_carries(utofu_vcq_id_t id)
 {
