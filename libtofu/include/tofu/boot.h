@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the processes of a job find each other with nothing but the interconnect,
- * and tell each other what they have to know before they can communicate: VCQ
- * IDs, STADDs, cards of exchanges. The job is that of <tofu/job.h>: tofu-run,
- * tofu-cluster, mpirun and srun say who is in it, and no MPI is needed.
+ * How the processes of a job find each other through the interconnect alone,
+ * and exchange what they must know before they can communicate: VCQ IDs,
+ * STADDs, cards of exchanges. The job is that of <tofu/job.h>: tofu-run,
+ * tofu-cluster, mpirun and srun define its processes, and no MPI is needed.
  *
  * Functions return enum utofu_return_code. A boot belongs to one thread at a
- * time, and so does the VCQ that it keeps, as of utofu_create_vcq() without
+ * time, and so does its VCQ, like one that utofu_create_vcq() makes without
  * UTOFU_VCQ_FLAG_THREAD_SAFE.
  */
 #ifndef TOFU_BOOT_H
@@ -25,7 +25,7 @@ extern "C" {
 
 /* ---- Finding the other processes ---- */
 
-/* What a boot keeps of its process: a component ID, and a STAG of its VCQ */
+/* A boot uses these in its process: a component ID, and a STAG of its VCQ */
 #define TOFU_BOOT_CMP_ID 7
 #define TOFU_BOOT_STAG 255
 
@@ -37,35 +37,35 @@ struct tofu_boot;
 /**
  * tofu_boot_join - meet all processes of the job
  * @timeout: seconds that this and every later wait may take, 1 or more
- * @why:     TOFU_BOOT_WHY bytes that stay the boot's until it is gone, or NULL:
- *           whenever a function of the boot fails, it leaves a sentence there
- *           that says what is wrong, and with which process
+ * @why:     TOFU_BOOT_WHY bytes that the boot uses until it is freed, or NULL.
+ *           Whenever a function of the boot fails, it leaves a sentence there
+ *           that says what is wrong, and with which process.
  * @boot:    set on success
  *
- * Every process of the job calls it, in whichever order they start. Process l
- * of its node, counted from 0, gets queue l / t of TNI l % t, where t is the
- * number of TNIs, and a VCQ of component ID TOFU_BOOT_CMP_ID in it. So it is to
- * be called before the process creates VCQs of its own there, unless it is
- * alone on its node. VCQs that are created later can share the queue.
+ * Every process of the job calls it, in any order. Process l of its node,
+ * counted from 0, gets queue l / t of TNI l % t, where t is the number of TNIs,
+ * and a VCQ with component ID TOFU_BOOT_CMP_ID in it. Unless the process is
+ * alone on its node, it must call this function before it creates VCQs of its
+ * own there. VCQs that are created later can share the queue.
  *
- * A process joins once at a time; when it has left it can join again.
+ * A process can join again after it has left.
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_COMPLETED when not all have come in
- * time, and the sentence has the ranks that are missing; UTOFU_ERR_MRQ_PEER
- * when one has died; UTOFU_ERR_USED when this process has joined already, or
- * another program has the queue; UTOFU_ERR_NOT_AVAILABLE as of
- * tofu_query_job(), and where a node has more processes than queues;
- * UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER, UTOFU_ERR_OUT_OF_MEMORY;
- * as utofu_create_vcq() and utofu_reg_mem_with_stag().
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_COMPLETED if a process has not joined in
+ * time, and the sentence lists the ranks that are missing; UTOFU_ERR_MRQ_PEER
+ * if one has died; UTOFU_ERR_USED if this process has joined already, or
+ * another program has the queue; UTOFU_ERR_NOT_AVAILABLE as tofu_query_job(),
+ * and if a node has more processes than queues; UTOFU_ERR_INVALID_POINTER,
+ * UTOFU_ERR_INVALID_NUMBER, UTOFU_ERR_OUT_OF_MEMORY; as utofu_create_vcq() and
+ * utofu_reg_mem_with_stag().
  */
 int tofu_boot_join(unsigned int timeout, char why[], struct tofu_boot **boot);
 
 /**
- * tofu_boot_leave - wait until all processes come here too, then free the boot
- * @boot: gone on return in any case
+ * tofu_boot_leave - wait until all processes call this, then free the boot
+ * @boot: freed on return, also after an error
  *
- * No process goes before all have come, so none finds another gone that it
- * still has something to tell.
+ * No process leaves before all have called, so none finds a peer gone that it
+ * still has to communicate with.
  *
  * Return: as tofu_boot_barrier().
  */
@@ -75,16 +75,16 @@ int tofu_boot_leave(struct tofu_boot *boot);
  * tofu_boot_abandon - free a boot without waiting for the others
  * @boot: or NULL
  *
- * For a process that gives up: the others' functions fail with
+ * For a process that gives up: calls of the other processes fail with
  * UTOFU_ERR_MRQ_PEER.
  */
 void tofu_boot_abandon(struct tofu_boot *boot);
 
 /**
- * tofu_boot_rank, tofu_boot_size - number of this process, and of all of them
+ * tofu_boot_rank, tofu_boot_size - rank of this process, number of processes
  * @boot: the boot
  *
- * As tofu_query_job() has them.
+ * The values are those of tofu_query_job().
  *
  * Return: the number; UTOFU_ERR_INVALID_POINTER.
  */
@@ -94,30 +94,30 @@ int tofu_boot_size(const struct tofu_boot *boot);
 /* ---- Exchanging bytes ---- */
 
 /**
- * tofu_boot_barrier - wait until every process has come here
+ * tofu_boot_barrier - wait until every process has called this
  * @boot: the boot
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_COMPLETED when one has not come in time;
- * UTOFU_ERR_MRQ_PEER when one has died; UTOFU_ERR_INVALID_POINTER. After a
- * failure tofu_boot_abandon() is all that is left.
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_COMPLETED if one has not called in time;
+ * UTOFU_ERR_MRQ_PEER if one has died; UTOFU_ERR_INVALID_POINTER. After a
+ * failure the boot can only be abandoned with tofu_boot_abandon().
  */
 int tofu_boot_barrier(struct tofu_boot *boot);
 
 /**
- * tofu_boot_allgather - give some bytes to all, and get those of all
+ * tofu_boot_allgather - give bytes to all processes, and get those of all
  * @boot:  the boot
  * @mine:  bytes of this process
  * @bytes: how many, the same number everywhere; 0: only a barrier
  * @all:   set to the bytes of all processes, those of rank 0 first
  *
- * A barrier. @mine may be part of @all.
+ * Acts as a barrier. @mine may be part of @all.
  *
  * Return: as tofu_boot_barrier(). What @all holds after a failure is undefined.
  */
 int tofu_boot_allgather(struct tofu_boot *boot, const void *mine, size_t bytes,
 			void *all);
 
-/* A process has so many slots, each for a note of so many bytes. */
+/* Slots of a process, and bytes of a note in a slot */
 #define TOFU_BOOT_SLOTS 64
 #define TOFU_BOOT_NOTE 256
 
@@ -125,14 +125,14 @@ int tofu_boot_allgather(struct tofu_boot *boot, const void *mine, size_t bytes,
  * tofu_boot_tell - leave a note with another process
  * @boot:  the boot
  * @rank:  of the process, which may be this one
- * @slot:  of that process, below TOFU_BOOT_SLOTS; the program has to see to it
- *         that no two leave a note in the same slot
+ * @slot:  of that process, below TOFU_BOOT_SLOTS; the program must ensure that
+ *         no two processes leave a note in the same slot
  * @note:  the bytes
  * @bytes: how many, at most TOFU_BOOT_NOTE
  *
- * It is there for tofu_boot_told() once both have passed the next barrier.
+ * tofu_boot_told() finds it once both processes have passed the next barrier.
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_MRQ_PEER when the process has died;
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_MRQ_PEER if the process has died;
  * UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER (no such rank or slot),
  * UTOFU_ERR_INVALID_SIZE.
  */
@@ -143,7 +143,7 @@ int tofu_boot_tell(struct tofu_boot *boot, uint32_t rank, unsigned int slot,
  * tofu_boot_told - read a note that was left with this process
  * @boot:  the boot
  * @slot:  below TOFU_BOOT_SLOTS
- * @note:  where to
+ * @note:  filled
  * @bytes: how many, at most TOFU_BOOT_NOTE
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER,
@@ -153,11 +153,11 @@ int tofu_boot_told(const struct tofu_boot *boot, unsigned int slot, void *note,
 		   size_t bytes);
 
 /**
- * tofu_boot_check - tell whether a process is still there
+ * tofu_boot_check - check whether a process is still there
  * @boot: the boot
  * @rank: of the process
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_MRQ_PEER when it has died;
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_MRQ_PEER if it has died;
  * UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER.
  */
 int tofu_boot_check(struct tofu_boot *boot, uint32_t rank);

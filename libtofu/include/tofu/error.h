@@ -16,7 +16,7 @@ extern "C" {
 /* ---- Return codes ---- */
 
 /**
- * tofu_error_text - tell name and meaning of a return code
+ * tofu_error_text - get name and meaning of a return code
  * @code: enum utofu_return_code
  *
  * The name is without UTOFU_ERR_:
@@ -25,8 +25,8 @@ extern "C" {
  *
  * May be called at any time, by any thread.
  *
- * Return: a text that is neither written nor freed; of a number that is no
- * code, a text that says so.
+ * Return: a text, which the caller must not change or free; for a number that
+ * is no code, a text that says so.
  */
 const char *tofu_error_text(int code);
 

@@ -7,9 +7,9 @@
 /* ---- All with all ---- */
 
 /*
- * Two tables in turn: a process that is in the next gather has passed this
- * one's barrier, but the table may still be read here; none is in the gather
- * after that before all have come to the next one's barrier.
+ * Two tables in turn: a process in the next gather has passed this one's
+ * barrier, but this process may still read the table. No process enters the
+ * gather after that before all have reached the next one's barrier.
  */
 static size_t table_next(struct tofu_boot *boot)
 {
@@ -17,7 +17,7 @@ static size_t table_next(struct tofu_boot *boot)
 				    BOOT_TABLE_WORDS;
 }
 
-/* As much as fits into a table, @stride words of each process */
+/* Gathers as much as fits into a table, @stride words of each process. */
 static int table_gather(struct tofu_boot *boot, size_t table,
 			const void *mine, size_t bytes, size_t stride)
 {

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A boot from the inside. It is made of uTofu and <tofu/job.h>.
+ * The internals of a boot, which is built on uTofu and <tofu/job.h>.
  *
- * Each process registers one area under the same STAG, on a VCQ whose ID the
- * others can tell from its rank: there is nothing to agree on before. What
- * others write there, as words:
+ * Each process registers one area under the same STAG, on a VCQ whose ID
+ * follows from its rank, so no addresses need to be exchanged first. The words
+ * of the area:
  *
- *   hello[round]  who I am, from the process that signals me in that round
- *   ack[round]    my own hello, back from the process that I signal
- *   epoch[round]  how many barriers that process has come to
- *   probe         written by a process that wants to know whether I am there
- *   board[slot]   notes that others leave for me
- *   out           a note on its way to another's board
- *   table[2]      the words of all processes, of the last two allgathers
+ *   hello[round]  number of the process that signals this one in that round
+ *   ack[round]    this process's hello, returned by the process it signals
+ *   epoch[round]  how many barriers the signalling process has reached
+ *   probe         written by processes that check whether this one is there
+ *   board[slot]   notes that others leave here
+ *   out           a note on its way to another process's board
+ *   table[2]      the words of all processes in the last two allgathers
  *
  * In round r of a barrier by dissemination, process i signals process i + 2^r
  * and waits for process i - 2^r (modulo their number). A hello is a number
- * drawn by each process, and it stands in the upper half of the epochs that it
- * sends, so that what an earlier process of the same rank left behind is never
- * taken for a signal.
+ * drawn by each process. It stands in the upper half of the epochs that the
+ * process sends, so that a word left by an earlier process of the same rank is
+ * never taken for a signal.
  *
  * May include: utofu/, net/
  */
@@ -35,7 +35,7 @@
 #define BOOT_ROUNDS_MAX 32
 #define BOOT_RETRY_NS UINT64_C(5000000)
 #define BOOT_NOTE_WORDS (TOFU_BOOT_NOTE / sizeof(uint64_t))
-/* Of a process in a table; a longer allgather takes several turns. */
+/* Words of a process in a table; a longer allgather takes several turns. */
 #define BOOT_TABLE_WORDS 16
 
 enum boot_word {
@@ -55,16 +55,16 @@ enum boot_word {
  * @first:   node of rank 0
  * @tnis:    TNIs of each node
  * @timeout: seconds
- * @why:     where sentences go, or NULL
+ * @why:     buffer for sentences about failures, or NULL
  * @rounds:  of a barrier
- * @vcq:     where @has_vcq
+ * @vcq:     valid if @has_vcq
  * @word:    the area, enum boot_word
  * @stadd:   of the area, in every process
  * @hello:   of this process, never 0
  * @epoch:   barriers begun
  * @gathers: tables used
- * @met:     all have said hello; none may say another
- * @leaving: this is the last barrier: others that are through may be gone
+ * @met:     all have said hello; no new hello is accepted
+ * @leaving: this is the last barrier: others that have passed it may be gone
  * @answered: hellos that were acknowledged, by round
  * @last:    when the hello of a round was sent, nanoseconds
  */
@@ -92,13 +92,12 @@ struct tofu_boot {
 /* ---- wait.c ---- */
 
 /**
- * struct boot_wait - waiting for something that polling shows: at first as fast
- * as can be, then leaving the processor to others, who may be what is waited
- * for
+ * struct boot_wait - a polling wait: busy at first, then it yields the
+ * processor to other processes, on which it may depend
  * @polls:  empty polls so far
- * @began:  nanoseconds, at the first look at the clock; 0 before
+ * @began:  nanoseconds, when the clock was first read; 0 before
  * @limit:  nanoseconds
- * @turns:  how often the processor was left to others
+ * @turns:  how often the processor was yielded
  */
 struct boot_wait {
 	uint64_t polls;
@@ -110,30 +109,30 @@ struct boot_wait {
 
 struct boot_wait boot_wait_begin(const struct tofu_boot *boot);
 
-/* boot_wait_more - after a poll that found nothing; false: the time is over */
+/* boot_wait_more - call after an empty poll; false: the time is over */
 bool boot_wait_more(struct boot_wait *wait);
 
-/* boot_wait_time - nanoseconds that this has gone on, 0 for a short while */
+/* boot_wait_time - nanoseconds waited, 0 for the first polls */
 uint64_t boot_wait_time(const struct boot_wait *wait);
 
-/* ---- put.c: words of others; all return enum utofu_return_code ---- */
+/* ---- put.c: words of other processes; codes of enum utofu_return_code ---- */
 
-/* boot_place - TNI and queue in which a process has its VCQ */
+/* boot_place - TNI and queue of a process's VCQ */
 void boot_place(const struct tofu_boot *boot, uint32_t rank,
 		utofu_tni_id_t *tni, utofu_cq_id_t *cq);
 
-/* boot_put - a word into another's area; returns when it is there */
+/* boot_put - put a word into another process's area; returns when it arrived */
 int boot_put(struct tofu_boot *boot, uint32_t rank, size_t index,
 	     uint64_t value);
 
-/* boot_put_block - bytes from the own area to another's, at words @from, @to */
+/* boot_put_block - put bytes from this area's word @from to another's @to */
 int boot_put_block(struct tofu_boot *boot, uint32_t rank, size_t from,
 		   size_t to, size_t bytes);
 
-/* boot_is_absence - a code of no process being there: not yet, or no more */
+/* boot_is_absence - whether a code means that the process is not there */
 bool boot_is_absence(int code);
 
-/* boot_word - what others put: seen whole, and before what they put next */
+/* boot_word - read a word that others put; later puts are not seen before it */
 static inline uint64_t boot_word(const struct tofu_boot *boot, size_t index)
 {
 	return __atomic_load_n(&boot->word[index], __ATOMIC_ACQUIRE);
@@ -141,18 +140,18 @@ static inline uint64_t boot_word(const struct tofu_boot *boot, size_t index)
 
 /* ---- say.c: sentences for people ---- */
 
-/* boot_say - behind the name of this process; Return: @code, remembered */
+/* boot_say - keep a sentence that names this process; records, returns @code */
 int boot_say(const struct tofu_boot *boot, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* boot_unit - what people know a process by, and how it stands to that */
+/* boot_unit, boot_with_unit - "rank" or "node", with its preposition */
 const char *boot_unit(const struct tofu_boot *boot);
 const char *boot_with_unit(const struct tofu_boot *boot);
 
-/* boot_say_put - a put to a process has failed with @code */
+/* boot_say_put - report that a put to a process failed with @code */
 int boot_say_put(const struct tofu_boot *boot, uint32_t rank, int code);
 
-/* boot_say_late - the time is over; looks which processes are missing */
+/* boot_say_late - report a timeout, and which processes are missing */
 int boot_say_late(struct tofu_boot *boot, uint32_t awaited);
 
 /* ---- meet.c ---- */

@@ -46,7 +46,7 @@ static int tnis_find(struct tofu_boot *boot)
 	return UTOFU_SUCCESS;
 }
 
-/* ---- The VCQ, in the queue where the others look for it ---- */
+/* ---- The VCQ, in the queue where the others expect it ---- */
 
 static int cq_of(utofu_vcq_hdl_t vcq, utofu_cq_id_t *cq)
 {
@@ -61,7 +61,7 @@ static int cq_of(utofu_vcq_hdl_t vcq, utofu_cq_id_t *cq)
 	return code;
 }
 
-/* Sets @has_vcq when it is in queue @wanted; else @cq is where it would be. */
+/* Sets @has_vcq if the VCQ is in queue @wanted; else @cq is its queue. */
 static int vcq_try(struct tofu_boot *boot, utofu_tni_id_t tni,
 		   utofu_cq_id_t wanted, utofu_cq_id_t *cq)
 {
@@ -78,8 +78,8 @@ static int vcq_try(struct tofu_boot *boot, utofu_tni_id_t tni,
 }
 
 /*
- * A new queue is the lowest that is free. Those below the one that is wanted
- * are held meanwhile: they are of other processes of the node, which try again.
+ * A new queue is the lowest free one. The free queues below the wanted one are
+ * held meanwhile; they belong to other processes of the node, which try again.
  */
 static int vcq_create(struct tofu_boot *boot, utofu_tni_id_t tni,
 		      utofu_cq_id_t wanted)
@@ -116,8 +116,8 @@ static int vcq_failed(const struct tofu_boot *boot, int code,
 			tofu_error_text(code));
 }
 
-/* Others may still have the queue: a process that is just ending, or one that
- * looks for its own.
+/* Another process may still have the queue: one that is just ending, or one
+ * that searches for its own.
  */
 static int vcq_open(struct tofu_boot *boot)
 {
@@ -172,7 +172,7 @@ static int area_create(struct tofu_boot *boot)
 			tofu_error_text(code));
 }
 
-/* ---- Coming and going ---- */
+/* ---- Joining and leaving ---- */
 
 static uint32_t hello_draw(void)
 {
@@ -258,7 +258,7 @@ void tofu_boot_abandon(struct tofu_boot *boot)
 {
 	if (!boot)
 		return;
-	/* Deregisters, so that nobody writes the area after this. */
+	/* Deregisters, so that the area is not written after this. */
 	if (boot->has_vcq)
 		utofu_free_vcq(boot->vcq);
 	free(boot->word);

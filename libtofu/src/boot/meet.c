@@ -24,7 +24,7 @@ static void hello_send(struct tofu_boot *boot, unsigned int round)
 {
 	if (tofu_time_now() - boot->last[round] < BOOT_RETRY_NS)
 		return;
-	/* Whether it has arrived is told by the acknowledgement. */
+	/* The acknowledgement tells whether it has arrived. */
 	boot_put(boot, signalled(boot, round), BOOT_HELLO + round, boot->hello);
 	boot->last[round] = tofu_time_now();
 }
@@ -43,7 +43,7 @@ static bool hello_answer(struct tofu_boot *boot, unsigned int round)
 	return hello == boot->answered[round];
 }
 
-/* Return: rounds of which both neighbours are known; @awaited: one that is not */
+/* Return: rounds whose two neighbours are known; @awaited: one that is not */
 static unsigned int rounds_look(struct tofu_boot *boot, uint32_t *awaited)
 {
 	unsigned int through = 0;
@@ -84,7 +84,7 @@ static bool signal_seen(const struct tofu_boot *boot, unsigned int round)
 	       (uint32_t)word >= boot->epoch;
 }
 
-/* One that is dead will never signal: do not wait for it. */
+/* A process that is dead never signals: do not wait for it. */
 static int signaller_check(struct tofu_boot *boot, unsigned int round)
 {
 	uint32_t from = signaller(boot, round);
@@ -109,7 +109,7 @@ static int signal_wait(struct tofu_boot *boot, unsigned int round)
 			return boot_say(boot, UTOFU_ERR_MRQ_PEER,
 					"the process %s %u has started anew",
 					boot_with_unit(boot), from);
-		/* Nothing is expected: the poll lets the engine work. */
+		/* No notice is expected: the poll lets the engine work. */
 		code = utofu_poll_mrq(boot->vcq, 0, &notice);
 		if (code != UTOFU_ERR_NOT_FOUND)
 			return boot_say_put(boot, from, code);
@@ -136,8 +136,8 @@ int boot_barrier(struct tofu_boot *boot)
 		code = boot_put(boot, to, BOOT_EPOCH + r,
 				(uint64_t)boot->hello << 32 | boot->epoch);
 		/*
-		 * One that is leaving needs this signal before it goes: if it
-		 * is gone, only the answer to the put was lost.
+		 * A leaving process needs this signal before it goes: if it is
+		 * gone, only the answer to the put was lost.
 		 */
 		if (code != UTOFU_SUCCESS &&
 		    !(boot->leaving && boot_is_absence(code)))

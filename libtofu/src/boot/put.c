@@ -22,7 +22,7 @@ static int vcq_of(const struct tofu_boot *boot, uint32_t rank,
 	return utofu_construct_vcq_id(at.c, tni, cq, TOFU_BOOT_CMP_ID, id);
 }
 
-/* The end of the one command under way: its report, then its notice. */
+/* Waits for the one command under way: its report, then its notice. */
 static int put_end(struct tofu_boot *boot)
 {
 	struct boot_wait wait = boot_wait_begin(boot);

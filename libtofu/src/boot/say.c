@@ -10,7 +10,7 @@
 
 #define NAMED_MAX 8 /* processes in a sentence */
 
-/* Where a node has one process, its rank is the number of the node. */
+/* With one process per node, the rank is the number of the node. */
 const char *boot_unit(const struct tofu_boot *boot)
 {
 	return boot->job.ppn > 1 ? "rank" : "node";

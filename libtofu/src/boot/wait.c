@@ -21,7 +21,7 @@ bool boot_wait_more(struct boot_wait *wait)
 	uint64_t waited;
 
 	tofu_give_way(&wait->turns);
-	/* The clock costs more than a poll: it is not read at each. */
+	/* The clock costs more than a poll, so it is not read at each. */
 	if (++wait->polls % POLLS_BEFORE_CLOCK)
 		return true;
 	if (!wait->began)
@@ -31,9 +31,9 @@ bool boot_wait_more(struct boot_wait *wait)
 		return false;
 	if (waited < NS_BEFORE_SLEEP)
 		return true;
-	/* A peer may come much later: that is no reason to keep a processor busy. */
+	/* A peer may come much later: do not keep a processor busy. */
 	nanosleep(&nap, NULL);
-	/* The next poll is followed by a look at the clock again. */
+	/* The clock is read again after the next poll. */
 	wait->polls |= POLLS_BEFORE_CLOCK - 1;
 	return true;
 }
