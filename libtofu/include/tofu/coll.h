@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Barriers and reductions of all processes of a job, by barrier gates: the
- * gates of the processes are linked to a network once, and from then on each
+ * gates of the processes are linked into a network once. Then each process
  * starts and polls through its own gate.
  *
  * Functions return enum utofu_return_code.
@@ -25,16 +25,16 @@ struct tofu_coll;
 
 /**
  * tofu_coll_create - link barrier gates of all processes of a boot
- * @boot:  of the processes; not used any more on return
+ * @boot:  of the processes; not used after the return
  * @tni:   one of utofu_get_barrier_tnis(), the same everywhere
  * @flags: UTOFU_VBG_FLAG_*, of this process's gates
  * @coll:  set on success
  *
  * All processes call it at the same time. The network is a butterfly: a barrier
- * of n processes takes log2(n) steps, and a process as many gates and up to two
- * more. It fails everywhere when one process has no gates left.
+ * of n processes takes log2(n) steps, and each process needs as many gates and
+ * up to two more. It fails everywhere if one process has no gates left.
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_FULL where this process or another has no
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_FULL if this process or another has no
  * gates left; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_OUT_OF_MEMORY; as
  * tofu_boot_barrier(), utofu_alloc_vbg() and utofu_set_vbg().
  */
@@ -42,7 +42,7 @@ int tofu_coll_create(struct tofu_boot *boot, utofu_tni_id_t tni,
 		     unsigned long flags, struct tofu_coll **coll);
 
 /**
- * tofu_coll_gate - tell by which gate the process takes part
+ * tofu_coll_gate - get the gate by which the process takes part
  * @coll: the network
  * @gate: set to its start and end gate, for utofu_barrier(),
  *        utofu_reduce_uint64() and utofu_reduce_double(), for
@@ -55,10 +55,10 @@ int tofu_coll_gate(const struct tofu_coll *coll, utofu_vbg_id_t *gate);
 
 /**
  * tofu_coll_free - free the gates of this process
- * @coll: or NULL; no barrier is under way there
+ * @coll: or NULL; no barrier is under way in it
  *
- * The others' gates of the network are of no use after that, but to be freed. A
- * barrier whose end this process has polled has left it.
+ * The gates of the other processes are then useless and can only be freed. A
+ * barrier is not under way any more once this process has polled its end.
  */
 void tofu_coll_free(struct tofu_coll *coll);
 

@@ -13,8 +13,8 @@
  * @count:  gates of this process
  * @stride: gates that a process has at most
  * @all:    IDs of all processes' gates, while they are linked
- * @links:  of the own gates
- * @id:     their IDs
+ * @links:  of this process's gates
+ * @id:     IDs of this process's gates
  */
 struct tofu_coll {
 	unsigned int ranks;
@@ -34,7 +34,7 @@ static struct tofu_coll *coll_new(const struct tofu_boot *boot)
 		return NULL;
 	coll->ranks = (unsigned int)tofu_boot_size(boot);
 	coll->rank = (unsigned int)tofu_boot_rank(boot);
-	/* Rank 0 has a partner if any has, so none has more gates. */
+	/* Rank 0 has a partner if any rank has, so none has more gates. */
 	coll->stride = tofu_network_links(TOFU_NETWORK_BUTTERFLY, coll->ranks,
 					  0, coll->links);
 	coll->all = calloc(coll->ranks, coll->stride * sizeof(*coll->all));
@@ -52,7 +52,7 @@ static bool all_have_gates(const struct tofu_coll *coll)
 	return true;
 }
 
-/* A process that has no gates says so to the others, which wait for it. */
+/* A process that gets no gates tells the others, which wait for it. */
 static int gates_allocate(struct tofu_coll *coll, struct tofu_boot *boot,
 			  utofu_tni_id_t tni, unsigned long flags)
 {
@@ -83,7 +83,7 @@ static int gates_link(const struct tofu_coll *coll, struct tofu_boot *boot)
 	tofu_network_settings(coll->links, coll->count, coll->rank, coll->all,
 			      coll->stride, settings);
 	code = utofu_set_vbg(settings, coll->count);
-	/* No signal comes to a gate that is not linked yet. */
+	/* No signal may reach a gate that is not linked yet. */
 	return code ? code : tofu_boot_barrier(boot);
 }
 

@@ -38,10 +38,10 @@ static void link_from(struct tofu_gate_links links[], unsigned int gate,
 /* ---- Butterfly ---- */
 
 /*
- * Ranks 0 … 2^steps - 1 double; the rest each have a partner among them. Such
- * a partner's gate 1 adds the other's part to its own. Then one gate a step:
- * gate first(rank) + i signals the step's gate of its own rank and that of the
- * rank across, and gate first(rank) + i + 1 is the latter.
+ * Ranks 0 … 2^steps - 1 double; each of the rest has a partner among them. Gate
+ * 1 of such a partner adds the other rank's part to its own. Then there is one
+ * gate a step: in step i, gate first(rank) + i signals gate first(rank) + i + 1
+ * of its own rank, and the corresponding gate of the rank across.
  */
 struct butterfly {
 	unsigned int ranks;
@@ -62,7 +62,7 @@ static unsigned int doubling(const struct butterfly *b)
 	return 1U << b->steps;
 }
 
-/* The gate that has all of what a rank brings into the first step */
+/* The gate that has all that a rank contributes to the first step */
 static unsigned int first(const struct butterfly *b, unsigned int rank)
 {
 	return rank < b->ranks - doubling(b);
@@ -117,9 +117,9 @@ static unsigned int butterfly_links(unsigned int ranks, unsigned int rank,
 /* ---- Ring ---- */
 
 /*
- * The first time around gathers, at gate GATHER of each rank but 0, whose start
- * gate begins it. The last rank's sends the result around, by gate SPREAD of
- * each rank but that one.
+ * The first turn gathers, at gate ring_gather() of each rank; rank 0's is its
+ * start gate, which begins the turn. The last rank's gate then sends the result
+ * around, through gate ring_spread() of each other rank.
  */
 static unsigned int ring_gather(unsigned int rank)
 {
@@ -162,9 +162,10 @@ static unsigned int ring_links(unsigned int ranks, unsigned int rank,
 /* ---- Tree ---- */
 
 /*
- * Of rank r the parent is (r - 1) / 2. Gate i adds the part of the i-th child,
- * the last of them has that of the whole subtree. As many gates pass the result
- * to the children, one each; rank 0 has it in the first of these already.
+ * The parent of rank r is (r - 1) / 2. Gate i adds the part of the i-th child,
+ * so the last such gate has the sum of the subtree. As many gates pass the
+ * result to the children, one each; at rank 0, the gate that has the sum is the
+ * first of these.
  */
 static unsigned int tree_child(unsigned int rank, unsigned int i)
 {
@@ -227,7 +228,7 @@ static unsigned int tree_links(unsigned int ranks, unsigned int rank,
 	return end + 1;
 }
 
-/* ---- All ---- */
+/* ---- All networks ---- */
 
 unsigned int tofu_network_links(enum tofu_network network, unsigned int ranks,
 				unsigned int rank,

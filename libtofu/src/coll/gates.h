@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Networks of barrier gates: how the gates of some ranks are linked so that a
- * barrier or reduction of all of them ends at each. Plain arithmetic: every
- * rank works out its own links, and what it says of others' gates is what they
- * work out.
+ * barrier or reduction of all ranks ends at each. This is plain arithmetic:
+ * every rank computes its own links, and ranks agree about each other's gates.
  *
  * In each network a rank's last signal to others leaves before its own barrier
- * ends, and none reaches a gate that is not through with the round before.
- * Dissemination is not among them: of 2^n ranks it takes the steps of the
- * butterfly, and of others it would count some parts twice.
+ * ends, and no signal reaches a gate that has not finished the round before.
+ * Dissemination is not offered: for 2^n ranks it takes the steps of the
+ * butterfly, and for other numbers it would count some parts twice.
  *
  * May include: utofu/
  */
@@ -32,14 +31,14 @@ enum tofu_network {
 	TOFU_NETWORKS,
 };
 
-/* What a rank needs at most: a butterfly of 2^31 ranks and more */
+/* Most gates that a rank needs: a butterfly of 2^31 ranks and more */
 #define TOFU_NETWORK_GATES_MAX 33
 
-/* struct tofu_gate_links: there is no such link */
+/* In struct tofu_gate_links: no link */
 #define TOFU_GATE_NONE (-1)
 
 /**
- * struct tofu_gate_links - of one gate
+ * struct tofu_gate_links - links of one gate
  * @src_lcl, @dst_lcl: gate of the same rank, or TOFU_GATE_NONE
  * @src_rmt, @dst_rmt: gate of rank @src_rank and @dst_rank, or TOFU_GATE_NONE
  *
@@ -55,7 +54,7 @@ struct tofu_gate_links {
 };
 
 /**
- * tofu_network_links - the gates of a rank
+ * tofu_network_links - compute the links of a rank's gates
  * @rank:  below @ranks, which is 1 or more
  * @links: TOFU_NETWORK_GATES_MAX entries; filled, one for each gate
  *
@@ -66,9 +65,9 @@ unsigned int tofu_network_links(enum tofu_network network, unsigned int ranks,
 				struct tofu_gate_links links[]);
 
 /**
- * tofu_network_settings - the same as utofu_set_vbg() wants it
+ * tofu_network_settings - turn links into settings for utofu_set_vbg()
  * @links:  of rank @rank
- * @count:  of them
+ * @count:  number of links
  * @ids:    VBG IDs of all ranks' gates: gate g of rank r is ids[r * stride + g]
  * @settings: @count entries, filled
  */
