@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tools' options: a table says what each takes and where that is kept, and
- * one function reads the command line by it. What is wrong there ends the tool
- * with a sentence that names the option, and status EXIT_USAGE.
+ * The tools' options: a table says what each option takes and where its value
+ * is stored, and one function parses the command line with it. An error ends
+ * the tool with a sentence that names the option, and status EXIT_USAGE.
  *
  * May include: fabric/, net/, uapi/
  */
@@ -30,14 +30,14 @@ struct tofu_sizes {
 /* ---- The command line ---- */
 
 /**
- * enum tofu_arg - what an option takes, and what is kept of it
- * @TOFU_ARG_SET:    nothing: struct tofu_option.min is kept
+ * enum tofu_arg - what an option takes, and what is stored
+ * @TOFU_ARG_SET:    nothing: struct tofu_option.min is stored
  * @TOFU_ARG_NUMBER: tofu_arg_number() from @min to @max, in an integer
  * @TOFU_ARG_SIZES:  tofu_arg_sizes() from @min to @max, in a struct tofu_sizes
  * @TOFU_ARG_WORD:   tofu_arg_word() of @words, its number in an integer
- * @TOFU_ARG_TEXT:   any, a const char *
- * @TOFU_ARG_TAKE:   what @take makes of it
- * @TOFU_ARG_DO:     nothing: @take does what it stands for
+ * @TOFU_ARG_TEXT:   any text, in a const char *
+ * @TOFU_ARG_TAKE:   any text, which @take parses
+ * @TOFU_ARG_DO:     nothing: @take carries the option out
  */
 enum tofu_arg {
 	TOFU_ARG_SET,
@@ -50,7 +50,7 @@ enum tofu_arg {
 };
 
 /**
- * typedef tofu_take_fn - make something of an option
+ * typedef tofu_take_fn - handle an option
  * @options: of tofu_args_parse()
  * @option:  as the user writes it, for messages
  * @text:    of the argument, or NULL
@@ -59,12 +59,12 @@ typedef void tofu_take_fn(void *options, const char *option, const char *text);
 
 /**
  * struct tofu_option - an option
- * @name:  behind "--"
+ * @name:  after "--"
  * @kind:  enum tofu_arg
- * @at:    offset of what is kept, in the tool's options
- * @width: bytes of that
- * @letter: behind "-", or 0
- * @with:  the tool's own, such as what else the option goes with
+ * @at:    offset of the value in the tool's options
+ * @width: bytes of the value
+ * @letter: after "-", or 0
+ * @with:  for the tool's use, such as the options it can be combined with
  */
 struct tofu_option {
 	const char *name;
@@ -87,10 +87,10 @@ struct tofu_option {
  * struct tofu_args - a command line
  * @usage:    what --help prints, which needs no option of its own
  * @option:   TOFU_OPTIONS_MAX at most
- * @letters:  for getopt_long(): options that have one, and h for --help; NULL
- *            where no option has. A + in front: options end at the first word
- *            that is none.
- * @operands: there may be words that are no options: from optind on
+ * @letters:  for getopt_long(): the letters of options, and h for --help; NULL
+ *            if no option has one. With a leading +, options end at the first
+ *            word that is none.
+ * @operands: words that are no options are allowed: from optind on
  */
 #define TOFU_OPTIONS_MAX 64
 struct tofu_args {
@@ -109,7 +109,7 @@ struct tofu_args {
  * tofu_args_parse - read the command line
  * @options: the tool's, with its defaults
  *
- * Prints @args->usage and ends the tool where --help is given.
+ * Prints @args->usage and ends the tool if --help is given.
  *
  * Return: which options were given: bit i stands for the i-th of the table.
  */
@@ -124,7 +124,7 @@ uint64_t tofu_args_parse(const struct tofu_args *args, int argc, char **argv,
  * @text:   decimal digits, then nothing or K, M or G for powers of 1024
  * @min, @max: bounds
  *
- * Return: the number. Says what is wrong and exits with status 2 otherwise.
+ * Return: the number. Otherwise prints the error and exits with status 2.
  */
 uint64_t tofu_arg_number(const char *option, const char *text, uint64_t min,
 			 uint64_t max);
@@ -141,7 +141,7 @@ void tofu_arg_sizes(const char *option, const char *text, uint64_t min,
 		    uint64_t max, struct tofu_sizes *sizes);
 
 /**
- * tofu_arg_word - one of some words
+ * tofu_arg_word - a word from a list
  * @words: a list that ends with NULL
  *
  * Return: number of the word in the list. Exits as tofu_arg_number() does.
@@ -150,16 +150,16 @@ unsigned int tofu_arg_word(const char *option, const char *text,
 			   const char *const *words);
 
 /**
- * typedef tofu_add_fn - take one of a list
+ * typedef tofu_add_fn - take a word of a list
  * @to:   of tofu_arg_words()
  * @word: its number
  */
 typedef void tofu_add_fn(void *to, const char *option, unsigned int word);
 
 /**
- * tofu_arg_words - some of some words, separated by commas
+ * tofu_arg_words - several words from a list, separated by commas
  * @each: how many of the first words "each" stands for; 0: it is no word
- * @add:  called for each of them, in their order
+ * @add:  called for each word, in the order given
  *
  * Exits as tofu_arg_number() does.
  */

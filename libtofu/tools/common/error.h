@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sentences about what has failed, for people. */
+/* Error messages for people. */
 #ifndef TOFU_TOOLS_ERROR_H
 #define TOFU_TOOLS_ERROR_H
 
@@ -7,8 +7,8 @@
 
 /**
  * tofu_error_say - keep a sentence for the user
- * @why: where to, to be freed; nothing is done where it is NULL or already
- *       holds a sentence: the first one is the cause
+ * @why: set to the sentence, to be freed. Unchanged if NULL or if it already
+ *       holds a sentence, since the first one is the cause.
  */
 void tofu_error_say(char **why, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -22,13 +22,13 @@ struct tofu_json {
 	bool some;
 };
 
-/* tofu_json_open, _close - '{' or '[' and its counterpart; the close of the
+/* tofu_json_open, tofu_json_close - '{' or '[' and its counterpart; closing the
  * outermost one ends the line
  */
 void tofu_json_open(struct tofu_json *json, const char *key, char bracket);
 void tofu_json_close(struct tofu_json *json, char bracket);
 
-/* @text is bytes ended by NUL; what is not UTF-8 becomes U+FFFD. */
+/* @text ends with NUL; bytes that are not UTF-8 become U+FFFD. */
 void tofu_json_string(struct tofu_json *json, const char *key,
 		      const char *text);
 void tofu_json_number(struct tofu_json *json, const char *key, uint64_t value);

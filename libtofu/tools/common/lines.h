@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of lines that people write, or other programs for people. */
+/* Text files that people write, or other programs for people. */
 #ifndef TOFU_TOOLS_LINES_H
 #define TOFU_TOOLS_LINES_H
 
@@ -10,14 +10,14 @@
  */
 typedef void tofu_line_fn(void *context, const char *where, char *line);
 
-/* What stands between the words of a line */
+/* Separators between the words of a line */
 #define TOFU_LINE_BLANKS " \t\r\n"
 
 /**
- * tofu_lines_read - have all lines of a file taken that have a word
+ * tofu_lines_read - call @take for every line of a file that has a word
  * @name: of the file, or "-" for standard input
  *
- * A # begins a comment. Exits with a sentence where the file cannot be read.
+ * A # begins a comment. Exits with a sentence if the file cannot be read.
  */
 void tofu_lines_read(const char *name, tofu_line_fn *take, void *context);
 

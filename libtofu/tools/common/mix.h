@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers that look as if by chance, and are the same on every node. */
+/* Pseudo-random numbers, the same on every node. */
 #ifndef TOFU_TOOLS_MIX_H
 #define TOFU_TOOLS_MIX_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is in a message, and whether it is what came. */
+/* Fills and verifies the contents of messages. */
 #include <string.h>
 
 #include "common/mix.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is in a message, so that the receiver can tell whether it came whole. */
+/* Contents of a message, which the receiver can verify. */
 #ifndef TOFU_TOOLS_PAYLOAD_H
 #define TOFU_TOOLS_PAYLOAD_H
 
@@ -20,7 +20,7 @@ struct payload_wrong {
 };
 
 /**
- * payload_seed - names a message: no two have the same but by 64-bit accident
+ * payload_seed - name a message; two have the same by 64-bit accident only
  * @row:       number of the row
  * @sender:    node
  * @message:   index in the pattern, which stands for direction and part
@@ -29,14 +29,14 @@ struct payload_wrong {
 uint64_t payload_seed(uint64_t row, uint32_t sender, unsigned int message,
 		   uint64_t iteration);
 
-/* payload_fill - write the bytes that a seed stands for; @buf 8-byte aligned */
+/* payload_fill - write the bytes of a seed; @buf is 8-byte aligned */
 void payload_fill(void *buf, size_t bytes, uint64_t seed);
 
 /* payload_verify - compare every byte; @buf 8-byte aligned */
 struct payload_wrong payload_verify(const void *buf, size_t bytes, uint64_t seed);
 
-/* payload_guard_fill, payload_guard_verify - bytes that nobody may write; @offset
- * tells them apart
+/* payload_guard_fill, payload_guard_verify - bytes that no message may
+ * overwrite; @offset tells them apart
  */
 void payload_guard_fill(uint8_t *area, size_t offset, size_t bytes);
 struct payload_wrong payload_guard_verify(const uint8_t *area, size_t offset,

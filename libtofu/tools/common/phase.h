@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Phases of polling. In virtual time every iteration of a measurement goes
- * exactly like the one before: a poll loop meets what it waits for at the same
- * point of its period each time, and which point that is depends on where the
- * compiler put a function. A wait that begins at another phase in each iteration
- * makes the median one over phases, and no accident of a single one.
+ * Phases of polling. In virtual time every iteration of a measurement is
+ * exactly like the one before: a poll loop finds its event at the same point
+ * of its period each time, and this point depends on where the compiler put a
+ * function. If each iteration begins its wait at a different phase, the median
+ * is taken over phases and does not depend on a single one.
  */
 #ifndef TOFU_TOOLS_PHASE_H
 #define TOFU_TOOLS_PHASE_H
@@ -12,12 +12,12 @@
 #include <stdint.h>
 
 /**
- * tofu_phase - let a time pass that is another one for each node and iteration
+ * tofu_phase - spend a time that differs between nodes and iterations
  * @node:      this one
  * @iteration: of the measurement
  *
- * At most 255 ns, less than anything takes that is waited for. Does nothing
- * outside virtual time, where phases are by chance already.
+ * At most 255 ns, less than anything that is waited for takes. Does nothing
+ * outside virtual time, where phases are random already.
  */
 void tofu_phase(uint32_t node, uint64_t iteration);
 

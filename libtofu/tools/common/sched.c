@@ -74,17 +74,17 @@ void sched_workload_scale(struct sched_workload *workload,
 				   TOFU_RSCHED_DIAGONAL);
 }
 
-/* ---- Workloads by chance ---- */
+/* ---- Random workloads ---- */
 
 /**
- * struct dice - where numbers by chance come from
+ * struct dice - a source of random numbers
  * @state: differs from set to set, and from roll to roll
  */
 struct dice {
 	uint64_t state;
 };
 
-/* A number from @least up to @most; few numbers, so all are as likely. */
+/* A number from @least up to @most; few numbers, so all are equally likely. */
 static uint32_t roll(struct dice *dice, uint32_t least, uint32_t most)
 {
 	dice->state += TOFU_MIX_ODD;
@@ -152,7 +152,7 @@ struct tofu_rsched_plan *sched_plan(const struct tofu_rsched_model *model,
 	if (scheduler->width > model->engines)
 		errx(EXIT_USAGE, "%s needs %u engines, and there are %u",
 		     scheduler->name, scheduler->width, model->engines);
-	/* All else has been checked: there is only memory to be short of. */
+	/* All arguments have been checked: only memory can be short. */
 	if (tofu_rsched_make(model, scheduler->scheduler, scheduler->width,
 			     workload->request, workload->count, &plan))
 		errx(EXIT_FAILURE, "no memory");

@@ -13,7 +13,7 @@
 #define SCHED_DIRECTIONS 64
 #define SCHED_NAME 16
 
-/* Directions of a 2-D grid; from the first diagonal one on all of them are. */
+/* Directions of a 2-D grid, and the first of the diagonal ones, which are last */
 #define SCHED_COMPASS 8
 #define SCHED_COMPASS_DIAGONAL 4
 
@@ -36,8 +36,7 @@ struct sched_workload {
 void sched_workload_compass(struct sched_workload *workload);
 
 /**
- * sched_workload_put - one more, of which there are less than
- * TOFU_RSCHED_REQUESTS_MAX
+ * sched_workload_put - add a put, up to TOFU_RSCHED_REQUESTS_MAX of them
  * @flags: of struct tofu_rsched_request
  */
 void sched_workload_put(struct sched_workload *workload, uint32_t direction,
@@ -72,20 +71,20 @@ const struct sched_set *sched_set_find(const char *name);
 void sched_workload_scale(struct sched_workload *workload,
 			  const struct sched_set *set, unsigned int k);
 
-/* sched_workload_random, for each of which there is another set of puts */
+/* Numbers of sets that sched_workload_random() can make */
 #define SCHED_RANDOM_MAX 1000000
 
-/* Most puts of a random set, and the size that none of them reaches */
+/* Most puts of a random set, and the exclusive limit of their sizes */
 #define SCHED_RANDOM_PUTS 14
 #define SCHED_RANDOM_BYTES (1U << 18)
 
 /**
- * sched_workload_random - puts by chance, the same on every machine
+ * sched_workload_random - random puts, the same on every machine
  * @number: of the set
  *
  * 2 to SCHED_RANDOM_PUTS puts, in directions of a 2-D grid. Their sizes are
- * evenly distributed by powers of two from 64 bytes up to what is the set's
- * limit by chance; so there are as many sets of small puts as of mixed ones.
+ * evenly distributed by powers of two from 64 bytes up to a random limit of the
+ * set, so there are as many sets of small puts as of mixed ones.
  */
 void sched_workload_random(struct sched_workload *workload,
 			   unsigned int number);
@@ -112,7 +111,7 @@ extern const struct sched_scheduler sched_schedulers[SCHED_SCHEDULERS];
 /* sched_scheduler_find - by name, or NULL */
 const struct sched_scheduler *sched_scheduler_find(const char *name);
 
-/* sched_plan - of a workload; exits with a sentence where there is none */
+/* sched_plan - plan a workload; exits with a sentence if there is no plan */
 struct tofu_rsched_plan *sched_plan(const struct tofu_rsched_model *model,
 				    const struct sched_scheduler *scheduler,
 				    const struct sched_workload *workload);

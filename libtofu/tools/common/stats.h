@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Time, and what is said of many times. */
+/* The clock, and statistics of times. */
 #ifndef TOFU_TOOLS_STATS_H
 #define TOFU_TOOLS_STATS_H
 
@@ -22,7 +22,7 @@ struct tofu_stats {
 	uint64_t max;
 };
 
-/* tofu_now - nanoseconds of a clock that only goes forward */
+/* tofu_now - nanoseconds of a monotonic clock */
 uint64_t tofu_now(void);
 
 /**

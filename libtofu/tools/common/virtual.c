@@ -58,7 +58,7 @@ bool tofu_virtual_find(void)
 	struct tofu_ioc_time a, b;
 	int fd;
 
-	/* Another port has nothing to do with the device, if there is one. */
+	/* Another port does not use the device, even if there is one. */
 	if (port && strcmp(port, "kernel"))
 		return false;
 	fd = open(DEVICE, O_RDWR | O_CLOEXEC);

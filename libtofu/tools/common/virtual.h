@@ -12,19 +12,19 @@
 #include <tofu/regs.h>
 
 /**
- * tofu_virtual_find - let tofu_now() show the time that all nodes share
+ * tofu_virtual_find - make tofu_now() show the time that all nodes share
  *
- * To be called once, after tofu_machine_find().
+ * Call it once, after tofu_machine_find().
  *
  * Return: false where there is no virtual time; tofu_now() stays what it was.
  */
 bool tofu_virtual_find(void);
 
-/* tofu_virtual - what that has returned; false before */
+/* tofu_virtual - what tofu_virtual_find() has returned; false before */
 bool tofu_virtual(void);
 
 /**
- * tofu_virtual_machine - whose times the interconnect keeps
+ * tofu_virtual_machine - the machine whose times the interconnect keeps
  * @name: set to the machine's name, as <tofu/rsched.h> and others know it
  *
  * Return: false where there is no virtual time.

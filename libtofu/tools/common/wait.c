@@ -28,7 +28,7 @@ bool tofu_wait_more(struct tofu_wait *wait)
 {
 	uint64_t waited;
 
-	/* The clock costs more than a poll: it is not read at each. */
+	/* The clock costs more than a poll, so it is not read at each. */
 	if (++wait->polls % POLLS_BEFORE_CLOCK)
 		return true;
 	if (!wait->began)
@@ -40,10 +40,10 @@ bool tofu_wait_more(struct tofu_wait *wait)
 		struct timespec nap = { .tv_nsec = NS_SLEEP };
 
 		nanosleep(&nap, NULL);
-		/* The next poll is followed by a look at the clock again. */
+		/* The clock is read again after the next poll. */
 		wait->polls |= POLLS_BEFORE_CLOCK - 1;
 	} else if (wait->polls >= POLLS_BEFORE_YIELD && !tofu_virtual()) {
-		/* In virtual time the processor is nobody else's. */
+		/* In virtual time no one else wants the processor. */
 		sched_yield();
 	}
 	return true;

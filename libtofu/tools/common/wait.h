@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting for something that polling shows: at first as fast as can be, then
- * leaving the processor to others, who may be what is waited for.
+ * A polling wait: busy at first, then it yields the processor to other
+ * processes, on which it may depend.
  */
 #ifndef TOFU_TOOLS_WAIT_H
 #define TOFU_TOOLS_WAIT_H
@@ -12,7 +12,7 @@
 /**
  * struct tofu_wait - one wait
  * @polls:    empty polls so far
- * @began:    nanoseconds, at the first look at the clock; 0 before
+ * @began:    nanoseconds, when the clock was first read; 0 before
  * @limit:    nanoseconds
  * @patient:  sleep after a while; else only yield
  */
@@ -30,13 +30,13 @@ struct tofu_wait tofu_wait_patient(unsigned int seconds);
 struct tofu_wait tofu_wait_keen(unsigned int seconds);
 
 /**
- * tofu_wait_more - to be called after every poll that found nothing
+ * tofu_wait_more - call after every empty poll
  *
  * Return: false when the time is over.
  */
 bool tofu_wait_more(struct tofu_wait *wait);
 
-/* tofu_wait_time - nanoseconds that this has gone on for, 0 for a short while */
+/* tofu_wait_time - nanoseconds waited, 0 for the first polls */
 uint64_t tofu_wait_time(const struct tofu_wait *wait);
 
 #endif /* TOFU_TOOLS_WAIT_H */

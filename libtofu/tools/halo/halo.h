@@ -75,7 +75,7 @@ void halo_pattern_scale(const struct tofu_grid *grid, uint32_t node,
  * @grid:     as of halo_pattern_scale()
  * @workload: in directions of a 2-D grid; message i is its put i
  *
- * Nobody answers: what comes is the same message of the node on the other side.
+ * No answer is sent: a node receives the same message from the node behind it.
  */
 void halo_pattern_random(const struct tofu_grid *grid, uint32_t node,
 			 const struct sched_workload *workload,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Messages as programs send and receive them who know nothing of a plan: the
- * plain protocols from point to point, what the others are compared with.
+ * Messages as programs without a plan send and receive them: the plain
+ * point-to-point protocols, with which the other ways are compared.
  *
  * Each engine has an endpoint, and message i goes by engine i modulo the
  * engines, as puts without a schedule do: so what differs are the protocols. A
@@ -280,7 +280,7 @@ static int messages_flush(const struct halo *halo)
 	return endpoints_all(halo, endpoint_flush);
 }
 
-/* Those that are not in the barrier yet may wait for this node's answers. */
+/* Nodes that are not in the barrier yet may wait for this node's answers. */
 static int part(const struct halo *halo)
 {
 	int code = messages_flush(halo);

@@ -83,7 +83,7 @@ static void pattern_begin(struct halo_pattern *pattern)
 	*pattern = (struct halo_pattern){ .span = HALO_GUARD };
 }
 
-/* What goes around in one direction comes from the node behind. */
+/* A message that goes around in one direction comes from the node behind. */
 static void pattern_around(struct halo_pattern *pattern,
 			   const struct tofu_grid *grid, uint32_t node,
 			   const struct offset *offset, unsigned int message)
@@ -94,7 +94,7 @@ static void pattern_around(struct halo_pattern *pattern,
 	pattern->message[message].from = node_at(grid, node, &other);
 }
 
-/* What goes to a node is answered by what comes from there. */
+/* A message to a node is answered by one from there. */
 static void pattern_pair(struct halo_pattern *pattern, unsigned int message,
 			 unsigned int back)
 {

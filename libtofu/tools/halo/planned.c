@@ -71,8 +71,8 @@ static int neighbor_make(struct halo *halo, const struct tofu_message *messages,
 }
 
 /*
- * Messages as they are take the engines in turn, all that there are: as round
- * robin over so many, which is what the plan is for.
+ * Unplanned messages take all engines in turn: round robin over as many
+ * engines as the plan is for.
  */
 static int scheduled_make(struct halo *halo, const struct tofu_message *messages,
 			  struct halo_result *result)
@@ -102,7 +102,7 @@ static int scheduled_make(struct halo *halo, const struct tofu_message *messages
 	return code;
 }
 
-/* A card goes to whoever sends what it tells of. */
+/* A card goes to the sender of the message that it describes. */
 static int cards_tell(struct halo *halo, char **why)
 {
 	int err = 0;

@@ -83,7 +83,7 @@ extern const struct halo_way halo_orig;
  */
 int halo_orig_open(struct halo *halo, char **why);
 
-/* halo_orig_close - when nobody sends any more */
+/* halo_orig_close - free the endpoints, when no node sends any more */
 void halo_orig_close(struct halo *halo);
 
 /* halo_set_at - receive buffers */
@@ -92,7 +92,7 @@ static inline uint8_t *halo_set_at(const struct halo *halo, unsigned int set)
 	return halo->area + halo->span * (1 + set);
 }
 
-/* halo_receive_set - that the exchange of this turn receives into */
+/* halo_receive_set - the set that the exchange of this turn receives into */
 static inline uint8_t *halo_receive_set(const struct halo *halo)
 {
 	return halo_set_at(halo, halo->turn.iteration % HALO_SETS);

@@ -392,7 +392,7 @@ static void virtual_show(const struct controller *c)
 	     virtual.time % 1000000000);
 }
 
-/* Without virtual time both are null, so that nobody has to guess. */
+/* Without virtual time both are null, so that no reader has to guess. */
 static void virtual_json(struct tofu_json *json, const struct controller *c)
 {
 	struct virtual virtual;
@@ -406,7 +406,7 @@ static void virtual_json(struct tofu_json *json, const struct controller *c)
 	}
 }
 
-/* As the driver has answered, checked: it is what all else is made from. */
+/* The driver's answer, checked, since all else is derived from it. */
 static bool machine_of(const struct tofu_ioc_info *info,
 		       struct tofu_machine *machine)
 {

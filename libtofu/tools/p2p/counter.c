@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What senders do to each other at a counter: nothing but additions to one word of
- * node 0, one by one and as many as can be.
+ * How senders contend for a counter: only additions to one word of node 0, one
+ * by one and as fast as possible.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a process keeps for others: what node 0 takes when so many have sent to
- * it, and what it would take.
+ * Memory that a process keeps for others: what node 0 takes when peers have sent
+ * to it, and what it would take.
  */
 #include <errno.h>
 
@@ -77,7 +77,7 @@ int measure_memory(struct measure *measure)
 
 /* ---- Computed ---- */
 
-/* There is nobody to be found: nothing is sent. */
+/* There is no peer to look up: nothing is sent. */
 static int where(void *arg, uint32_t rank, uint8_t coords[6],
 		 utofu_tni_id_t *tni, utofu_cmp_id_t *component)
 {

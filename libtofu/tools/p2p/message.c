@@ -127,7 +127,7 @@ static int receive_empty(struct measure *measure, struct tofu_p2p *p2p,
 	return request_wait(measure, p2p, &request, NULL);
 }
 
-/* Who waits at a barrier answers nobody. */
+/* A node that waits at a barrier answers no message. */
 static int settle(struct measure *measure, struct tofu_p2p *p2p)
 {
 	struct tofu_wait wait = tofu_wait_keen(measure->options->timeout);
@@ -146,10 +146,10 @@ static int settle(struct measure *measure, struct tofu_p2p *p2p)
 
 /* ---- First contact ---- */
 
-/* So many messages of a peer, and all that there will be for it is there. */
+/* After this number of messages a peer's resources are all there. */
 #define CONTACTS 6
 
-/* Node 0 and another one, and nobody else */
+/* Only node 0 and one other node */
 static int meet_one(struct measure *measure, struct tofu_p2p *p2p,
 		    uint32_t peer)
 {
@@ -387,7 +387,7 @@ static int pings_run(struct measure *measure, struct tofu_p2p *p2p,
 	return err;
 }
 
-/* Messages that a node has in a batch for each of so many senders */
+/* Messages that a node has in a batch for each of @senders */
 static size_t share(const struct measure *measure, uint64_t senders)
 {
 	if (measure_is_root(measure))
@@ -526,7 +526,7 @@ static int rate_of(struct measure *measure, struct tofu_p2p *p2p,
 
 /* ---- Latency and rate ---- */
 
-/* Both ways, in ns, are so many times what is shown. */
+/* A round trip in ns, divided by this, is the latency shown. */
 #define HALF_US 2000
 
 static int latency_row(struct measure *measure, struct tofu_p2p *p2p,
@@ -611,8 +611,8 @@ static size_t ring_for(const struct tofu_sizes *sizes)
 }
 
 /*
- * An own ring: eager messages of any size, or none, in it. The shared ring is as
- * long, since first messages go through it.
+ * A ring per sender, with eager messages of any size, or none. The shared ring
+ * is as long, since first messages go through it.
  */
 static struct tofu_p2p_params params_for(const struct measure *measure,
 					 enum tofu_p2p_transfer transfer)

@@ -21,7 +21,7 @@
 /* Where messages are received, and the rows are printed */
 #define MEASURE_ROOT 0U
 
-/* Kept for measurements: the tools' own words go through TNI 0. */
+/* Reserved for measurements: the tools themselves communicate through TNI 0. */
 #define MEASURE_TNI 1
 #define MEASURE_COMPONENT 0
 
@@ -49,7 +49,7 @@ enum measure_test {
  * @iterations: messages whose time is taken, one by one
  * @warmup:   messages before them
  * @messages: of each sender, one after the other, whose rate is taken
- * @window:   so many of them may be on their way
+ * @window:   most messages that may be under way
  * @timeout:  seconds that a wait may take
  * @corrupt:  node that changes a byte of the last message that it sends in a row, or
  *            -1
@@ -78,7 +78,7 @@ struct measure_options {
 /* measure_options_parse - exits with status 2 where they are wrong */
 struct measure_options measure_options_parse(int argc, char **argv);
 
-/* measure_options_finish - fill in what the machine says; exits likewise */
+/* measure_options_finish - fill in the machine's values; exits as parse does */
 void measure_options_finish(struct measure_options *options, uint32_t nodes);
 
 /* measure_mode_name, measure_test_name - as people type them */
@@ -149,13 +149,12 @@ int measure_fail(struct measure *measure, const char *what, int code);
 int measure_barrier(struct measure *measure);
 
 /*
- * measure_gather - give some words to everybody, get everybody's, which are good
- * until the next time
+ * measure_gather - gather some words of every node; valid until the next call
  */
 int measure_gather(struct measure *measure, const uint64_t *mine, size_t words,
 		   const uint64_t **all);
 
-/* measure_sends - whether this node is one of so many senders: 1, 2, … */
+/* measure_sends - whether this node is a sender; senders are 1, 2, … */
 bool measure_sends(const struct measure *measure, uint64_t senders);
 
 /* measure_is_root - whether this is the node that receives */
@@ -212,7 +211,7 @@ int measure_ping(struct measure *measure, struct tofu_p2p *p2p,
 		 uint64_t senders, size_t bytes, uint64_t iterations,
 		 struct tofu_stats *stats);
 
-/* measure_latency - rows of --test latency; the others likewise */
+/* measure_latency and the following - rows of the --test of that name */
 int measure_latency(struct measure *measure);
 int measure_threshold(struct measure *measure);
 

@@ -18,7 +18,7 @@
 #define RING_MIN (1U << 20)
 #define STAG 0
 
-/* So many of the largest records fit into the ring. */
+/* The ring has room for this number of the largest records. */
 #define RECORDS 4
 
 /**
@@ -84,7 +84,7 @@ static void stages_look(const struct tofu_srb_sender *sender, uint64_t now,
 		when[PUT] = now;
 }
 
-/* What nobody has seen came with the end, in one poll. */
+/* Steps that were not seen came with the end, in one poll. */
 static void rest_look(const struct parts *parts, uint64_t when[])
 {
 	bool reads = parts->form->flags & TOFU_SRB_SENDER_FRESH;

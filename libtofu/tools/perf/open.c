@@ -13,9 +13,9 @@
 #define PERF_STAG 17
 #define PAGE 4096
 /*
- * In virtual time a poll takes longer than what is measured, and memory that
- * is waited for needs none. Elsewhere a poll is what lets the engine go on, and
- * what follows one is what lets the other programs go on.
+ * In virtual time a poll takes longer than the measured time, and awaited
+ * memory changes without one. Otherwise the poll lets the engine run, and the
+ * pause after it lets the other programs run.
  */
 #define LOOKS_VIRTUAL 4096
 
@@ -43,7 +43,7 @@ int perf_notice_wait(struct perf *perf, struct utofu_mrq_notice *notice)
 	utofu_vcq_hdl_t vcq = perf->engine[0].vcq;
 
 	do {
-		/* The sooner the next poll, the sooner it is found. */
+		/* Polls back to back see the notice early. */
 		for (unsigned int look = perf->looks; look; look--) {
 			int code = utofu_poll_mrq(vcq, 0, notice);
 
@@ -222,7 +222,7 @@ static int peers_choose(struct perf *perf)
 	return 0;
 }
 
-/* Who measures talks to all peers, everybody else to who measures. */
+/* The measuring node talks to all peers, every other node to that one. */
 static int ids_learn(struct perf *perf, char **why)
 {
 	bool measures = perf->machine.node == perf->place.from;

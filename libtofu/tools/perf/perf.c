@@ -47,7 +47,7 @@ static const struct defaults defaults_usual = {
 	.window = 16,
 };
 
-/* There each one takes as long as the other, and a second takes long. */
+/* In virtual time all take equally long, and a second takes long. */
 static const struct defaults defaults_virtual = {
 	.sizes = "8:1M",
 	.iterations = 20,
@@ -222,7 +222,7 @@ static void options_finish(struct options *options,
 		options->phases = 0;
 }
 
-/* So many as @bytes allow. */
+/* Return: the count that @bytes allow. */
 static uint64_t bounded(uint64_t count, uint64_t bytes)
 {
 	uint64_t min = defaults()->least;

@@ -19,9 +19,9 @@
 enum perf_op { PERF_PUT, PERF_GET, PERF_ARMW, PERF_OPS };
 
 /**
- * struct perf_place - who talks to whom
+ * struct perf_place - the nodes of a measurement
  * @from:  node that measures
- * @to:    node that it talks to
+ * @to:    node that it communicates with
  * @peers: nodes that bandwidth is measured with, @to the first of them, the
  *         others those next to @from
  * @tni:   first TNI
@@ -39,11 +39,11 @@ struct perf_place {
 };
 
 /**
- * struct perf_settings - how is measured
+ * struct perf_settings - parameters of a measurement
  * @window:     commands outstanding on each TNI when bandwidth is measured
- * @iterations: that are counted, of latency and phases
- * @commands:   that are counted, of bandwidth
- * @warmup:     before them
+ * @iterations: iterations counted, of latency and phases
+ * @commands:   commands counted, of bandwidth
+ * @warmup:     iterations or commands before the counted ones
  * @timeout:    seconds that a wait may take
  */
 struct perf_settings {
@@ -62,7 +62,7 @@ struct perf_settings {
  * @elapsed:   nanoseconds from the first post to the last report, with
  *             perf_settings.window commands outstanding
  * @bandwidth: bytes a second in that time
- * @rate:      commands a second, likewise
+ * @rate:      commands a second in that time
  */
 struct perf_result {
 	struct tofu_stats times;
@@ -106,7 +106,7 @@ struct perf_phases {
 struct perf;
 
 /**
- * perf_open - queues and buffers of this node, and learn the peers'
+ * perf_open - make queues and buffers of this node, and learn the peers'
  * @why:   as of tofu_world_join()
  *
  * All nodes call it. Return: 0 or a negative errno.
@@ -120,19 +120,18 @@ void perf_close(struct perf *perf);
  * @bytes:  for PERF_ARMW 4 or 8
  * @result: set on the node that measures, on success
  *
- * All nodes call it; those that have no part wait. Return: 0 or a negative
- * errno.
+ * All nodes call it; nodes without a part wait. Return: 0 or a negative errno.
  */
 int perf_run(struct perf *perf, const struct perf_settings *settings,
 	     enum perf_op op, size_t bytes, char **why,
 	     struct perf_result *result);
 
 /**
- * perf_phases - where the time of a put goes; only with virtual time
- * @result: set on the node that measures, on success: of the put whose total
- *          is the median
+ * perf_phases - measure the phases of a put; only in virtual time
+ * @result: set on the node that measures, on success: the put whose total is
+ *          the median
  *
- * As perf_run().
+ * All nodes call it. Return: 0 or a negative errno.
  */
 int perf_phases(struct perf *perf, const struct perf_settings *settings,
 		size_t bytes, char **why, struct perf_phases *result);

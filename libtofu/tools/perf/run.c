@@ -68,7 +68,7 @@ static inline int atomic_post(struct perf *perf,
 			   command->flags, NULL);
 }
 
-/* In a bandwidth, what it takes itself is taken from that. */
+/* Inlined, since its own time lowers a measured bandwidth. */
 __attribute__((always_inline)) static inline int
 post(struct perf *perf, struct perf_engine *engine, uint32_t peer,
      const struct command *command)

@@ -14,7 +14,7 @@
 
 /* A command that is reported: its source is free when the report is read. */
 #define PERF_REPORT UTOFU_ONESIDED_FLAG_TCQ_NOTICE
-/* Whoever waits for the last bytes wants them to be the last. */
+/* A wait for the last bytes relies on them being written last. */
 #define PERF_WAITED_FOR (PERF_REPORT | UTOFU_ONESIDED_FLAG_STRONG_ORDER)
 
 /**
@@ -53,8 +53,8 @@ struct perf_engine {
  * @engines: how many are open
  * @area:  @span bytes to receive into, @span to send from, and the words
  * @stadd: of the area, on every node and TNI
- * @looks: at memory that is waited for, between two polls; polls for a notice,
- *         between two looks at the time
+ * @looks: reads of awaited memory between two polls; polls for a notice
+ *         between two readings of the clock
  */
 struct perf {
 	struct tofu_machine machine;
@@ -80,7 +80,7 @@ static inline size_t perf_word_at(const struct perf *perf, enum perf_word word)
 /* perf_say - that @what failed with @code; Return: a negative errno */
 int perf_say(const struct perf *perf, const char *what, int code, char **why);
 
-/* perf_is_peer - whether this node is one of those that are talked to */
+/* perf_is_peer - whether this node is one of the peers */
 bool perf_is_peer(const struct perf *perf);
 
 /*
@@ -101,7 +101,7 @@ int perf_report_wait(struct perf *perf, struct perf_engine *engine,
  * @bytes: of the put
  * @value: what it carries there
  *
- * An own put that failed leaves a notice, so that is looked for as well.
+ * If a put of this node fails, it leaves a notice, so that is checked as well.
  */
 int perf_flag_wait(struct perf *perf, const uint8_t *at, size_t bytes,
 		   uint64_t value);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a program is one of MPI: an ELF file that says that it needs an MPI
- * library. Nothing that the file says is believed: all is read at places and
- * in sizes that are bounded here.
+ * Whether a program uses MPI: an ELF file that says that it needs an MPI
+ * library. The file is not trusted: all offsets and sizes are bounded here.
  */
 #define _GNU_SOURCE
 #include <elf.h>

@@ -43,7 +43,7 @@ static void line_write(const struct tofu_output *output, const char *line,
 		{ "\n", 1 },
 	};
 
-	/* Where nobody takes it, there is nobody to tell. */
+	/* If nobody reads the output, there is no one to tell about it. */
 	if (writev(output->to, part, 3) < 0)
 		return;
 }

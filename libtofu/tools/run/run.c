@@ -161,8 +161,8 @@ static void environment_set(const struct run *run, unsigned int rank)
 }
 
 /*
- * Those that tofu-run may use are dealt out one by one: each goes to one process,
- * or, where there are fewer than processes, to several.
+ * The processors that tofu-run may use are dealt out one by one: each goes to
+ * one process, or to several if there are fewer than processes.
  */
 static int processors_bind(const struct run *run, unsigned int rank)
 {
@@ -259,7 +259,7 @@ static void processes_signal(const struct run *run, int signal)
 			kill(-run->process[i].pid, signal);
 }
 
-/* Ends what still runs; @status is why. */
+/* Ends the processes that still run; @status is the reason. */
 static void run_stop(struct run *run, int status)
 {
 	if (status > run->status)
@@ -301,7 +301,7 @@ static int process_ended(struct run *run, pid_t pid, int wait_status)
 		rank++;
 	if (rank == run->processes)
 		return 0;
-	/* What it has left behind in its group goes with it. */
+	/* Descendants left in its process group end with it. */
 	kill(-pid, SIGKILL);
 	run->process[rank].pid = 0;
 	run->living--;

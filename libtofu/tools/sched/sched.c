@@ -60,7 +60,7 @@ static const char usage[] =
  * @given:   a workload, in any of the four ways
  * @random:  number of a set; 0: no such set
  * @svg:     file, or NULL
- * @happened: likewise
+ * @happened: file, or NULL
  */
 struct options {
 	struct tofu_rsched_model model;

@@ -80,7 +80,7 @@ sched_happened_read(const char *name, const struct tofu_rsched_plan *plan,
 
 /* ---- Pictures: engines as columns, time upward ---- */
 
-/* What is no put, but keeps an engine: its start */
+/* The start of an engine, which occupies it but is no put */
 #define SCHED_START UINT32_MAX
 
 /**
