@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A chain in session mode: every process queues a put to the next one, where it
- * waits until the put of the one before has come. The first process then puts a
- * token into the second one's memory, and it comes around to the first while the
- * others sleep.
+ * A chain in session mode: every process queues a put to the next one, which
+ * waits until the previous process's put has arrived. The first process then
+ * puts a token into the second one's memory, and the token travels around to
+ * the first while the others sleep.
  *
  *	tofu-run --shape 4 ./chain
  */
@@ -19,7 +19,7 @@
 
 #define TIMEOUT 60 /* seconds, for a process that never comes */
 
-/* Tells a target in session mode that one command more may go on there. */
+/* Gives a target in session mode a step: one more command may go. */
 #define STEP UTOFU_ONESIDED_FLAG_SPS(1)
 #define NOTICES (UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE | UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE)
 
@@ -39,7 +39,7 @@ static void check(int code, const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* The next notice; what it tells of is known by what was asked for. */
+/* The next notice; its meaning follows from what was requested. */
 static int notice_await(utofu_vcq_hdl_t vcq)
 {
 	struct utofu_mrq_notice notice;
@@ -70,7 +70,7 @@ static void token_start(int processes)
 	printf("around %d processes in %.1f us\n", processes, now_us() - begin);
 }
 
-/* A put of what others will have put here by then */
+/* A put of the data that the previous process will have put here by then */
 static void token_pass_on(void)
 {
 	check(utofu_put(session, next, stadd, stadd, sizeof(token), 0, STEP | NOTICES, NULL),
@@ -84,7 +84,7 @@ static void token_await(void)
 	check(notice_await(session), "put of the chain");
 }
 
-/* Nobody puts anything before the barrier: by then all have told where they are. */
+/* No process puts before the barrier, when all have told their addresses. */
 static void next_find(struct tofu_boot *boot)
 {
 	int size = tofu_boot_size(boot), before = (tofu_boot_rank(boot) + size - 1) % size;

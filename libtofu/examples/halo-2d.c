@@ -23,9 +23,9 @@
 enum { WEST, EAST, SOUTH, NORTH, SIDES };
 
 /*
- * Two fields, used in turn. Nobody writes over what we still look at: a
- * neighbour sends for step t + 2 when it has our edge of t + 1, and that we sent
- * when we were through with t.
+ * Two fields, used in turn. No neighbour overwrites what we still read: it
+ * sends for step t + 2 when it has our edge of t + 1, which we sent when we had
+ * finished t.
  */
 static _Alignas(256) uint64_t cell[2][N + 2][N + 2];
 static unsigned int arrived[2]; /* notices for each of them */
@@ -125,7 +125,7 @@ static void neighbor_tell(struct tofu_boot *boot, utofu_vcq_id_t own, unsigned i
 	check(tofu_boot_tell(boot, rank, side, &own, sizeof(own)), "tofu_boot_tell");
 }
 
-/* Nobody puts anything before the barrier: by then all have told where they are. */
+/* No process puts before the barrier, when all have told their addresses. */
 static void neighbors_find(struct tofu_boot *boot)
 {
 	utofu_vcq_id_t own;

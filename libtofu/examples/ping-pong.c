@@ -38,7 +38,7 @@ static void check(int code, const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* The next notice, and whether what it tells of went well. */
+/* The next notice, and whether its put went well. */
 static int notice_wait(struct utofu_mrq_notice *notice)
 {
 	int code;
@@ -103,7 +103,7 @@ static void rounds_play(const uint64_t *ball, bool serves)
 		       (now_ns() - begin) / ROUNDS / 2);
 }
 
-/* Nobody puts anything before the barrier: by then all have told where to. */
+/* No process puts before the barrier, when all have told their addresses. */
 static void peer_find(struct tofu_boot *boot, const struct place *own, int rank)
 {
 	check(tofu_boot_tell(boot, (uint32_t)rank, 0, own, sizeof(*own)), "tofu_boot_tell");
