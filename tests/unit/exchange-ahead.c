@@ -42,7 +42,7 @@ FIXTURE_VARIANT_ADD(slow, two_sided){
 	},
 };
 
-/* Who sends is not told by data that the other is through. */
+/* A node that only sends learns from no data that the other has finished. */
 FIXTURE_VARIANT_ADD(slow, one_way){
 	.grid = { 1, { 4 }, 1 },
 	.params = { .algorithm = TOFU_NEIGHBOR_NATIVE },

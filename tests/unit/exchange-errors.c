@@ -95,7 +95,7 @@ TEST(bad_parameters)
 	EXPECT_EQ(create(&p, &to_self, 1), UTOFU_ERR_INVALID_ARG);
 }
 
-/* What an exchange takes it gives back: queues would be gone soon. */
+/* An exchange returns all that it takes, or queues would run out soon. */
 TEST(made_and_freed_many_times)
 {
 	for (int i = 0; i < 40; i++)
@@ -429,7 +429,7 @@ static void victim(struct tofu_nodes *nodes, unsigned int node)
 		return;
 	}
 	code = survivor_waits(nodes, &actor);
-	/* Who has begun may have sent and received all. */
+	/* A process that has begun may have sent and received all. */
 	CHECK(code == UTOFU_ERR_MRQ_PEER ||
 	      (last_act == DIES_BEGUN && !code) ||
 	      (scene.meet && code == UTOFU_ERR_BARRIER_OTHER));
@@ -485,7 +485,7 @@ TEST_F_TIMEOUT(dying, when_it_has_begun, 120)
 	EXPECT_EQ(tofu_nodes_run(3, victim, 2), 0);
 }
 
-/* A barrier does not know of the queues, and goes on waiting. */
+/* A barrier does not know about the queues, and keeps waiting. */
 TEST_F_TIMEOUT(dying, its_queues_alone, 120)
 {
 	if (variant->meet)

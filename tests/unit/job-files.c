@@ -19,7 +19,7 @@
 #include "port/job-file.h"
 #include "port/job.h"
 
-/* Nobody's jobs but these are in the folder. */
+/* Only the jobs of this test are in the folder. */
 FIXTURE(jobs)
 {
 	char folder[32];

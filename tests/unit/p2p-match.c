@@ -429,7 +429,7 @@ TEST(tables_are_bounded_by_what_waits)
 	for (uint32_t i = 0; i < MANY; i++)
 		p2p_match_post(&match, &receive[i], i, i, 0);
 	ASSERT_LE(account.peak, 3 * MANY * sizeof(void *));
-	/* Those that come and go take nothing more. */
+	/* Messages that come and go take no more memory. */
 	for (uint32_t i = 0; i < MANY; i++) {
 		p2p_match_unpost(&match, &receive[i]);
 		p2p_match_post(&match, &receive[i], i, i + MANY, 0);

@@ -245,7 +245,7 @@ TEST_F_TIMEOUT(within, requests_end_at_the_limit, 120)
 				       &recv[count])))
 		ASSERT_LT(++count, MANY);
 	EXPECT_EQ(code, UTOFU_ERR_OUT_OF_MEMORY);
-	/* Those that are always there, whatever has come */
+	/* Allocations that are always there, whatever has come */
 	EXPECT_GE(count, 64);
 	tofu_p2p_memory(self->world.p2p[0], &memory);
 	EXPECT_LE(memory.peak, self->world.p2p[0]->config.params.memory);

@@ -411,7 +411,7 @@ TEST_F(by, bad_messages)
 	EXPECT_EQ(tofu_p2p_test(P2P(0), &request, NULL), UTOFU_SUCCESS);
 }
 
-/* Nobody is there: all ways to send say so, and others are not harmed. */
+/* Without a peer, all ways to send say so, and other peers are not harmed. */
 TEST_F(by, sends_to_nobody)
 {
 	struct tofu_p2p_request *send, *second;

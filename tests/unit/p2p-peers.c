@@ -84,7 +84,7 @@ static void flood_on(struct harness_test *_metadata, struct world *world,
 }
 
 /*
- * Who receives from any source receives from all, be it by own rings or by the
+ * A receive from any source receives from all, be it by own rings or by the
  * shared one, though there is memory for some of their messages only.
  */
 TEST_F_TIMEOUT(peers, floods_take_turns, 120)

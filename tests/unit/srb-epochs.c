@@ -131,7 +131,7 @@ static void until_later(const struct breaker *breaker, uint64_t place)
 	}
 }
 
-/* Where a sender stops: after so many words of its record. */
+/* Where a sender stops: after this number of words of its record. */
 #define HOLE_PAYLOAD 120
 #define HOLE_BYTES (HOLE_PAYLOAD + TOFU_SRB_OVERHEAD)
 #define HOLE_WORDS (HOLE_BYTES / SRB_WORD)

@@ -35,8 +35,8 @@ struct letter {
  * @letters:  of each sender
  * @least, @most: bytes of a letter, struct letter at least
  * @sender:     of the senders; .pool is set
- * @slow:     one letter in so many the receiver sleeps; 0: never
- * @nap:      one poll in so many a sender sleeps; 0: never
+ * @slow:     the receiver sleeps once in @slow letters; 0: never
+ * @nap:      a sender sleeps once in @nap polls; 0: never
  */
 struct srb_scene {
 	uint64_t bytes;

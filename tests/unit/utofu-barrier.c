@@ -633,7 +633,7 @@ TEST_F(node, threads_with_gates_of_their_own)
 
 static unsigned int told;
 
-/* Whoever can starts the next one; each end is told to one thread. */
+/* Any thread may start the next one; one thread learns of each end. */
 static void *sharer_main(void *arg)
 {
 	struct member *me = arg;
@@ -673,7 +673,7 @@ TEST_F(node, threads_that_share_a_gate)
 		EXPECT_FALSE(member[i].bad);
 		ended += member[i].ended;
 	}
-	/* Those that were started have ended once each, but for the last. */
+	/* All barriers that were started have ended once, except the last. */
 	vbg = tofu_vbg_find(id);
 	ASSERT_NE(vbg, NULL);
 	EXPECT_EQ(ended, told);

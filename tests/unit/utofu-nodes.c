@@ -526,7 +526,7 @@ TEST_F(launcher, a_job_without_a_name_has_that_of_its_one_launcher)
 	unsetenv("SLURM_JOB_ID");
 	EXPECT_EQ(ranks_run(rank_killed, 1), 1);
 	EXPECT_EQ(files_of_job(), 1);
-	/* What was left here is taken away by a rank that ends well. */
+	/* A rank that ends well removes the leftovers. */
 	EXPECT_EQ(ranks_run(rank_attach, 1), 0);
 	EXPECT_EQ(files_of_job(), 0);
 }

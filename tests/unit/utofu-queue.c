@@ -115,7 +115,7 @@ TEST_F(queue, busy_until_reports_are_read)
 	EXPECT_EQ(unread, 0);
 }
 
-/* What the initiator is not told of does not fill anything. */
+/* Commands without a notice to the initiator fill no queue. */
 TEST_F(queue, silent_commands_need_no_poll)
 {
 	struct utofu_mrq_notice notice;
