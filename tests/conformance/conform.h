@@ -163,7 +163,7 @@ void port_close(struct port *port);
 int next_report(struct port *port, void **cbdata);
 int next_notice(struct port *port, struct utofu_mrq_notice *notice);
 
-/* Take so many of each, all of them good, in whatever order. */
+/* Take these numbers of each, all of them good, in any order. */
 void take_reports(struct port *port, size_t count);
 void take_notices(struct port *port, size_t lcl, size_t rmt);
 

@@ -15,7 +15,7 @@
 
 static struct port port;
 
-/* Put a word of the own area to the next node; what came of it. */
+/* Put a word of this node's area to the next node; Return: the result. */
 static int try_put(utofu_stadd_t from, utofu_stadd_t to, size_t bytes)
 {
 	struct utofu_mrq_notice notice;
@@ -365,7 +365,7 @@ static unsigned int post_stream(utofu_stadd_t from, utofu_stadd_t to)
 	return posted;
 }
 
-/* Nobody writes to memory that its owner has deregistered. */
+/* No node writes to memory that its owner has deregistered. */
 static void check_target_in_flight(void)
 {
 	uint8_t *target = aligned_alloc(4096, STREAM_BYTES);
@@ -388,7 +388,7 @@ static void check_target_in_flight(void)
 	claim("a target deregistered while puts are in flight stays as it is");
 }
 
-/* Nobody sees what its owner writes to memory after deregistering it. */
+/* No node sees what the owner writes to memory after deregistering it. */
 static void check_source_in_flight(void)
 {
 	uint8_t *source = aligned_alloc(4096, STREAM_BYTES);

@@ -8,10 +8,10 @@
 #define GATES_MAX 6
 
 /**
- * struct gates - the gates of all nodes, and how the own ones are linked
+ * struct gates - the gates of all nodes, and the links of this node's gates
  * @count: of a node; the first is the start and end gate
  * @id:    by node
- * @link:  of the own gates
+ * @link:  of this node's gates
  */
 struct gates {
 	unsigned int count;
@@ -23,12 +23,12 @@ enum network { BUTTERFLY, RING, TREE, NETWORKS };
 
 extern const char *const network_names[NETWORKS];
 
-/* All nodes together. False where there is no such network of so many nodes. */
+/* Called by all nodes. False if this number of nodes has no such network. */
 bool network_make(struct gates *gates, enum network network,
 		  utofu_tni_id_t tni);
 void network_free(struct gates *gates);
 
-/* The own start and end gate. */
+/* This node's start and end gate. */
 utofu_vbg_id_t start_of(const struct gates *gates);
 
 /* What ended; UTOFU_ERR_NOT_COMPLETED when it does not come to an end. */

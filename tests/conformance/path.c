@@ -19,7 +19,7 @@ static void find_sizes(void)
 				size[axis] = world.coords[r][3 + axis] + 1;
 }
 
-/* Path coordinates number i, of so many. */
+/* Path coordinates number i, and how many there are. */
 static unsigned int path_count(void)
 {
 	return (unsigned int)size[0] * size[1] * size[2];

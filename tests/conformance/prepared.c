@@ -77,7 +77,7 @@ static size_t prepare(unsigned int kind, unsigned long flags, uint8_t *desc)
 
 #define KINDS 10
 
-/* What the commands of the previous node and the own ones have done. */
+/* Check the effects of this node's commands and the previous node's. */
 static void check_effects(void)
 {
 	CHECK(is_all(port.area + 0 * 64, 16, 0x31));

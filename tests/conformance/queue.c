@@ -47,7 +47,7 @@ static int post(enum kind kind, unsigned long flags, void *cbdata)
 	}
 }
 
-/* Nobody polls: sooner or later there is no room. */
+/* Without polls there is no room sooner or later. */
 static size_t fill_queue(enum kind kind, uint8_t *base)
 {
 	size_t posted = 0;
@@ -68,7 +68,7 @@ static void check_busy(enum kind kind)
 	void *cbdata;
 
 	CHECK(posted >= 64);
-	/* What is refused is not queued; what was queued is all there. */
+	/* A refused command is not queued; all queued commands took effect. */
 	while (taken < posted) {
 		if (!CODE(next_report(&port, &cbdata), UTOFU_SUCCESS))
 			break;

@@ -47,7 +47,7 @@ static void let_go(unsigned int steps)
 	take_notices(&free_port, 1, 0);
 }
 
-/* What has been let go has come, and a while later no more than that. */
+/* The commands let go have arrived, and a while later no others have. */
 static void expect(uint64_t k)
 {
 	struct patience patience = { 0 };
@@ -62,7 +62,7 @@ static void expect(uint64_t k)
 	meet();
 }
 
-/* A held command ends without a poll; this takes the reports of so many. */
+/* A held command ends without a poll; this takes @reports of them. */
 static void settle(size_t reports)
 {
 	take_reports(&held, reports);
@@ -141,7 +141,7 @@ static void check_kinds(void)
 	claim("put, get, atomic let go; of blocks each has its own step");
 }
 
-/* What fails does not let go. */
+/* A command that fails gives no step. */
 static void check_failed(void)
 {
 	struct utofu_mrq_notice notice;
@@ -239,7 +239,7 @@ static void chain_await(unsigned int step)
 		;
 }
 
-/* What goes wrong is told where all look. */
+/* Errors are reported where all processes look. */
 static void chain_expect(bool holds)
 {
 	if (!holds)

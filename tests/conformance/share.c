@@ -123,7 +123,7 @@ static unsigned int distant(unsigned int by)
 	return (world.rank + by) % world.ranks;
 }
 
-/* Whom one sends to: one of the next node, and the next one of the own. */
+/* The targets of a process: one on the next node, and its node's next one. */
 static unsigned int receiver(unsigned int which)
 {
 	return which ? sibling(1) : distant(world.ppn);

@@ -23,7 +23,7 @@
 struct fuzz {
 	uint64_t random;
 	unsigned int own;	/* VCQ that mostly is meant by a call */
-	unsigned int other;	/* likewise, at the other end */
+	unsigned int other;	/* the same, at the other end */
 	utofu_vcq_hdl_t hdl[VCQS];
 	utofu_vcq_id_t id[VCQS];
 	utofu_stadd_t stadd[VCQS][REGIONS];
