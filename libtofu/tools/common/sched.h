@@ -13,7 +13,7 @@
 #define SCHED_DIRECTIONS 64
 #define SCHED_NAME 16
 
-/* Directions of a 2-D grid, and the first of the diagonal ones, which are last */
+/* Directions of a 2-D grid, and the first diagonal one; those are last */
 #define SCHED_COMPASS 8
 #define SCHED_COMPASS_DIAGONAL 4
 

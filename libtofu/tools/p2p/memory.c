@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that a process keeps for others: what node 0 takes when peers have sent
- * to it, and what it would take.
+ * Memory that a process keeps for others: what node 0 takes after peers have
+ * sent to it, and what it would take.
  */
 #include <errno.h>
 
