@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The presets. Every number says where it is from, or 'calibrated' and to
- * what; Documentation/timing.rst shows model against figure. 'Reported' is
- * what could not be read in a publication again.
+ * The presets. Every number has its source, or 'calibrated' and the figure it
+ * was fitted to; Documentation/timing.rst compares model and figure. 'Reported'
+ * figures could not be confirmed in a publication.
  *
- * Small transfers give sums, not terms. How a sum is split is a choice: what
- * is on the way of puts, gets and atomics alike and not passed twice by any of
- * them is in the doorbell and the write; what a get has more than an atomic is
- * in the read; what passes twice is in send and receive.
+ * Figures of small transfers give sums, not terms. How a sum is split is a
+ * choice: the part that puts, gets and atomics all pass once is in the doorbell
+ * and the write; the part that a get has beyond an atomic is in the read; the
+ * part that is passed twice is in send and receive.
  */
 #include <string.h>
 
@@ -27,18 +27,18 @@ static const struct tofu_preset machines[] = {
 		.fetch_ns = 240, /* reported: 0.91 us direct, 1.15 us from memory */
 		.read_ns = 200, /* calibrated: control messages, 1.8 us */
 		.send_ns = 30, /* calibrated, as on fugaku */
-		.receive_ns = 30, /* likewise */
+		.receive_ns = 30, /* calibrated, as on fugaku */
 		.write_ns = 110,
 		.reply_ns = 15, /* calibrated, as on fugaku */
-		.atomic_ns = 50, /* likewise: K has no atomics */
+		.atomic_ns = 50, /* as on fugaku: K has no atomics */
 		.gate_ns = 50, /* assumed: as an atomic */
-		.command_ns = 280, /* likewise */
+		.command_ns = 280, /* calibrated, as on fugaku */
 		.tni_mbs = 4750, /* published: one way, from 1 MB */
 		.tni_both_mbs = 7700, /* published: 3.7-4.0 GB/s both ways */
 		.host_mbs = 15000, /* published: 13-15 GB/s */
 	},
 	{
-		/* The same controller as K's, and no figures of its own. */
+		/* The same controller as K's, without figures of its own. */
 		.name = "fx10",
 		.tnis = 4,
 		.link_mbs = 5000,
@@ -69,7 +69,7 @@ static const struct tofu_preset machines[] = {
 		.credits = 16, /* as K */
 		.hop_ns = 90, /* between K's and fugaku's */
 		/* Calibrated, with receive and write: a put of 8 B, 0.71 us,
-		 * which is derived itself
+		 * itself a derived figure
 		 */
 		.doorbell_ns = 270,
 		.fetch_ns = 200, /* as fugaku */
@@ -98,7 +98,7 @@ static const struct tofu_preset machines[] = {
 		.fetch_ns = 220, /* as a read */
 		.read_ns = 220, /* calibrated: puts, 1.23 us + B / 6.36 GB/s */
 		.send_ns = 25, /* calibrated: get without put, 0.51 us */
-		.receive_ns = 25, /* likewise */
+		.receive_ns = 25, /* calibrated: get without put, 0.51 us */
 		.write_ns = 150,
 		.reply_ns = 15, /* likewise */
 		.atomic_ns = 50, /* calibrated: get without ARMW, 0.16 us */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The links and routers of a machine. Times are picoseconds inside: links are
- * not of whole nanoseconds a packet.
+ * The links and routers of a machine. Times inside are in picoseconds, since
+ * packets do not occupy links for whole nanoseconds.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 #include "net/network.h"
 
 #define PS 1000ULL
-#define ROUTES 4096 /* remembered, a power of two */
+#define ROUTES 4096 /* cached, a power of two */
 
 /**
- * struct link - the way out of a node by a port
+ * struct link - the link out of a node by a port
  * @free: when it can take the next packet, ps
- * @wait_ps: count.wait_ns, exactly
+ * @wait_ps: count.wait_ns, in ps
  */
 struct link {
 	uint64_t free;
@@ -25,8 +25,8 @@ struct link {
 };
 
 /**
- * struct route - from a node to another by a path
- * @key:  what it is for, plus one; 0: nothing yet
+ * struct route - a cached route from a node to another by a path
+ * @key:  the nodes and the path, plus one; 0: unused
  * @hop:  links by their index
  */
 struct route {
@@ -37,8 +37,8 @@ struct route {
 
 /**
  * struct flying - a packet under way
- * @next:  of the unused ones
- * @ps:    that it occupies a link for
+ * @next:  in the list of unused ones
+ * @ps:    time for which it occupies a link
  * @gone:  forgotten while it was under way
  * @at:    hop that its head reaches next
  * @hop:   links by their index, @hops of them, with room for @room
@@ -55,9 +55,9 @@ struct flying {
 };
 
 /**
- * struct tofu_net - the links, and what is on its way over them
- * @heads:  packets by when their heads reach their next hops, ps; one entry for
- *          each packet
+ * struct tofu_net - the links, and the packets under way
+ * @heads:  packets by the time when their heads reach the next hop, ps; one
+ *          entry for each packet
  * @flying: packets under way that have not been forgotten
  */
 struct tofu_net {
@@ -79,7 +79,8 @@ static uint32_t link_index(uint32_t node, enum tofu_port port)
 }
 
 static uint32_t walk(const struct tofu_net *net,
-		     const struct tofu_net_packet *p, uint32_t hop[TOFU_HOPS_MAX])
+		     const struct tofu_net_packet *p,
+		     uint32_t hop[TOFU_HOPS_MAX])
 {
 	struct tofu_hop way[TOFU_HOPS_MAX];
 	const size_t hops =
@@ -104,7 +105,7 @@ static int set_hops(uint32_t **to, const uint32_t *from, uint32_t hops)
 	return 0;
 }
 
-/* A route takes longer to find than a packet to move: remember some. */
+/* Computing a route takes longer than moving a packet: cache some. */
 static const struct route *find_route(struct tofu_net *net,
 				      const struct tofu_net_packet *p)
 {
@@ -189,7 +190,7 @@ static uint64_t to_ns(uint64_t ps)
 	return (ps + PS - 1) / PS;
 }
 
-/* struct move - whom to tell */
+/* struct move - the callbacks of an advance */
 struct move {
 	struct tofu_net *net;
 	const struct tofu_net_ops *ops;
@@ -210,7 +211,7 @@ static void arrives(const struct move *move, struct flying *f, uint64_t ps)
 	flying_free(move->net, f);
 }
 
-/* The packet takes the link of its hop; returns when it begins to, ps. */
+/* The packet occupies the link of its hop; returns when it begins, ps. */
 static uint64_t cross(const struct move *move, const struct flying *f,
 		      uint64_t ps)
 {
@@ -236,7 +237,7 @@ static void happen(const struct move *move, struct flying *f, uint64_t ps)
 	const uint64_t hop = move->net->machine->hop_ns * PS;
 	uint64_t start;
 
-	if (!f->hops) { /* to oneself */
+	if (!f->hops) { /* loopback */
 		departs(move, f, ps + hop + f->ps);
 		arrives(move, f, ps + hop + f->ps);
 		return;
@@ -246,7 +247,7 @@ static void happen(const struct move *move, struct flying *f, uint64_t ps)
 		departs(move, f, start + f->ps);
 	if (++f->at == f->hops)
 		arrives(move, f, start + hop + f->ps);
-	else /* Cannot fail: there is room for the entry that was taken out. */
+	else /* Cannot fail: the entry that was taken out has left room. */
 		push(move->net, f, start + hop);
 }
 
@@ -300,7 +301,7 @@ const struct tofu_net_link *tofu_net_link_in(const struct tofu_net *net,
 {
 	const int64_t from = tofu_neighbour(&net->shape, node, port);
 
-	/* An axis of one node has no link: that which nobody uses will do. */
+	/* An axis of one node has no link: return one that is never used. */
 	return tofu_net_link(net, from < 0 ? node : (uint32_t)from,
 			     tofu_port_reverse(port));
 }

@@ -194,7 +194,7 @@ int64_t tofu_neighbour(const struct tofu_shape *shape, uint32_t node,
 		axis++;
 	if (shape->size[axis] == 1)
 		return -1;
-	/* Of A and C both ports are the same: there is only the other node. */
+	/* Both ports of A, and of C, lead to the only other node. */
 	at.c[axis] = (uint8_t)((at.c[axis] + (axis_port[axis][0] == port ?
 						      1u :
 						      shape->size[axis] - 1u)) %
