@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Coming into common time, and the bound that follows from what the others say.
+ * Entering common time, and the bound that follows from the others' words.
  */
 #include "node/clock.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A node that comes late begins so far in the others' future. */
+/* A node that comes late begins this far in the others' future. */
 #define LATE_NS 10000000
 
 int tofu_clock_create(struct tofu_fabric *fabric,
@@ -43,7 +43,7 @@ void tofu_clock_destroy(struct tofu_clock *clock)
 
 /* ---- Coming into common time ---- */
 
-/* A node that was not in common time may be now. */
+/* Whether a node that was not in common time has entered it. */
 static bool enter(struct tofu_clock *clock, uint32_t node)
 {
 	struct tofu_clock_peer *peer = &clock->peers[node];
@@ -56,7 +56,7 @@ static bool enter(struct tofu_clock *clock, uint32_t node)
 	return true;
 }
 
-/* The time to begin at, where others have begun; 0: nobody has. */
+/* The time to begin at, if others have begun; 0: none has. */
 static uint64_t late_start(struct tofu_clock *clock)
 {
 	struct tofu_fabric *fabric = clock->fabric;
@@ -84,8 +84,8 @@ static void announce(struct tofu_clock *clock, uint64_t start,
 }
 
 /*
- * The others may have gone on before they saw this node: it begins again
- * where they are, until they have not come further meanwhile.
+ * The others may have advanced before they saw this node. It moves its start to
+ * where they are, until they no longer advance in between.
  */
 static uint64_t join_late(struct tofu_clock *clock)
 {
@@ -99,7 +99,7 @@ static uint64_t join_late(struct tofu_clock *clock)
 	return start;
 }
 
-/* Whether all have come, or others have seen that they had. */
+/* Whether all nodes have come, or another node has seen that they had. */
 static bool all_ready(struct tofu_clock *clock)
 {
 	struct tofu_fabric *fabric = clock->fabric;
@@ -163,7 +163,7 @@ static void note_uncounted(struct tofu_clock *clock,
 static void read_log(struct tofu_clock *clock, uint32_t node)
 {
 	struct tofu_fabric_clock *peer = &clock->fabric->clocks[node];
-	/* Read once: what comes while this runs is for the next look. */
+	/* Read once: entries added meanwhile wait for the next look. */
 	const uint64_t tail =
 		__atomic_load_n(&peer->words->tail, __ATOMIC_ACQUIRE);
 	struct tofu_log_entry entry;
@@ -181,7 +181,7 @@ static void read_log(struct tofu_clock *clock, uint32_t node)
 
 /* ---- The bound ---- */
 
-/* What the words of a node, and what it may not have counted, leave. */
+/* The limit from a node's promise and from packets that it has not counted. */
 static uint64_t bound_of(struct tofu_clock *clock, uint32_t node)
 {
 	struct tofu_clock_peer *peer = &clock->peers[node];
@@ -196,8 +196,8 @@ static uint64_t bound_of(struct tofu_clock *clock, uint32_t node)
 }
 
 /*
- * In this order: a packet that is not in the log yet when that is read comes
- * after the words. See clock.h.
+ * In this order: a packet that is not in the log when the log is read was
+ * logged after the words. See clock.h.
  */
 static void read_peer(struct tofu_clock *clock, uint32_t node)
 {
@@ -223,7 +223,7 @@ void tofu_clock_look(struct tofu_clock *clock)
 	clock->bound = UINT64_MAX;
 	clock->limit = -1;
 	clock->held = UINT64_MAX;
-	/* Only now all entries are known. */
+	/* All entries are known only now. */
 	for (uint32_t n = 0; n < nodes; n++) {
 		uint64_t bound;
 
@@ -244,7 +244,7 @@ void tofu_clock_leave(struct tofu_clock *clock, uint32_t node)
 {
 	if (!clock->peers[node].in)
 		return;
-	/* What it had sent goes on. */
+	/* Packets that it had sent stay in the network. */
 	read_log(clock, node);
 	clock->peers[node].in = false;
 }

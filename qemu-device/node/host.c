@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The services that the controller asks of its node: memory (memory.c), the
- * fabric, and the home.
+ * The services of a node for its controller, from memory (memory.c), the fabric
+ * and the home.
  */
 #define _GNU_SOURCE
 #include "node/internal.h"

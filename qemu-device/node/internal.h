@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the sources of a node share: node.c its life, host.c what its controller
- * asks for and memory.c what of that is memory, progress.c its lock and its
- * engine, kick.c the kicks of programs, sleep.c how its thread sleeps and is
- * woken, virtual.c what it has in virtual time, trace.c its trace.
+ * Private declarations of a node:
+ *
+ *   node.c       its life
+ *   host.c       services for its controller
+ *   memory.c     services that access memory
+ *   progress.c   its lock and its engine
+ *   kick.c       kicks of programs
+ *   sleep.c      sleep and wake-up of its thread
+ *   virtual.c    virtual time
+ *   trace.c      its trace
  */
 #ifndef NODE_INTERNAL_H
 #define NODE_INTERNAL_H
@@ -19,13 +25,14 @@ struct tofu_trace;
  * struct tofu_node
  * @lock:   serialises @fabric and @icc
  * @door:   held by the thread that waits for @lock next
- * @again:  somebody found the lock taken: whoever gives it back makes progress
+ * @again:  a thread found the lock taken: its holder makes progress before it
+ *          releases the lock
  * @polled: whether the last kick was by a poll
  * @assists: count of kicks by polls that followed a poll, not a post
- * @assists_seen: that count when the node's thread last went to sleep
- * @idle_since: when the first of the kicks in a row that found nothing came;
- *          0: the last one found something
- * @assist: whether polls shall kick
+ * @assists_seen: value of @assists when the node's thread last went to sleep
+ * @idle_since: time of the first of the latest kicks in a row that found
+ *          nothing; 0: the last kick found something
+ * @assist: polls that find nothing are asked to kick
  * @virtual: virtual time, or NULL
  */
 struct tofu_node {
@@ -44,7 +51,7 @@ struct tofu_node {
 	struct tofu_virtual *virtual;
 };
 
-/* tofu_node_kicks - the TOFU_NEED_KICK_* to ask for; @asleep: its thread is */
+/* tofu_node_kicks - the TOFU_NEED_KICK_* to set; @asleep: the thread sleeps */
 static inline uint32_t tofu_node_kicks(const struct tofu_node *node,
 				       bool asleep)
 {
@@ -52,16 +59,16 @@ static inline uint32_t tofu_node_kicks(const struct tofu_node *node,
 	       (asleep ? TOFU_NEED_KICK_TAIL : 0);
 }
 
-/* ---- host.c, virtual-host.c: the services, by the way time goes ---- */
+/* ---- host.c, virtual-host.c: services, functional and in virtual time ---- */
 
 extern const struct icc_host_ops tofu_host_ops;
 extern const struct icc_host_ops tofu_virtual_host_ops;
 
-/* tofu_node_misuse - into the log of the home of @host, a struct tofu_node */
+/* tofu_node_misuse - log at the home of @host, which is a struct tofu_node */
 void tofu_node_misuse(void *host, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* ---- memory.c: services of struct icc_host_ops; @host as above ---- */
+/* ---- memory.c: of struct icc_host_ops; @host is a struct tofu_node ---- */
 
 int tofu_memory_read(void *host, uint64_t addr, void *buf, size_t len);
 int tofu_memory_write(void *host, uint64_t addr, const void *buf, size_t len);
@@ -79,16 +86,16 @@ int tofu_memory_pull_ordered(void *host, uint32_t from, uint64_t src,
 /* ---- progress.c ---- */
 
 /**
- * tofu_node_try_progress - as far as a kick goes; takes the lock
+ * tofu_node_try_progress - the bounded progress of a kick; takes the lock
  *
- * Return: true when there was work. Where the lock is taken, whoever has it
- * makes progress before it gives it back.
+ * Return: true when there was work. Does not wait for the lock: its holder then
+ * makes progress before it releases it.
  */
 bool tofu_node_try_progress(struct tofu_node *node);
 
 /* ---- virtual.c ---- */
 
-/* tofu_virtual_create - before the controller; 0 or a negative errno */
+/* tofu_virtual_create - call before icc_create(); 0 or a negative errno */
 int tofu_virtual_create(struct tofu_node *node,
 			const struct tofu_node_params *params);
 void tofu_virtual_destroy(struct tofu_node *node);
@@ -105,11 +112,11 @@ int tofu_trace_create(const char *path, const struct tofu_shape *shape,
 		      uint32_t node, const struct tofu_preset *machine,
 		      struct tofu_trace **trace);
 
-/* tofu_trace_destroy - the file ends behind the last record; NULL is good */
+/* tofu_trace_destroy - cut the file behind the last record; accepts NULL */
 void tofu_trace_destroy(struct tofu_trace *trace);
 
-/* tofu_trace_add - a record; it is in the file even if the process is killed.
- * false: the file cannot grow, the record is lost
+/* tofu_trace_add - add a record, which is in the file even if the process is
+ * killed; false: the file cannot grow and the record is lost
  */
 bool tofu_trace_add(struct tofu_trace *trace, const struct icc_trace *record);
 

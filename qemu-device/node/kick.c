@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kicks: a thread of the program lends its processor to the engine, and with
- * assist does so while it polls in vain.
+ * Kicks: a thread of the program lends its processor to the engine; with assist
+ * it also does so while its polls find nothing.
  */
 #define _GNU_SOURCE
 #include "node/internal.h"
@@ -11,23 +11,23 @@
 #include <time.h>
 
 /*
- * How long kicks find nothing before the processor is given away. An answer of
- * a node that has a processor of its own is there before that, and giving the
- * processor away costs as much as the answer takes.
+ * Kicks that find nothing for that long yield the processor. A node with a
+ * processor of its own answers sooner, and a yield costs as much time as the
+ * answer takes.
  */
 #define IDLE_NS 5000
 
 /*
- * How long they find nothing before peers are woken that polled when last
- * heard of, and have not looked at what they were sent. A peer that still polls
- * has looked by then, even if it had to wait for its turn on a processor: with
- * 20 us, eight processes that poll on two processors took twice as long.
+ * Kicks that find nothing for that long wake peers that were polling and have
+ * not looked at their packets since. A peer that still polls has looked by
+ * then, even if it had to wait for a processor: with 20 us, eight processes
+ * that poll on two processors took twice as long.
  */
 #define PATIENCE_NS 100000
 
 /*
- * What is unseen was sent before the first of the kicks that found nothing. If
- * the lock is taken, the next kick tries again.
+ * Unseen packets were sent before the first kick that found nothing. If the
+ * lock is taken, the next kick tries again.
  */
 static void wake_unseen(struct tofu_node *node)
 {
@@ -37,7 +37,7 @@ static void wake_unseen(struct tofu_node *node)
 	tofu_node_unlock(node);
 }
 
-/* Whoever has what this one polls for may need the processor. */
+/* The process that this one waits for may need the processor. */
 static void idle(struct tofu_node *node)
 {
 	uint64_t since = __atomic_load_n(&node->idle_since, __ATOMIC_RELAXED);
@@ -57,9 +57,9 @@ static void idle(struct tofu_node *node)
 }
 
 /*
- * Only a poll that follows a poll says that the program waits here. A program
- * may look once after each post and then wait for a word in memory. A count
- * that is lost where two threads poll does no harm.
+ * Only a poll that follows a poll shows that the program waits by polling: it
+ * may poll once after each post and then wait for a word in memory. Where two
+ * threads poll, a lost count does no harm.
  */
 static void count_assist(struct tofu_node *node)
 {

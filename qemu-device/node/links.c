@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The links of this node's router: counters of ports, and what of them is in
- * the trace.
+ * The links of this node's router: counters of ports, and records of the trace.
  */
 #define _GNU_SOURCE
 #include "node/virtual.h"
@@ -12,9 +11,9 @@
 
 /**
  * struct tofu_crossing - a packet on a link of this node
- * @rx:   it comes in by @port
+ * @rx:   it arrives by @port
  * @wait: ns that it waited for the link
- * @trace: record, of a link that leaves
+ * @trace: record, of an outgoing link
  */
 struct tofu_crossing {
 	bool rx;

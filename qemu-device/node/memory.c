@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the controller reads, writes and copies: the memory of its node, and by
- * way of the fabric that of other nodes.
+ * The controller's access to memory: that of its node and, by way of the
+ * fabric, that of other nodes.
  */
 #define _GNU_SOURCE
 #include "node/internal.h"
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Bytes that an ordered pull holds back when it cannot look at the source. */
+/* Bounce buffer of an ordered pull whose source is not mapped. */
 #define BOUNCE 4096
 
 /* ---- The node's memory ---- */
@@ -21,9 +21,8 @@ static void written(struct tofu_node *node, uint64_t addr, size_t len)
 }
 
 /*
- * What is done with a piece of the node's memory that lies together: @at is
- * where it is, @done how many bytes came before. Returns 0 or a negative
- * errno.
+ * Handles a contiguous piece of the node's memory at @at; @done bytes came
+ * before it. Returns 0 or a negative errno.
  */
 typedef int (*chunk_fn)(struct tofu_node *node, void *at, size_t len,
 			size_t done, void *arg);
@@ -68,7 +67,7 @@ static int write_chunk(struct tofu_node *node, void *at, size_t len,
 		       size_t done, void *buf)
 {
 	(void)node;
-	/* A loopback may name overlapping memory. */
+	/* The buffers of a loopback may overlap. */
 	memmove(at, (const uint8_t *)buf + done, len);
 	return 0;
 }
@@ -78,7 +77,7 @@ int tofu_memory_write(void *host, uint64_t addr, const void *buf, size_t len)
 	return for_chunks(host, addr, len, true, write_chunk, (void *)buf);
 }
 
-/* Fewer than eight bytes, the largest aligned words first that there are. */
+/* Copy fewer than eight bytes, by the largest aligned words. */
 static void copy_short(uint8_t *to, const uint8_t *from, size_t len)
 {
 	while (len) {
@@ -109,8 +108,8 @@ static void copy_short(uint8_t *to, const uint8_t *from, size_t len)
 }
 
 /*
- * A processor that sees a byte sees all those before it, and aligned words
- * whole: programs spin on the last one.
+ * Copy in ascending order. A processor that sees a byte sees all bytes before
+ * it, and sees aligned words whole: programs spin on the last one.
  */
 static void copy_ascending(uint8_t *to, const uint8_t *from, size_t len)
 {
@@ -148,7 +147,7 @@ int tofu_memory_write_ordered(void *host, uint64_t addr, const void *buf,
 			  (void *)buf);
 }
 
-/* A whole aligned word for an atomic access, or NULL. */
+/* Map an aligned word for an atomic access, or return NULL. */
 static void *map_word(struct tofu_node *node, uint64_t addr, size_t size)
 {
 	size_t len = size;
@@ -168,7 +167,7 @@ int tofu_memory_store64(void *host, uint64_t addr, uint64_t value)
 	return 0;
 }
 
-/* Whether @op is known; if so it is done, and @old the value before. */
+/* Execute @op and set @old to the value before; false: @op is unknown. */
 #define DEFINE_ARMW(name, type)                                              \
 	static bool name(type *word, enum tofu_armw_op op, type operand,     \
 			 type compare, uint64_t *old)                        \
@@ -238,7 +237,7 @@ struct pull {
 	uint64_t src;
 };
 
-/* The one memcpy of a transfer: from the peer's memory to ours. */
+/* The one memcpy of a transfer: from the peer's memory to this node's. */
 static int pull_chunk(struct tofu_node *node, void *at, size_t len, size_t done,
 		      void *arg)
 {
@@ -248,7 +247,7 @@ static int pull_chunk(struct tofu_node *node, void *at, size_t len, size_t done,
 				len);
 }
 
-/* Ordered, a process' memory is copied twice: the kernel promises no order. */
+/* Goes through the bounce buffer: the kernel's copy guarantees no order. */
 static int pull_chunk_ordered(struct tofu_node *node, void *at, size_t len,
 			      size_t done, void *arg)
 {
@@ -279,7 +278,7 @@ static int pull_chunk_ordered(struct tofu_node *node, void *at, size_t len,
 	return 0;
 }
 
-/* The loopback way: both sides are the home's memory, a page or so a time. */
+/* Loopback: source and destination are the home's memory, pulled in pieces. */
 static int pull_own(struct tofu_node *node, uint64_t src, uint64_t dst,
 		    size_t len, chunk_fn write_fn)
 {

@@ -2,19 +2,19 @@
 /*
  * A node: an ICC on the fabric, with the lock and the sleeping protocol that
  * every home needs. The QEMU device and the emu port are two thin homes above
- * it: they bring memory, interrupts, and a thread that sleeps in poll().
+ * it: they provide memory, interrupts, and a thread that sleeps in poll().
  *
  * Two kinds of threads make progress: the node's own while there is work, and
  * any thread of the program that kicks (QEMU: a vCPU that writes the kick page;
- * emu: a caller of post or poll). With assist, a poll that finds nothing kicks
- * too and so lends its processor to the engine; while that goes on the node's
- * thread stays asleep, and nobody pays to wake it. When it has stopped, a peer
- * whose own polls find nothing wakes the thread.
+ * emu: a caller of post or poll). With assist, a poll that finds nothing also
+ * kicks and so lends its processor to the engine. While such polls continue,
+ * the node's thread stays asleep, which saves the cost of waking it. After they
+ * have stopped, a peer whose own polls find nothing wakes the thread.
  *
- * With a machine (net/machine.h) the node lives in virtual time. Then there is
- * no thread of its own: its home calls in from the thread of its processor,
- * which stands still meanwhile, at the times that it is told; see the end of
- * this file.
+ * With a machine (net/machine.h) the node lives in virtual time and has no
+ * thread of its own. Its home calls tofu_node_run() from the thread of its
+ * processor, which stands still meanwhile, at the times that the last call
+ * returned; see the end of this file.
  *
  * Other folders include this file only.
  *
@@ -31,12 +31,12 @@
 struct tofu_node;
 
 /**
- * struct tofu_node_ops - what the home brings; contracts of icc_host_ops
- * @map: a pointer to the node's memory at bus address @addr, or NULL; in @len
- *       how many bytes are wanted, out how many of them (at least one) the
- *       pointer is good for, until the lock is released
- * @written: bytes at a pointer that map() gave for writing have been written
- *           (dirty tracking); may be NULL
+ * struct tofu_node_ops - services of the home; see also struct icc_host_ops
+ * @map: a pointer to the node's memory at bus address @addr, or NULL. @len: in,
+ *       bytes wanted; out, bytes (at least one) for which the pointer is valid
+ *       until the lock is released
+ * @written: bytes at a pointer that map() returned have been written (dirty
+ *           tracking); may be NULL
  * @now: the home's own clock, ns, of any origin; with a machine only
  */
 struct tofu_node_ops {
@@ -50,15 +50,14 @@ struct tofu_node_ops {
 
 /**
  * struct tofu_node_params
- * @fabric: path as of tofu_fabric_attach()
- * @node:   number in the machine, as of the same
- * @whole:  this is all of its node: a machine whose nodes can have several
- *          processes is refused
- * @tnis, @pages, @ram_pages, @inline_max: as of struct icc_params
- * @assist: whether polls that find nothing shall kick
- * @machine: virtual time, as of struct icc_params; or NULL
- * @trace:  with a machine: a file to write the trace to (icc/trace.h), replaced
- *          if it exists; or NULL
+ * @fabric: path, see tofu_fabric_attach()
+ * @node:   number in the machine, see tofu_fabric_attach()
+ * @whole:  refuse a machine whose nodes can have several processes
+ * @tnis, @pages, @ram_pages, @inline_max: see struct icc_params
+ * @assist: ask polls that find nothing to kick
+ * @machine: virtual time, see struct icc_params; or NULL
+ * @trace:  with a machine: a file for the trace (icc/trace.h), replaced if it
+ *          exists; or NULL
  */
 struct tofu_node_params {
 	const char *fabric;
@@ -75,19 +74,20 @@ struct tofu_node_params {
 	void *home;
 };
 
-/* tofu_node_create - attach and make the controller; @why as fabric.h's */
+/* tofu_node_create - attach and make the controller; @why: see fabric.h */
 int tofu_node_create(const struct tofu_node_params *params, char **why,
 		     struct tofu_node **node);
 void tofu_node_destroy(struct tofu_node *node);
 
-/* The lock serialises everything below but what says otherwise. */
+/* The caller holds the lock for every function below that does not take it. */
 void tofu_node_lock(struct tofu_node *node);
 void tofu_node_unlock(struct tofu_node *node);
 
 struct icc *tofu_node_icc(struct tofu_node *node);
 struct tofu_fabric *tofu_node_fabric(struct tofu_node *node);
 
-/* tofu_node_progress - fabric and engine, bounded; true when there was work */
+/* tofu_node_progress - bounded work of fabric and engine; true if there was any
+ */
 bool tofu_node_progress(struct tofu_node *node);
 
 /**
@@ -102,8 +102,7 @@ bool tofu_node_kick(struct tofu_node *node, bool poll);
 /**
  * tofu_node_channel - a store to TOFU_CHANNEL_START of a channel's page
  *
- * Not a kick: without virtual time call tofu_node_kick() next, with it
- * tofu_node_run().
+ * Call tofu_node_kick() next, or in virtual time tofu_node_run().
  */
 void tofu_node_channel(struct tofu_node *node, unsigned int tni,
 		       unsigned int channel);
@@ -116,7 +115,7 @@ void tofu_node_channel(struct tofu_node *node, unsigned int tni,
  */
 int tofu_node_sleep(struct tofu_node *node);
 
-/* tofu_node_awake - the thread is back and polls; takes the lock */
+/* tofu_node_awake - the thread has woken and polls; takes the lock */
 void tofu_node_awake(struct tofu_node *node);
 
 /* tofu_node_fd - for poll(2), any thread */
@@ -127,40 +126,38 @@ int tofu_node_fd(const struct tofu_node *node);
 /**
  * tofu_node_join - enter the machine's common time
  *
- * To be called again and again, with tofu_node_wait() in between, while the
- * home's clock stands. The first call says to the others that this node has
- * come. When all have, common time is 0 at what the home's clock shows; a node
- * that comes when the others are under way joins a little in their future.
+ * Call it until it succeeds, with tofu_node_wait() in between, while the home's
+ * clock stands. The first call announces this node to the others. When all have
+ * come, common time 0 is the home's present time. A node that comes after the
+ * others have begun joins a little in their future.
  *
  * Return: 0: joined, now or before. -EAGAIN: others are missing.
  */
 int tofu_node_join(struct tofu_node *node);
 
-/* tofu_node_joined - whether it is in common time */
+/* tofu_node_joined - whether the node is in common time */
 bool tofu_node_joined(const struct tofu_node *node);
 
 /**
- * tofu_node_run - do all that is due at the home's now, and say what is next
- * @busy_from: the home's time at which its processor may next do something by
- *             itself: now or earlier when it runs, that of its first timer
- *             when it is halted, UINT64_MAX when it has none
+ * tofu_node_run - handle all that is due now, and return the horizon
+ * @busy_from: the home's time at which its processor may next act by itself:
+ *             now or earlier when it runs, its first timer when it is halted,
+ *             UINT64_MAX when it has none
  *
  * Return: the home's time at which to call again. Until then the processor may
- * run. When that is not later than now, it may not: tofu_node_wait(), and call
- * again. UINT64_MAX before the node has joined.
+ * run. If that is not later than now, the processor must not run: call
+ * tofu_node_wait(), then this again. UINT64_MAX before the node has joined.
  */
 uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from);
 
 /**
- * tofu_node_wait - pass a little of the host's time
- * @turn: how many times in a row this was called: the first ones only spin,
- *        then it gives the processor away, then it sleeps, a millisecond at
- *        most
+ * tofu_node_wait - wait for the others, for a little of the host's time
+ * @turn: count of calls in a row: the first ones spin, then it yields the
+ *        processor, then it sleeps for a millisecond at most
  */
 void tofu_node_wait(struct tofu_node *node, unsigned int turn);
 
-/* tofu_node_store - software has stored into fetch_start; then as after
- * tofu_node_run() there is something new to be done: call that next
+/* tofu_node_store - software stored into fetch_start; call tofu_node_run() next
  */
 void tofu_node_store(struct tofu_node *node, unsigned int tni, unsigned int cq,
 		     uint64_t value);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets on their way: into the replica of the network, out of it, to the
- * controller.
+ * Parcels: into the replica of the network, out of it, and to the controller.
  */
 #define _GNU_SOURCE
 #include "node/virtual.h"
@@ -36,7 +35,7 @@ static void let_go(struct tofu_virtual *v, struct tofu_parcel *parcel)
 	v->unused = parcel;
 }
 
-/* Into a heap, or lost: an error for want of memory would come too late. */
+/* Add to a heap. Without memory the packet is lost: it is too late to fail. */
 static void put(struct tofu_virtual *v, struct tofu_heap *heap, uint64_t time,
 		struct tofu_parcel *parcel)
 {
@@ -53,8 +52,7 @@ static enum tofu_class class_of(const struct tofu_log_entry *entry)
 	return tofu_class_of(entry->type);
 }
 
-/* The record that goes with an entry: a copy, so that the ring is free again.
- */
+/* Copy the record of an entry, which frees its room in the ring. */
 static int take_packet(void *ctx, const struct tofu_packet *pkt,
 		       const void *payload)
 {
@@ -71,7 +69,7 @@ static int take_packet(void *ctx, const struct tofu_packet *pkt,
 static const struct tofu_fabric_handler take_handler = { .packet =
 								 take_packet };
 
-/* What the record says is what counts; the entry must be about it. */
+/* The controller gets the record; the entry must agree with it. */
 static void fetch_packet(struct tofu_virtual *v, struct tofu_parcel *parcel)
 {
 	const struct tofu_log_entry *entry = &parcel->entry;
@@ -89,7 +87,7 @@ static void fetch_packet(struct tofu_virtual *v, struct tofu_parcel *parcel)
 	parcel->packet = NULL;
 }
 
-/* Before that, and the time of a hop, it does not arrive. */
+/* The packet arrives at least a hop's time after that. */
 static uint64_t earliest(const struct tofu_virtual *v,
 			 const struct tofu_log_entry *entry)
 {
@@ -114,7 +112,7 @@ static struct tofu_parcel *send(struct tofu_virtual *v, uint32_t src,
 		.cookie = parcel,
 	};
 
-	/* Only of a node that came late, or that lies. */
+	/* Happens only if the sender came late or lies. */
 	if (packet.time < v->advanced)
 		packet.time = v->advanced;
 	if (!parcel || tofu_net_send(v->net, &packet)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A node's engine runs in rounds of bounded work, under the node's lock, in
- * whichever thread has it.
+ * A node's engine runs in rounds of bounded work, in the thread that holds the
+ * node's lock.
  */
 #define _GNU_SOURCE
 #include "node/internal.h"
@@ -30,7 +30,7 @@ bool tofu_node_progress(struct tofu_node *node)
 	return icc_progress(node->icc) || work;
 }
 
-/* As far as a kick goes; what is left is the node's thread's. */
+/* The rounds of a kick; the node's thread is woken for further work. */
 static bool progress_rounds(struct tofu_node *node)
 {
 	int round = 0;
@@ -43,10 +43,10 @@ static bool progress_rounds(struct tofu_node *node)
 }
 
 /*
- * A mutex goes to whoever runs, and that is the thread that has just given it
- * back: one that works without a pause would keep a processor of the guest,
- * and with it QEMU's big lock, waiting for as long. The door makes it queue
- * up behind those that wait. Kicks need no door: they do not wait.
+ * A mutex is not fair: a thread that works without a pause could take it again
+ * and again, while a processor of the guest waits for it and holds QEMU's big
+ * lock. The door makes that thread queue behind waiting ones. Kicks do not wait
+ * and need no door.
  */
 void tofu_node_lock(struct tofu_node *node)
 {
@@ -56,9 +56,10 @@ void tofu_node_lock(struct tofu_node *node)
 }
 
 /*
- * A thread that finds the lock taken sets @again, then tries once more; one
- * that gives it back looks at @again after that. With a full fence in between
- * on both sides, one of them sees the other, and the kick is not missed.
+ * A thread that finds the lock taken sets @again, then tries once more; the
+ * holder looks at @again after it has released the lock. With a full fence in
+ * between on both sides, one of them sees the other, and the kick is not
+ * missed.
  */
 void tofu_node_unlock(struct tofu_node *node)
 {
@@ -82,8 +83,7 @@ bool tofu_node_try_progress(struct tofu_node *node)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		if (pthread_mutex_trylock(&node->lock))
 			return false;
-		/* Exchanged, to see what came before the kick it was set for.
-		 */
+		/* Exchange, to see all that came before the missed kick. */
 		(void)__atomic_exchange_n(&node->again, false,
 					  __ATOMIC_SEQ_CST);
 	}

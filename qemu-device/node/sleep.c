@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the node's thread goes to sleep, and what wakes it.
+ * Sleep and wake-up of the node's thread.
  */
 #define _GNU_SOURCE
 #include "node/internal.h"
 
 /*
- * How long the node's thread sleeps while others do its work. A peer that sends
- * and then polls wakes it before that; one that sends and goes elsewhere
- * cannot.
+ * How long the node's thread sleeps while polls do its work. A peer that sends
+ * and then polls may wake it sooner; one that sends and does not poll cannot.
  */
 #define ASSISTED_MS 1
 
@@ -41,8 +40,8 @@ int tofu_node_sleep(struct tofu_node *node)
 	else
 		tofu_fabric_want_wake_late(node->fabric);
 	/*
-	 * A post or a packet that came before the words above were seen is
-	 * found here; one after them kicks or wakes.
+	 * A post or a packet that came before its sender could see the words
+	 * above is found here; a later one kicks or wakes.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (tofu_node_progress(node)) {

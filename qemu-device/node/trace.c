@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a node's trace: mapped, so that what was written is there even
- * when the process is killed.
+ * The file of a node's trace: mapped, so that records survive even when the
+ * process is killed.
  */
 #define _GNU_SOURCE
 #include "node/internal.h"
@@ -15,14 +15,14 @@
 
 #include "icc/trace.h"
 
-/* The file grows by that. */
+/* Step by which the file grows. */
 #define STEP (1UL << 20)
 
 /**
  * struct tofu_trace
  * @size: bytes of the file, all mapped
- * @used: of them
- * @full: it cannot grow
+ * @used: bytes used
+ * @full: the file cannot grow
  */
 struct tofu_trace {
 	int fd;
@@ -35,7 +35,7 @@ struct tofu_trace {
 	};
 };
 
-/* Taken from the disk now: a write to the mapping has nobody to tell. */
+/* Allocate on disk now: a store to the mapping could not report an error. */
 static int allocate(int fd, size_t from, size_t len)
 {
 	int err = posix_fallocate(fd, (off_t)from, (off_t)len);
@@ -108,7 +108,7 @@ void tofu_trace_destroy(struct tofu_trace *trace)
 	if (!trace)
 		return;
 	munmap(trace->base, trace->size);
-	/* Longer than the records it would be as good. */
+	/* Failure is harmless: the header counts the records. */
 	(void)!ftruncate(trace->fd, (off_t)trace->used);
 	close(trace->fd);
 	free(trace);
@@ -123,7 +123,7 @@ bool tofu_trace_add(struct tofu_trace *trace, const struct icc_trace *record)
 	}
 	memcpy(trace->base + trace->used, record, sizeof(*record));
 	trace->used += sizeof(*record);
-	/* The compiler, too, writes the record first. */
+	/* Release: the record is written before the count. */
 	__atomic_store_n(&trace->header->records, trace->header->records + 1,
 			 __ATOMIC_RELEASE);
 	return true;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The services that the controller asks of its node in virtual time, where they
- * are not those of host.c: a packet waits until it can be sent, and is an entry
- * of this node's log.
+ * Services for the controller in virtual time, where they differ from host.c: a
+ * packet waits until it can be sent, and gets an entry in this node's log.
  */
 #define _GNU_SOURCE
 #include "node/virtual.h"
@@ -10,12 +9,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* Waits between two looks at whether peers live. */
+/* Turns of waiting between two checks whether peers live. */
 #define TURNS_A_WATCH 64
 
 /*
- * The controller is at work and has to wait: others may wait for this node
- * meanwhile, to take what they have sent.
+ * Wait inside the controller. Meanwhile this node takes what others have sent,
+ * since they may wait for that.
  */
 static void wait_inside(struct tofu_virtual *v, unsigned int turn)
 {
@@ -64,7 +63,7 @@ static void host_tx_commit(void *host)
 		.payload = v->bytes,
 		.type = pkt->type,
 		.path = pkt->path,
-		/* An answer has what the request named, of any value. */
+		/* An answer echoes the request's values, which may be any. */
 		.tni = pkt->src_tni % TOFU_TNIS_MAX,
 		.cq = (uint8_t)(pkt->src_cq % tofu_packet_cqs(pkt->type)),
 	};
@@ -83,8 +82,8 @@ static bool host_tx_room(void *host, uint32_t node, enum tofu_class class_)
 }
 
 /*
- * No packet refers to memory, so there is nothing that a receiver would have to
- * take first; and when it takes what is in a ring is up to its host.
+ * No packet refers to memory, so a fence has nothing to wait for. When a
+ * receiver empties its ring depends on the host and must not matter.
  */
 static void host_fence_begin(void *host)
 {
@@ -97,7 +96,7 @@ static bool host_fence_done(void *host)
 	return true;
 }
 
-/* A processor that was asleep sees it, and may do something from now on. */
+/* The interrupt wakes a sleeping processor, which may act from now on. */
 static void host_irq(void *host, unsigned int vector)
 {
 	struct tofu_node *node = host;

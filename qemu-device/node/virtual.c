@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A node in virtual time: what is done when, and how far its processor may run.
+ * A node in virtual time: what is due when, and how far its processor may run.
  *
- * All that happens at a time is done at a stop of the processor at that time,
- * in an order that depends on virtual time alone: credits, then packets by
- * sender and number, then the controller's calendar. A stop is only complete
- * when it is certain that nothing else is due then: before the horizon.
+ * All events of a time are handled while the processor stands at that time, in
+ * an order that depends on virtual time alone: credits, then packets by sender
+ * and number, then the controller's calendar. A stop is complete only when no
+ * other event can be due then, that is before the horizon.
  */
 #define _GNU_SOURCE
 #include "node/virtual.h"
@@ -14,17 +14,17 @@
 #include <stdlib.h>
 
 /*
- * How far the network is computed ahead. Nobody needs it as far; a node that
- * comes late may still put packets in behind that.
+ * How far the network is computed ahead. No node needs more, and a node that
+ * comes late can still put packets in behind that.
  */
 #define AHEAD_NS 1000000
 
 /* ---- What this node promises ---- */
 
 /*
- * When a packet comes to the link that makes it known when it arrives here, or
- * when it gives its credit back; for this credits matter only where an engine
- * may wait for one.
+ * The earliest time at which a packet reaches the link that determines its
+ * arrival here, or the return of its credit. Credits matter only where an
+ * engine may wait for one.
  */
 static uint64_t first_moving(struct tofu_virtual *v)
 {
@@ -35,8 +35,8 @@ static uint64_t first_moving(struct tofu_virtual *v)
 	return tofu_min64(time, tofu_parcel_first(v, &v->leaving));
 }
 
-/* What is due next of what is known; a credit that nobody waits for comes when
- * there is a stop anyway.
+/* The next known event. A credit that no engine waits for needs no stop of its
+ * own.
  */
 static uint64_t next_due(const struct tofu_virtual *v)
 {
@@ -48,10 +48,9 @@ static uint64_t next_due(const struct tofu_virtual *v)
 }
 
 /*
- * No packet of this node enters the network before that, counting what it
- * knows of. A packet that is in the network moves the promise along with what
- * the network is computed to: else all could wait for it while it waits for a
- * link.
+ * No packet of this node enters the network before that, as far as it knows. A
+ * packet in the network moves the promise forward as the network advances;
+ * otherwise all nodes could wait for a packet that waits for a link.
  */
 static uint64_t promise(struct tofu_virtual *v)
 {
@@ -66,9 +65,9 @@ static uint64_t promise(struct tofu_virtual *v)
 }
 
 /*
- * Nothing is due before that but what is known: packets that are not known
- * enter the network at the bound, or later; those in it come to the link that
- * matters not before what the network is computed to.
+ * All events before that are known. Unknown packets enter the network at the
+ * bound or later, and packets in it reach their last link no earlier than
+ * first_moving().
  */
 static uint64_t horizon(struct tofu_virtual *v)
 {
@@ -78,20 +77,20 @@ static uint64_t horizon(struct tofu_virtual *v)
 			      flight);
 }
 
-/* The network, as far as it is certain what is in it. */
+/* Advance the network as far as all its packets are known. */
 static void advance(struct tofu_virtual *v, uint64_t now)
 {
 	const uint64_t limit = tofu_min64(v->clock.bound, now + AHEAD_NS);
 	uint64_t until;
 
-	/* What arrives on the way can let the promise go on. */
+	/* An arrival on the way can move the promise forward. */
 	while ((until = tofu_min64(limit, promise(v))) > v->advanced)
 		tofu_parcel_advance(v, until);
 }
 
 /* ---- Stops ---- */
 
-/* The next thing that is due, at @now; false where there is none. */
+/* Handle the next event that is due at @now; false where there is none. */
 static bool do_one(struct tofu_virtual *v, uint64_t now)
 {
 	if (tofu_heap_time(&v->credits) <= now) {
@@ -138,7 +137,7 @@ static void look(struct tofu_virtual *v, uint64_t now)
 	v->horizon = horizon(v);
 }
 
-/* What a wait would have to wait for. */
+/* The bound at which a wait can end. */
 static void note_wanted(struct tofu_virtual *v, uint64_t now)
 {
 	const uint64_t flight = tofu_preset_flight_ns(v->machine);
@@ -171,7 +170,7 @@ uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from)
 		note_wanted(v, now);
 	if (stop == UINT64_MAX)
 		return stop;
-	/* For who came late the horizon can be before its home's time 0. */
+	/* Of a node that came late the horizon can be before its home's 0. */
 	return tofu_max64(stop, now) + v->epoch;
 }
 
@@ -236,8 +235,8 @@ uint64_t tofu_node_time(const struct tofu_node *node)
 }
 
 /*
- * Links first: they are in the order of what can be seen when. The processor
- * may have run for long since the last stop, and the network is behind it.
+ * Links first, so that records are in the order of their visibility. The
+ * processor may have run for long since the last stop, so advance the network.
  */
 void tofu_virtual_trace(struct tofu_virtual *v, const struct icc_trace *trace)
 {

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the sources of a node in virtual time share: virtual.c what is done
- * when, clock.c how far the others let it go, parcels.c the packets in the
- * network, links.c what is seen of it at this node's ports, virtual-host.c what
- * the controller asks for, wait.c how the host's time passes.
+ * Private declarations of a node in virtual time:
+ *
+ *   virtual.c        what is due when, and the horizon
+ *   clock.c          the bound
+ *   parcels.c        packets in the network
+ *   links.c          counters and trace of this node's ports
+ *   virtual-host.c   services for the controller
+ *   wait.c           waiting for other nodes
  */
 #ifndef NODE_VIRTUAL_H
 #define NODE_VIRTUAL_H
@@ -17,10 +21,10 @@
  * struct tofu_parcel - a packet in the network
  * @entry:  of the sender's log
  * @number: of that entry
- * @packet: header and payload behind it, where it is for this node; or NULL
- * @holders: who knows of it: network, heaps
- * @departed, @arrived: the network has said so
- * @next:   unused ones
+ * @packet: header and payload behind it, if it is for this node; or NULL
+ * @holders: count of references: by the network, by heaps
+ * @departed, @arrived: reported by the network
+ * @next:   in the list of unused ones
  */
 struct tofu_parcel {
 	struct tofu_log_entry entry;
@@ -38,11 +42,11 @@ struct tofu_crossing;
 /**
  * struct tofu_links - the ports of this node
  * @from:    by port: the node at the other end, or -1
- * @crossings: what will be seen, when it is: struct tofu_crossing
- * @order:   count of them
- * @unused:  crossings
- * @waited:  by port: wait_ns as the network had it last
- * @counter: as the controller has them
+ * @crossings: struct tofu_crossing, by the time when it becomes visible
+ * @order:   of the next crossing
+ * @unused:  list of unused crossings
+ * @waited:  by port: the network's last wait_ns
+ * @counter: by port, as passed to the controller
  */
 struct tofu_links {
 	int64_t from[TOFU_PORTS];
@@ -56,25 +60,25 @@ struct tofu_links {
 /**
  * struct tofu_virtual - virtual time of a node
  * @epoch:  the home's time at common time 0
- * @busy:   common time at which the processor may do something by itself
- * @advanced: all is known that the network does before that
- * @horizon: nothing that is not known is due before that
- * @wanted: the bound that would be of use
- * @inside: the controller is at work
- * @cpus:   that there are for all
- * @net:    the whole machine's
- * @coming: packets to this node that are in the network, by the time before
- *          which they do not come to their last link
- * @due:    packets that the controller gets, when it does
- * @leaving: own packets that have not left their first link, by the time when
- *          they came to it
- * @credits: credits that come back, when they do
- * @owed:   by engine: packets without a credit back
+ * @busy:   common time at which the processor may act by itself
+ * @advanced: the network has been computed up to that time
+ * @horizon: all events before that time are known
+ * @wanted: the bound that would let this node continue
+ * @inside: the controller is running
+ * @cpus:   processors that all nodes share
+ * @net:    replica of the whole machine's network
+ * @coming: packets to this node in the network, by the earliest time at which
+ *          they can reach their last link
+ * @due:    arrived packets, by the time when the controller gets them
+ * @leaving: packets of this node that have not left their first link, by the
+ *          time when they entered it
+ * @credits: returning credits, by time
+ * @owed:   by engine: packets whose credit has not returned
  * @starved: count of engines that may wait for a credit
- * @record: what is to be sent goes there when it is complete: others can write
- *          to where it goes
- * @dst, @bytes: receiver and payload of that
- * @packet, @payload: until then it is here
+ * @record: where the packet to be sent goes when complete; others can write
+ *          there
+ * @dst, @bytes: receiver and payload of that packet
+ * @packet, @payload: that packet while it is being made
  */
 struct tofu_virtual {
 	struct tofu_node *node;
@@ -127,37 +131,36 @@ static inline uint64_t tofu_virtual_now(const struct tofu_virtual *v)
 
 /* ---- virtual.c ---- */
 
-/* tofu_virtual_trace - a record, if there is a trace */
+/* tofu_virtual_trace - add a record, if there is a trace */
 void tofu_virtual_trace(struct tofu_virtual *v, const struct icc_trace *trace);
 
 /* ---- wait.c ---- */
 
-/* tofu_wait_cpus - processors that this process can have, and the others, too
- */
+/* tofu_wait_cpus - count of processors that the nodes of this host share */
 unsigned int tofu_wait_cpus(void);
 
 /* ---- parcels.c ---- */
 
-/* tofu_parcel_entry - a packet of another node; of struct tofu_clock_ops */
+/* tofu_parcel_entry - add another node's packet; for struct tofu_clock_ops */
 void tofu_parcel_entry(void *virtual, uint32_t src, uint64_t number,
 		       const struct tofu_log_entry *entry);
 
-/* tofu_parcel_own - a packet of this node; entry and record are written */
+/* tofu_parcel_own - add a packet of this node, after its entry and record */
 void tofu_parcel_own(struct tofu_virtual *v, uint64_t number,
 		     const struct tofu_log_entry *entry);
 
-/* tofu_parcel_advance - the network, to @until */
+/* tofu_parcel_advance - advance the network to @until */
 void tofu_parcel_advance(struct tofu_virtual *v, uint64_t until);
 
-/* tofu_parcel_first - of @coming or @leaving: when the first one comes to the
- * link at the earliest; UINT64_MAX: there is none
+/* tofu_parcel_first - of @coming or @leaving: the earliest time at which one
+ * can reach the link; UINT64_MAX: there is none
  */
 uint64_t tofu_parcel_first(struct tofu_virtual *v, struct tofu_heap *heap);
 
-/* tofu_parcel_deliver - the first one that is due, to the controller */
+/* tofu_parcel_deliver - pass the first due packet to the controller */
 void tofu_parcel_deliver(struct tofu_virtual *v);
 
-/* tofu_parcel_credit - the first credit */
+/* tofu_parcel_credit - return the first credit to the controller */
 void tofu_parcel_credit(struct tofu_virtual *v);
 
 void tofu_parcel_destroy(struct tofu_virtual *v);
@@ -167,18 +170,18 @@ void tofu_parcel_destroy(struct tofu_virtual *v);
 void tofu_links_create(struct tofu_virtual *v);
 void tofu_links_destroy(struct tofu_virtual *v);
 
-/* tofu_links_cross - a packet crosses a link; of struct tofu_net_ops */
+/* tofu_links_cross - note a packet on a link; for struct tofu_net_ops */
 void tofu_links_cross(void *virtual, const struct tofu_net_packet *packet,
 		      uint32_t node, enum tofu_port port, uint64_t start,
 		      uint64_t end);
 
 /**
- * tofu_links_see - what has crossed this node's links can be seen
+ * tofu_links_see - count and trace the crossings that are visible at @now
  * @now: common time
  *
- * That is flight_ns after it began to, since before nobody can be sure to have
- * heard of it: so counters and the order of the trace depend on virtual time
- * alone.
+ * A crossing becomes visible flight_ns after it began, since a node may learn
+ * of it that late. So counters and the order of the trace depend on virtual
+ * time alone.
  */
 void tofu_links_see(struct tofu_virtual *v, uint64_t now);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a node in virtual time waits for the others: it spins, then gives its
- * processor away, then sleeps.
+ * A node in virtual time waits for the others: it spins, then yields its
+ * processor, then sleeps.
  */
 #define _GNU_SOURCE
 #include "node/virtual.h"
@@ -9,19 +9,19 @@
 #include <sched.h>
 #include <time.h>
 
-/* How a wait goes: spins, where there is a processor for everybody; yields. */
+/* Turns of spinning, if each node has a processor; then turns of yielding. */
 #define SPIN_TURNS 40
 #define SPIN_PAUSES 16
 #define YIELD_TURNS 400
 
 /*
- * With that many nodes for each processor nearly all of them wait, and what
- * they yield goes to one another: they sleep, after a few.
+ * With that many nodes for each processor, nearly all of them wait and yield to
+ * each other, so they sleep after a few yields.
  */
 #define CROWD 2
 #define CROWD_TURNS 4
 
-/* A wait for that much time of the others sleeps after that many yields. */
+/* Waiting for a bound that far away, sleep after that many yields. */
 #define FAR_NS 20000
 #define FAR_TURNS 20
 
