@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Virtual time on a fabric: a few words that each node publishes, a log of the
- * packets that it puts into the network, and a way to sleep until another's
- * words have moved. What the words mean, and what follows from them, is said in
- * node/clock.h; nothing here knows it.
+ * packets that it puts into the network, and a way to sleep until another
+ * node's words have moved. node/clock.h defines what the words mean and what
+ * follows from them.
  *
- * A node reads the words of all others again and again, so they are memory: a
- * transport between hosts keeps copies of them. It writes its own by a call.
+ * A node reads the words of all others very often, so they are memory; a
+ * transport between hosts would keep copies. It writes its own words by a call.
  *
- * A reader takes @counted, then @promise, then @tail. A writer publishes in the
- * opposite order: whoever sees a promise sees the log that goes with it, and
- * whoever sees a count sees the promise that goes with that.
+ * A reader loads @counted, then @promise, then @tail. A writer publishes in the
+ * opposite order: a node that sees a promise sees the log behind it, and a node
+ * that sees a count sees the promise behind it.
  */
 #ifndef FABRIC_CLOCK_H
 #define FABRIC_CLOCK_H
@@ -18,10 +18,10 @@
 #include "fabric/fabric.h"
 
 /**
- * struct tofu_clock_words - what a node says
- * @promise: no packet of the node enters the network before that, as far as
- *           those are concerned that it knows of; ns of common time
- * @counted: it knows of all packets before that; never goes back
+ * struct tofu_clock_words - the words of a node; times are ns of common time
+ * @promise: the node puts no packet into the network before that, as far as it
+ *           knows
+ * @counted: the node knows all packets before that; never decreases
  * @tail:    entries of its log, free-running
  * @start:   @tail when this life of the node began
  */
@@ -33,13 +33,13 @@ struct tofu_clock_words {
 };
 
 /**
- * struct tofu_log_entry - of a log: a packet of the log's node
+ * struct tofu_log_entry - an entry of a log: a packet of the log's node
  * @time:    when it enters the first link
- * @tid:     of the packet, as its @type, @path, @payload
+ * @tid, @type, @path, @payload: of the packet
  * @dst:     node
  * @tni, @cq: engine and queue that sent it
  *
- * The packet itself goes to @dst only.
+ * Only @dst gets the packet itself.
  */
 struct tofu_log_entry {
 	uint64_t time;
@@ -55,16 +55,16 @@ struct tofu_log_entry {
 TOFU_ASSERT_SIZE(struct tofu_log_entry, 32);
 
 /**
- * struct tofu_fabric_clock - a node's clock and log as this node reads them
- * @words: the node's
- * @read:  entries of its log that were read here
+ * struct tofu_fabric_clock - another node's clock and log, for reading
+ * @words: that node's words
+ * @read:  entries of its log that this node has read
  */
 struct tofu_fabric_clock {
 	const struct tofu_clock_words *words;
 	uint64_t read;
 };
 
-/* TOFU_CLOCK_READY: it has come, and waits for others to come */
+/* TOFU_CLOCK_READY: the node has come and waits for others */
 enum tofu_clock_state {
 	TOFU_CLOCK_APART,
 	TOFU_CLOCK_READY,
@@ -72,8 +72,8 @@ enum tofu_clock_state {
 };
 
 /**
- * struct tofu_clock_report - how far a node has come
- * @now:       common time as it was last shown, ns; of a node that is not apart
+ * struct tofu_clock_report - progress of a node in common time
+ * @now:       last shown common time, ns; unless @state is APART
  * @waits_for: the node that it waits for, or -1
  */
 struct tofu_clock_report {
@@ -85,7 +85,7 @@ struct tofu_clock_report {
 /**
  * struct tofu_fabric_clock_ops - virtual time of a transport
  *
- * Each is what the function of that name below does.
+ * The function of the same name below documents each.
  */
 struct tofu_fabric_clock_ops {
 	int (*create)(struct tofu_fabric *fabric);
@@ -118,14 +118,14 @@ struct tofu_fabric_clock_ops {
 		     const struct tofu_fabric_handler *handler, void *ctx);
 };
 
-/* ---- Coming into common time ---- */
+/* ---- Entering common time ---- */
 
 /**
- * tofu_fabric_clock_create - this node is one in virtual time
+ * tofu_fabric_clock_create - switch this node to virtual time
  *
- * Once, before anything is sent. From now on packets are not told to their
- * receiver by tofu_fabric_poll(), but by the log, and can be of
- * TOFU_PKT_MTU_MAX bytes; fabric->clocks are there.
+ * Call it once, before anything is sent. From then on receivers learn of
+ * packets by the log, not by tofu_fabric_poll(); packets can carry
+ * TOFU_PKT_MTU_MAX bytes; and fabric->clocks is valid.
  *
  * Return: 0 or a negative errno.
  */
@@ -135,9 +135,9 @@ static inline int tofu_fabric_clock_create(struct tofu_fabric *fabric)
 }
 
 /**
- * tofu_fabric_clock_report - how far a node has come, in the life that it has
+ * tofu_fabric_clock_report - progress of a node in its present life
  *
- * For nodes that join, and for people. A node that can be connected to is.
+ * For nodes that join, and for tools. Connects to the node if possible.
  */
 static inline void tofu_fabric_clock_report(struct tofu_fabric *fabric,
 					    uint32_t node,
@@ -147,13 +147,13 @@ static inline void tofu_fabric_clock_report(struct tofu_fabric *fabric,
 }
 
 /**
- * tofu_fabric_clock_announce - say that this node has come
+ * tofu_fabric_clock_announce - announce that this node has come
  * @state:   TOFU_CLOCK_READY or TOFU_CLOCK_JOINED
  * @now:     the common time at which it begins
- * @promise: its first one
+ * @promise: its first promise
  *
- * What others append to their logs from here on is kept until it is read. A
- * node that sees the state sees the words.
+ * From then on the others keep entries of their logs until this node has read
+ * them. A node that sees the state sees the words.
  */
 static inline void tofu_fabric_clock_announce(struct tofu_fabric *fabric,
 					      enum tofu_clock_state state,
@@ -162,17 +162,17 @@ static inline void tofu_fabric_clock_announce(struct tofu_fabric *fabric,
 	fabric->ops->clock->announce(fabric, state, now, promise);
 }
 
-/* tofu_fabric_clock_joined - this node has seen that all have come */
+/* tofu_fabric_clock_joined - announce that this node has seen all come */
 static inline void tofu_fabric_clock_joined(struct tofu_fabric *fabric)
 {
 	fabric->ops->clock->joined(fabric);
 }
 
 /**
- * tofu_fabric_clock_enter - look whether a node has come
+ * tofu_fabric_clock_enter - check whether a node has come
  *
- * Return: true: its words are valid, and its log is read from where this life
- * of it began.
+ * Return: true where it has: its words are valid, and reading of its log begins
+ * with its present life.
  */
 static inline bool tofu_fabric_clock_enter(struct tofu_fabric *fabric,
 					   uint32_t node)
@@ -181,11 +181,11 @@ static inline bool tofu_fabric_clock_enter(struct tofu_fabric *fabric,
 }
 
 /**
- * tofu_fabric_clock_meet - in virtual time, instead of tofu_fabric_poll()
+ * tofu_fabric_clock_meet - replaces tofu_fabric_poll() in virtual time
  *
- * Takes no packet. Meets peers that want to be met, and tells @handler of those
- * that are gone: before they are forgotten, so that it can still take what they
- * had sent.
+ * Takes no packets. Connects to peers that have connected to this node, and
+ * reports those that are gone to @handler before it forgets them, so that their
+ * packets can still be taken.
  */
 static inline void
 tofu_fabric_clock_meet(struct tofu_fabric *fabric,
@@ -194,13 +194,13 @@ tofu_fabric_clock_meet(struct tofu_fabric *fabric,
 	fabric->ops->clock->meet(fabric, handler, ctx);
 }
 
-/* tofu_fabric_clock_watch - note which peers have ended; the next meet tells */
+/* tofu_fabric_clock_watch - note which peers have ended, for the next meet */
 static inline void tofu_fabric_clock_watch(struct tofu_fabric *fabric)
 {
 	fabric->ops->clock->watch(fabric);
 }
 
-/* tofu_fabric_clock_break - a peer has logged nonsense: it counts as gone */
+/* tofu_fabric_clock_break - count a peer with an invalid log as gone */
 static inline void tofu_fabric_clock_break(struct tofu_fabric *fabric,
 					   uint32_t node)
 {
@@ -210,10 +210,10 @@ static inline void tofu_fabric_clock_break(struct tofu_fabric *fabric,
 /* ---- Words ---- */
 
 /**
- * tofu_fabric_clock_publish - this node's words
- * @counted: less than it was: it is not published
+ * tofu_fabric_clock_publish - publish this node's words
+ * @counted: not published if less than before
  *
- * Wakes the nodes that sleep until the words are what they are now.
+ * Wakes the nodes that sleep until the words reach these values.
  */
 static inline void tofu_fabric_clock_publish(struct tofu_fabric *fabric,
 					     uint64_t promise, uint64_t counted)
@@ -221,7 +221,7 @@ static inline void tofu_fabric_clock_publish(struct tofu_fabric *fabric,
 	fabric->ops->clock->publish(fabric, promise, counted);
 }
 
-/* tofu_fabric_clock_show - for people; @waits_for: a node, or -1 */
+/* tofu_fabric_clock_show - show tools the time; @waits_for: a node, or -1 */
 static inline void tofu_fabric_clock_show(struct tofu_fabric *fabric,
 					  uint64_t now, int waits_for)
 {
@@ -229,11 +229,11 @@ static inline void tofu_fabric_clock_show(struct tofu_fabric *fabric,
 }
 
 /**
- * tofu_fabric_clock_sleep - until a node's words are so far
- * @promise, @counted: one of them is enough
+ * tofu_fabric_clock_sleep - sleep until a node's words have reached a value
+ * @promise, @counted: reaching one of them is enough
  *
- * Returns earlier when a log has something to be read, when this node is woken,
- * and after a millisecond: the other may not see that somebody sleeps.
+ * Returns earlier when a log has an entry to read, when this node is woken, and
+ * after a millisecond, since the other node may miss that this one sleeps.
  */
 static inline void tofu_fabric_clock_sleep(struct tofu_fabric *fabric,
 					   uint32_t node, uint64_t promise,
@@ -242,7 +242,7 @@ static inline void tofu_fabric_clock_sleep(struct tofu_fabric *fabric,
 	fabric->ops->clock->sleep(fabric, node, promise, counted);
 }
 
-/* tofu_fabric_clock_wake - a node that sleeps in virtual time */
+/* tofu_fabric_clock_wake - wake a node from tofu_fabric_clock_sleep() */
 static inline void tofu_fabric_clock_wake(struct tofu_fabric *fabric,
 					  uint32_t node)
 {
@@ -258,9 +258,9 @@ static inline bool tofu_fabric_log_room(struct tofu_fabric *fabric)
 }
 
 /**
- * tofu_fabric_log_append - to this node's log, which has room
+ * tofu_fabric_log_append - append to this node's log, which has room
  *
- * Its packet was committed just before. Wakes the receiver.
+ * The entry's packet was committed just before. Wakes the receiver.
  *
  * Return: the number of the entry.
  */
@@ -274,10 +274,10 @@ tofu_fabric_log_append(struct tofu_fabric *fabric,
 /**
  * tofu_fabric_log_read - the next entry of another node's log
  *
- * To be called while @read of the node's clock is not what @tail was. The entry
- * is a copy, as its node wrote it.
+ * Call it while @read of the node's clock has not reached its @tail. The entry
+ * is a copy, unchecked.
  *
- * Return: false: there is none, or none that can be believed.
+ * Return: false where there is no entry, or the log's position is invalid.
  */
 static inline bool tofu_fabric_log_read(struct tofu_fabric *fabric,
 					uint32_t node,
@@ -287,10 +287,10 @@ static inline bool tofu_fabric_log_read(struct tofu_fabric *fabric,
 }
 
 /**
- * tofu_fabric_log_take - the packet that entry @number of a log is about
+ * tofu_fabric_log_take - take the packet of entry @number of a log
  *
- * Return: whether it was there and @handler has got it. If not, the peer is
- * broken.
+ * Return: true when @handler has got the packet; false where it was missing,
+ * and the peer counts as gone.
  */
 static inline bool
 tofu_fabric_log_take(struct tofu_fabric *fabric, uint32_t node,

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fabric: how the nodes of a machine exchange packets, read each other's
- * memory where a packet refers to it, and learn who is there. A transport
- * implements struct tofu_fabric_ops; everybody else calls the functions below,
+ * The fabric: the nodes of a machine exchange packets, read each other's memory
+ * where a packet refers to it, and see which nodes are up. A transport
+ * implements struct tofu_fabric_ops; all other code calls the functions below,
  * and for virtual time those of fabric/clock.h. fabric/shm/ is the transport
  * between processes of one host.
  *
- * Nothing of another node is ever written but the packets to it: owner
+ * A node only sends packets to another node and never writes its memory: owner
  * executes.
  *
  * A node of the machine can have several processes, which share its queues and
- * gates. Each of them is an endpoint, which here is called a node, too: to the
- * fabric all are alike. Node n of the machine has the endpoints n * ppn and on;
- * with one process a node the two numbers are the same. The fabric knows which
- * endpoint has which queue and gate.
+ * gates. Each of them is an endpoint, called a node here, since the fabric does
+ * not distinguish them. Node n of the machine has the endpoints n * ppn to
+ * n * ppn + ppn - 1; with one process a node the two numbers are the same. The
+ * fabric knows which endpoint owns which queue and gate.
  *
  * Not thread-safe: the owner serialises all calls but tofu_fabric_fd() and
  * tofu_fabric_wake().
@@ -43,14 +43,14 @@ struct tofu_fabric_clock_ops;
 #define TOFU_FABRIC_RAM_MAX 32 /* pieces of memory of a node */
 
 /**
- * struct tofu_ram - a piece of a node's memory as others can read it
+ * struct tofu_ram - a piece of a node's memory that others can read
  * @addr:   bus address
  * @len:    bytes
- * @fd:     of this process, to stay open; a file sealed against shrinking
- *          that is not of huge pages, or one of the same user, who then must
- *          not take pages of it away. -1: the bus
- *          address is an address of this process, read by process_vm_readv(),
- *          or where the system has none, from /proc/PID/mem
+ * @fd:     of this process, must stay open: a file without huge pages that is
+ *          sealed against shrinking, or a file of the same user, who must not
+ *          remove pages of it. -1: the bus address is an address of this
+ *          process, read by process_vm_readv(), or from /proc/PID/mem where the
+ *          system lacks that
  * @offset: in the file
  */
 struct tofu_ram {
@@ -61,14 +61,14 @@ struct tofu_ram {
 };
 
 /**
- * struct tofu_fabric_handler - what takes what arrives
- * @packet:    as icc_receive(): 0 or, for a request, -EAGAIN. @pkt->src is
- *             true, @pkt->type of the class that it came in, @pkt->payload
- *             within what this fabric carries; the rest is as the sender wrote
- *             it
+ * struct tofu_fabric_handler - callbacks of tofu_fabric_poll()
+ * @packet:    as icc_receive(): returns 0 or, for a request, -EAGAIN. The
+ *             transport has checked @pkt->src, that @pkt->type belongs to the
+ *             packet's class, and the limit of @pkt->payload; the rest is as
+ *             the sender wrote it
  * @peer_down: a node that this one had exchanged packets with, or sent to, is
- *             gone; called from tofu_fabric_poll(), after the responses that
- *             it had sent have been given to @packet
+ *             gone; called after @packet has got the responses that the node
+ *             had sent
  */
 struct tofu_fabric_handler {
 	int (*packet)(void *ctx, const struct tofu_packet *pkt,
@@ -85,11 +85,11 @@ enum tofu_life {
 
 /**
  * struct tofu_fabric_report - a node as an observer sees it
- * @generation: how many processes have had the number
- * @pid:     of the last one
+ * @generation: count of processes that have had the number
+ * @pid:     of the last of them
  * @asleep:  it wants to be woken
- * @pieces:  of memory that others can read
- * @waiting: bytes that were sent to it and that it has not taken, by class
+ * @pieces:  count of pieces of memory that others can read
+ * @waiting: by class: bytes that were sent to it and that it has not taken
  */
 struct tofu_fabric_report {
 	enum tofu_life life;
@@ -104,8 +104,8 @@ struct tofu_fabric_report {
  * struct tofu_fabric_ops - a transport
  * @clock: virtual time
  *
- * Each of the others is what the function of that name below does. An
- * observer's fabric has @detach and @report, and @clock->report.
+ * The function of the same name below documents each of the others. An
+ * observer's fabric has only @detach, @report and @clock->report.
  */
 struct tofu_fabric_ops {
 	void (*detach)(struct tofu_fabric *fabric);
@@ -154,10 +154,10 @@ struct tofu_fabric_ops {
 };
 
 /**
- * struct tofu_fabric - a node's, or an observer's; what all transports have
+ * struct tofu_fabric - a node's or an observer's fabric, of any transport
  * @shape: of the machine
  * @nodes: count of endpoints
- * @ppn:   of each node of the machine
+ * @ppn:   processes that a node of the machine can have
  * @self:  number of this endpoint; of an observer UINT32_MAX
  * @clocks: in virtual time: by node, see fabric/clock.h
  */
@@ -170,16 +170,16 @@ struct tofu_fabric {
 	struct tofu_fabric_clock *clocks;
 };
 
-/* ---- Coming and leaving; shm's, as there is no other transport yet ---- */
+/* ---- Attaching and leaving; of shm, the only transport so far ---- */
 
 /**
  * tofu_fabric_format - make a file the shared memory of a machine
- * @fd:    empty file; is sized, and sealed against shrinking if it can be
+ * @fd:    empty file; it is sized and, where possible, sealed against shrinking
  * @shape: of the machine
  * @ppn:   processes that a node can have, 1 … TOFU_FABRIC_PPN_MAX
  *
- * Return: 0 or a negative errno: -EINVAL where that are too many endpoints or
- * the file is no regular one, -EEXIST where it is not empty.
+ * Return: 0 or a negative errno: -EINVAL where these are too many endpoints or
+ * the file is not regular, -EEXIST where it is not empty.
  */
 int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn);
 
@@ -187,8 +187,8 @@ int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn);
  * tofu_fabric_attach - become a process of a node
  * @path:   of the shared file, e.g. /dev/fd/3; NULL for a machine of one node
  * @node:   its number in the machine, or -1 for the lowest that has room
- * @why:    on failure, if not NULL: a sentence that says what to do, to be
- *          freed
+ * @why:    if not NULL, set on failure to a sentence that says what to do; the
+ *          caller frees it
  * @fabric: set on success
  *
  * Return: 0 or a negative errno: -EBUSY where the node has all processes that
@@ -198,10 +198,9 @@ int tofu_fabric_attach(const char *path, int node, char **why,
 		       struct tofu_fabric **fabric);
 
 /**
- * tofu_fabric_observe - look at a machine without being one of its nodes
+ * tofu_fabric_observe - map a machine's file read-only, to report on its nodes
  *
- * Nothing of it is written. Return: 0 or a negative errno: -EINVAL where the
- * file is no fabric.
+ * Return: 0 or a negative errno: -EINVAL where the file is no fabric.
  */
 int tofu_fabric_observe(const char *path, struct tofu_fabric **fabric);
 
@@ -211,7 +210,7 @@ static inline void tofu_fabric_detach(struct tofu_fabric *fabric)
 	fabric->ops->detach(fabric);
 }
 
-/* ---- Who is there ---- */
+/* ---- Nodes ---- */
 
 /* tofu_fabric_endpoint - the number of this endpoint */
 static inline uint32_t tofu_fabric_endpoint(const struct tofu_fabric *fabric)
@@ -219,7 +218,7 @@ static inline uint32_t tofu_fabric_endpoint(const struct tofu_fabric *fabric)
 	return fabric->self;
 }
 
-/* tofu_fabric_endpoints - how many there are */
+/* tofu_fabric_endpoints - count of endpoints of the machine */
 static inline uint32_t tofu_fabric_endpoints(const struct tofu_fabric *fabric)
 {
 	return fabric->nodes;
@@ -237,28 +236,29 @@ tofu_fabric_shape(const struct tofu_fabric *fabric)
 	return &fabric->shape;
 }
 
-/* tofu_fabric_up - whether a node is there now, be it connected or not */
+/* tofu_fabric_up - whether a node is attached now, connected or not */
 static inline bool tofu_fabric_up(struct tofu_fabric *fabric, uint32_t node)
 {
 	return fabric->ops->up(fabric, node);
 }
 
-/* tofu_fabric_report - for people and tests; @node is below the count */
+/* tofu_fabric_report - a node's state, for tools; @node < endpoints */
 static inline void tofu_fabric_report(struct tofu_fabric *fabric, uint32_t node,
 				      struct tofu_fabric_report *report)
 {
 	fabric->ops->report(fabric, node, report);
 }
 
-/* ---- What the processes of a node share ---- */
+/* ---- Queues and gates that the processes of a node share ---- */
 
 /**
- * tofu_fabric_owner - the endpoint that has a queue or gate
- * @node: of the machine; it, @tni and @number may be any
+ * tofu_fabric_owner - the endpoint that owns a queue or gate
+ * @node: of the machine; @node, @tni and @number may have any value
  *
- * Of a process that has died, too, until another of its node takes it.
+ * A process that has died stays the owner until another of its node takes the
+ * queue or gate.
  *
- * Return: its number, or -1 where nobody has it.
+ * Return: its number, or -1 where there is none.
  */
 static inline int64_t tofu_fabric_owner(struct tofu_fabric *fabric,
 					uint32_t node, enum tofu_share share,
@@ -267,7 +267,7 @@ static inline int64_t tofu_fabric_owner(struct tofu_fabric *fabric,
 	return fabric->ops->owner(fabric, node, share, tni, number);
 }
 
-/* tofu_fabric_shares_lock - among the processes of this node */
+/* tofu_fabric_shares_lock - lock the shares of this node's processes */
 static inline int tofu_fabric_shares_lock(struct tofu_fabric *fabric)
 {
 	return fabric->ops->shares_lock(fabric);
@@ -278,8 +278,8 @@ static inline void tofu_fabric_shares_unlock(struct tofu_fabric *fabric)
 	fabric->ops->shares_unlock(fabric);
 }
 
-/* tofu_fabric_taken_locked - what living processes of this node have, a bit
- * for each number
+/* tofu_fabric_taken_locked - numbers that living processes of this node own, a
+ * bit each
  */
 static inline uint64_t tofu_fabric_taken_locked(struct tofu_fabric *fabric,
 						enum tofu_share share,
@@ -288,7 +288,7 @@ static inline uint64_t tofu_fabric_taken_locked(struct tofu_fabric *fabric,
 	return fabric->ops->taken_locked(fabric, share, tni);
 }
 
-/* tofu_fabric_take_locked - numbers, a bit each, that nobody has */
+/* tofu_fabric_take_locked - own numbers, a bit each, that are not taken */
 static inline void tofu_fabric_take_locked(struct tofu_fabric *fabric,
 					   enum tofu_share share,
 					   unsigned int tni, uint64_t numbers)
@@ -296,7 +296,7 @@ static inline void tofu_fabric_take_locked(struct tofu_fabric *fabric,
 	fabric->ops->take_locked(fabric, share, tni, numbers);
 }
 
-/* tofu_fabric_give - numbers of this process; none may be in use any more */
+/* tofu_fabric_give - give up numbers of this process that are not in use */
 static inline void tofu_fabric_give(struct tofu_fabric *fabric,
 				    enum tofu_share share, unsigned int tni,
 				    uint64_t numbers)
@@ -307,10 +307,10 @@ static inline void tofu_fabric_give(struct tofu_fabric *fabric,
 /* ---- Memory ---- */
 
 /**
- * tofu_fabric_publish - say what memory this node has
+ * tofu_fabric_publish - publish the table of this node's memory
  * @ram:   at most TOFU_FABRIC_RAM_MAX pieces
  *
- * Replaces what was said before. Return: 0 or a negative errno.
+ * Replaces the previous table. Return: 0 or a negative errno.
  */
 static inline int tofu_fabric_publish(struct tofu_fabric *fabric,
 				      const struct tofu_ram *ram, size_t count)
@@ -319,16 +319,16 @@ static inline int tofu_fabric_publish(struct tofu_fabric *fabric,
 }
 
 /**
- * tofu_fabric_peer_memory - where bytes of a node's memory are in this process
+ * tofu_fabric_peer_memory - find a node's memory in this process
  * @addr: bus address in the memory of @node
  * @len:  in: bytes wanted; out: bytes that can be read from the result
  *
  * For memory in a file: a read-only mapping, checked against the node's table
  * and the file's size.
  *
- * Return: the address, good until the next call with @fabric; or NULL: not
- * memory of that node, node gone, or memory that has to be read by
- * tofu_fabric_read().
+ * Return: the address, valid until the next call with @fabric; or NULL where
+ * that is not memory of the node, the node is gone, or the memory has to be
+ * read by tofu_fabric_read().
  */
 static inline const void *tofu_fabric_peer_memory(struct tofu_fabric *fabric,
 						  uint32_t node, uint64_t addr,
@@ -338,10 +338,10 @@ static inline const void *tofu_fabric_peer_memory(struct tofu_fabric *fabric,
 }
 
 /**
- * tofu_fabric_read - copy out of a node's memory, of either kind
+ * tofu_fabric_read - copy from a node's memory, of a file or of the process
  *
  * Return: 0, -EHOSTDOWN where the node is gone, -EFAULT where that is not its
- * memory, -EPERM where the system forbids to read the process (Yama's
+ * memory, -EPERM where the system forbids reading the process (Yama's
  * ptrace_scope of 2 or 3, or another user). After an error @buf may be written
  * in part.
  */
@@ -353,7 +353,7 @@ static inline int tofu_fabric_read(struct tofu_fabric *fabric, uint32_t node,
 
 /* ---- Packets ---- */
 
-/* Sending: the contracts of the same names in struct icc_host_ops. */
+/* Sending: struct icc_host_ops documents the functions of the same names. */
 static inline struct tofu_packet *
 tofu_fabric_tx_begin(struct tofu_fabric *fabric, uint32_t node,
 		     enum tofu_class class_, size_t payload, int *err)
@@ -383,13 +383,13 @@ static inline bool tofu_fabric_fence_done(struct tofu_fabric *fabric)
 }
 
 /**
- * tofu_fabric_poll - take what has arrived
+ * tofu_fabric_poll - take packets that have arrived
  *
- * From each node: first every response, then the requests that had been there
- * before the responses were looked at: so an answer is never seen before the
- * response to what it answers. Bounded work a call.
+ * Takes from each node first all responses, then the requests that had arrived
+ * before the responses were looked at. So a program's answer to a put is never
+ * seen before the response to that put. The work of a call is bounded.
  *
- * Return: true when anything was taken: call again soon.
+ * Return: true when a packet was taken: call again soon.
  */
 static inline bool tofu_fabric_poll(struct tofu_fabric *fabric,
 				    const struct tofu_fabric_handler *handler,
@@ -401,10 +401,10 @@ static inline bool tofu_fabric_poll(struct tofu_fabric *fabric,
 /* ---- Sleeping ---- */
 
 /**
- * tofu_fabric_want_wake - whether senders make tofu_fabric_fd() readable
+ * tofu_fabric_want_wake - ask senders to make tofu_fabric_fd() readable
  *
- * Before sleeping: want, then a full fence (inside), then poll once more.
- * Wanting is cleared by the sender that wakes.
+ * Before sleeping, call it, then poll once more; it contains the full fence
+ * that this needs. The sender that wakes clears the request.
  */
 static inline void tofu_fabric_want_wake(struct tofu_fabric *fabric, bool want)
 {
@@ -412,9 +412,9 @@ static inline void tofu_fabric_want_wake(struct tofu_fabric *fabric, bool want)
 }
 
 /**
- * tofu_fabric_want_wake_late - the same for a node whose program polls
+ * tofu_fabric_want_wake_late - tofu_fabric_want_wake() while the program polls
  *
- * A sender does not make the descriptor readable when it sends, but by
+ * A sender makes the descriptor readable not when it sends, but later in
  * tofu_fabric_wake_unseen().
  */
 static inline void tofu_fabric_want_wake_late(struct tofu_fabric *fabric)
@@ -423,10 +423,10 @@ static inline void tofu_fabric_want_wake_late(struct tofu_fabric *fabric)
 }
 
 /**
- * tofu_fabric_wake_unseen - wake nodes that have not looked at what they got
+ * tofu_fabric_wake_unseen - wake nodes that have not looked at their packets
  *
- * To be called when this node has waited for a while: each node that wants to
- * be woken late, and has not polled since this one sent to it, is woken.
+ * Call it after waiting for a while. It wakes each node that wants to be woken
+ * late and has not polled since this one sent to it.
  */
 static inline void tofu_fabric_wake_unseen(struct tofu_fabric *fabric)
 {
@@ -445,7 +445,7 @@ static inline int tofu_fabric_fd(struct tofu_fabric *fabric)
 	return fabric->ops->fd(fabric);
 }
 
-/* tofu_fabric_fd_ack - take note of why the descriptor was readable */
+/* tofu_fabric_fd_ack - handle what made the descriptor readable */
 static inline void tofu_fabric_fd_ack(struct tofu_fabric *fabric)
 {
 	fabric->ops->fd_ack(fabric);

@@ -22,8 +22,8 @@ int tofu_process_start(pid_t pid, uint64_t *start)
 	int fd;
 
 	/*
-	 * The first thread began with the process. Of /proc/PID/stat an
-	 * emulator makes up what the process itself reads.
+	 * The first thread began with the process. User-mode emulators fake
+	 * /proc/PID/stat for the process itself, but not this file.
 	 */
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid,
 		 (int)pid);
@@ -36,7 +36,7 @@ int tofu_process_start(pid_t pid, uint64_t *start)
 		return -ESRCH;
 	text[len] = '\0';
 
-	/* The name can hold blanks and parentheses: the last one ends it. */
+	/* The name can contain blanks and parentheses; the last one ends it. */
 	field = strrchr(text, ')');
 	for (int i = 2; field && i < STAT_START_FIELD; i++)
 		field = strchr(field + 1, ' ');
@@ -51,7 +51,7 @@ bool tofu_process_alive(int pidfd)
 	struct pollfd pfd = { .fd = pidfd, .events = POLLIN };
 	int ready;
 
-	/* It does not wait, but a signal of the program can come between. */
+	/* It does not wait, but a signal of the program can interrupt it. */
 	do {
 		ready = poll(&pfd, 1, 0);
 	} while (ready < 0 && errno == EINTR);
@@ -70,14 +70,14 @@ int tofu_process_open(pid_t pid, uint64_t start)
 		return -errno;
 
 	/*
-	 * Alive at the end, the process of the pidfd has had the number all
-	 * the time: so the start time that was read is its own.
+	 * If the process of the pidfd is alive at the end, it has had the
+	 * number all the time, and the start time is its own.
 	 */
 	err = tofu_process_start(pid, &found);
 	if (!err && found == start && tofu_process_alive(pidfd))
 		return pidfd;
 	close(pidfd);
-	/* Not to be able to look is not to have looked. */
+	/* -ESRCH only if the check worked and found another process. */
 	return err ? err : -ESRCH;
 }
 
@@ -87,7 +87,7 @@ int tofu_process_file(int pidfd, pid_t pid, int fd, mode_t type, int flags)
 	char path[64];
 	int file, err = 0;
 
-	/* Look before opening: to open a device can have effects. */
+	/* Check before opening: opening a device can have effects. */
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
 	file = open(path, O_PATH | O_CLOEXEC);
 	if (file < 0)
@@ -115,7 +115,7 @@ int tofu_process_memory(int pidfd, pid_t pid)
 	file = open(path, O_RDONLY | O_CLOEXEC);
 	if (file < 0)
 		return -errno;
-	/* Alive now, it is the one whose file was opened. */
+	/* If it is alive now, the file was its own. */
 	if (tofu_process_alive(pidfd))
 		return file;
 	close(file);

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 /**
- * tofu_process_start - when a process was started, ticks since boot
+ * tofu_process_start - start time of a process, ticks since boot
  *
  * Return: 0; -ESRCH where there is no such process; or another negative
  * errno, which says nothing about the process.
@@ -31,15 +31,15 @@ int tofu_process_open(pid_t pid, uint64_t start);
 bool tofu_process_alive(int pidfd);
 
 /**
- * tofu_process_file - open a file that a process has open
+ * tofu_process_file - open a file that another process has open
  * @pidfd: of the process
  * @pid:   its number
  * @fd:    in that process
  * @type:  S_IFREG or S_IFIFO: nothing else is opened
  * @flags: of open(2)
  *
- * Return: a descriptor or a negative errno; -ESRCH where the process has
- * ended, and with it the meaning of @pid.
+ * Return: a descriptor or a negative errno; -ESRCH where the process has ended,
+ * so that @pid may be another's.
  */
 int tofu_process_file(int pidfd, pid_t pid, int fd, mode_t type, int flags);
 

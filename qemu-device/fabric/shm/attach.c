@@ -34,7 +34,7 @@ __attribute__((format(printf, 3, 4))) static int fail(char **why, int err,
 
 /* ---- The shared file ---- */
 
-/* A machine of one node, which nobody else can have a part in. */
+/* A machine of one node, which no other process can attach to. */
 static int private_file(void)
 {
 	struct tofu_shape shape;
@@ -156,19 +156,19 @@ int tofu_shm_lock_byte(struct tofu_shm *shm, uint32_t node,
 	return err;
 }
 
-/* One process at a time changes who has a node number. */
+/* Serialises processes that take or leave a node number. */
 static int lock_entry(struct tofu_shm *shm, uint32_t node, short type)
 {
 	return tofu_shm_lock_byte(shm, node, 0, type);
 }
 
-/* The process that an entry names, or 0 where none is alive. */
+/* The living process of an entry, or 0. */
 static pid_t entry_owner(const struct tofu_shm_node *entry)
 {
 	pid_t pid;
 	int pidfd;
 
-	/* Acquire: what is read next is not of a life before that. */
+	/* Acquire: the following reads see this life or a later one. */
 	if (!(tofu_load_acquire(&entry->life) & TOFU_SHM_LIFE_UP))
 		return 0;
 	pid = tofu_load(&entry->pid);
@@ -185,7 +185,7 @@ static uint64_t next_life(const struct tofu_shm_node *entry)
 	uint32_t gen = tofu_shm_gen(tofu_load(&entry->life)) + 1;
 
 	if (!gen)
-		gen = 1; /* 0 names no process */
+		gen = 1; /* 0 is reserved */
 	return TOFU_SET(TOFU_SHM_LIFE_GEN, gen);
 }
 
@@ -205,7 +205,7 @@ static int take_entry_locked(struct tofu_shm *shm, uint32_t node)
 	if (err)
 		return err;
 
-	/* Nobody takes the fields for the old life's while they change. */
+	/* No reader takes changing fields for those of the old life. */
 	tofu_store(&entry->life, life);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	tofu_store(&entry->start, start);
@@ -233,7 +233,7 @@ static int take_entry(struct tofu_shm *shm, uint32_t node)
 	return err;
 }
 
-/* The lowest of @count endpoints that is free, from @first on. */
+/* Take the lowest free one of @count endpoints, from @first on. */
 static int take_lowest(struct tofu_shm *shm, uint32_t first,
 		       uint32_t count)
 {
@@ -283,8 +283,8 @@ static int join(struct tofu_shm *shm, int node, char **why)
 }
 
 /*
- * A node that sleeps may wait for this one without being connected from here:
- * so all that sleep are woken, connected or not.
+ * A sleeping node may wait for this one without being connected from here. So
+ * wake all sleeping nodes, connected or not.
  */
 static void wake_all(struct tofu_shm *shm)
 {

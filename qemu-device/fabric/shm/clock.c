@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Virtual time in the shared file: the words and the log of each node, and how
- * nodes sleep until another's words have moved.
+ * Virtual time in the shared file: the words and the log of each node, and
+ * sleeping until another node's words have moved.
  *
- * Of a log each reader keeps in its row of the file how far it has read: the
- * log's node writes over an entry when all have it.
+ * Each reader keeps its positions in the others' logs in its row of the file. A
+ * log's node overwrites an entry after all have read it.
  */
 #define _GNU_SOURCE
 #include "fabric/shm/internal.h"
@@ -70,10 +70,10 @@ static int clock_create(struct tofu_fabric *fabric)
 
 /* ---- Coming into common time ---- */
 
-/* What @clock says of the life @gen of its node. */
+/* The state in @clock, if it is that of the life @gen; else 0. */
 static uint64_t state_of(const struct tofu_shm_clock *clock, uint32_t gen)
 {
-	/* Acquire: what stands before the state is seen with it. */
+	/* Acquire: writes before the state are seen with it. */
 	const uint64_t word = tofu_load_acquire(&clock->state);
 
 	if (TOFU_GET(word, TOFU_SHM_CLOCK_GEN) != gen)
@@ -81,7 +81,7 @@ static uint64_t state_of(const struct tofu_shm_clock *clock, uint32_t gen)
 	return TOFU_GET(word, TOFU_SHM_CLOCK_STATE);
 }
 
-/* How far a node has come, in the life that is known here. */
+/* The state of a node, in the life that is connected here. */
 static uint64_t peer_state(const struct tofu_shm *shm, uint32_t node)
 {
 	const struct tofu_peer *peer = &shm->peers[node];
@@ -129,7 +129,7 @@ static void observe_clock(struct tofu_fabric *fabric, uint32_t node,
 	read_report(shm, node, state, report);
 }
 
-/* From here on the others keep what they write until it is read. */
+/* From here on the others keep their entries until this node has read them. */
 static void begin_reading(struct tofu_shm *shm)
 {
 	uint64_t *row = row_at(shm, shm->fabric.self);
@@ -143,7 +143,7 @@ static void begin_reading(struct tofu_shm *shm)
 	}
 }
 
-/* Whoever sees the state sees what stands before it. */
+/* Release: a node that sees the state sees all writes before it. */
 static void set_state(struct tofu_shm *shm, uint64_t state)
 {
 	tofu_store_release(&own_clock(shm)->state,
@@ -165,7 +165,7 @@ static void clock_announce(struct tofu_fabric *fabric,
 	begin_reading(shm);
 	set_state(shm, state == TOFU_CLOCK_JOINED ? TOFU_SHM_CLOCK_JOINED :
 						    TOFU_SHM_CLOCK_READY);
-	/* What is written behind the back of the state is written after it. */
+	/* All later writes come after the state. */
 	tofu_fence_full();
 }
 
@@ -183,7 +183,7 @@ static bool clock_enter(struct tofu_fabric *fabric, uint32_t node)
 	if (!peer_state(shm, node))
 		return false;
 	start = tofu_load(&clock->words->start);
-	/* One that was there before has entries that are not for us. */
+	/* Entries from before this node came stay skipped. */
 	if ((int64_t)(start - clock->read) > 0)
 		clock->read = start;
 	return true;
@@ -215,14 +215,14 @@ static void clock_wake(struct tofu_fabric *fabric, uint32_t node)
 	wake(tofu_shm_of(fabric), node);
 }
 
-/* Nodes that sleep until this one's words are what they are now. */
+/* Wake nodes that sleep until this one's words reach their present values. */
 static void wake_sleepers(const struct tofu_shm *shm, uint64_t promise)
 {
 	const struct tofu_shm_clock *own = own_clock(shm);
 	const uint64_t counted = tofu_load(&own->words.counted);
 
 	for (uint32_t w = 0; w * 64 < shm->fabric.nodes; w++) {
-		/* Acquire: a node that has set its bit has said what for. */
+		/* Acquire: a node writes what it waits for, then its bit. */
 		uint64_t left = tofu_load_acquire(&own->sleepers[w]);
 
 		for (; left; left &= left - 1) {
@@ -245,10 +245,10 @@ static void clock_publish(struct tofu_fabric *fabric, uint64_t promise,
 	const struct tofu_shm *shm = tofu_shm_of(fabric);
 	struct tofu_clock_words *own = &own_clock(shm)->words;
 
-	/* Release: a node that sees the promise sees the log behind it. */
+	/* Release: a node that sees the promise sees the log before it. */
 	if (tofu_load(&own->promise) != promise)
 		tofu_store_release(&own->promise, promise);
-	/* And one that sees the count sees a promise that has it. */
+	/* Release: a node that sees the count sees the promise before it. */
 	if (tofu_load(&own->counted) < counted)
 		tofu_store_release(&own->counted, counted);
 	wake_sleepers(shm, promise);
@@ -265,7 +265,7 @@ static void clock_show(struct tofu_fabric *fabric, uint64_t now, int waits_for)
 		tofu_store(&own->waits_for, whom);
 }
 
-/* Something to read, that came before anybody could know that it wakes. */
+/* Whether there are entries that came too early to wake this node. */
 static bool have_news(const struct tofu_shm *shm)
 {
 	for (uint32_t n = 0; n < shm->fabric.nodes; n++) {
@@ -315,7 +315,7 @@ static bool log_room(struct tofu_fabric *fabric)
 
 		if (n == fabric->self || !peer_state(shm, n))
 			continue;
-		/* Acquire: it has copied what it gives back. */
+		/* Acquire: the reader copied the entries before it moved on. */
 		read = tofu_load_acquire(&row_at(shm, n)[fabric->self]);
 		unread = shm->log_tail - read;
 		if (unread > TOFU_SHM_LOG)
@@ -334,14 +334,14 @@ static uint64_t log_append(struct tofu_fabric *fabric,
 
 	log_at(shm, fabric->self)[number % TOFU_SHM_LOG] = *entry;
 	shm->entry = (uint16_t)shm->log_tail;
-	/* A node that sees the tail sees the entry and the record. */
+	/* Release: a node that sees the tail sees the entry and the record. */
 	tofu_store_release(&own_clock(shm)->words.tail, shm->log_tail);
 	if (entry->dst != fabric->self)
 		wake(shm, entry->dst);
 	return number;
 }
 
-/* The log's node only needs to know now and then. */
+/* Publish the position now and then, which is enough for the log's node. */
 static void show_read(struct tofu_shm *shm, uint32_t node)
 {
 	const uint64_t read = shm->fabric.clocks[node].read;
@@ -357,7 +357,7 @@ static bool log_read(struct tofu_fabric *fabric, uint32_t node,
 {
 	struct tofu_shm *shm = tofu_shm_of(fabric);
 	struct tofu_fabric_clock *clock = &fabric->clocks[node];
-	/* Acquire: the entries before it, and their records. */
+	/* Acquire: entries before the tail, and their records, are visible. */
 	const uint64_t tail = tofu_load_acquire(&clock->words->tail);
 
 	if (tail == clock->read || shm->peers[node].broken)
@@ -366,7 +366,7 @@ static bool log_read(struct tofu_fabric *fabric, uint32_t node,
 		tofu_peer_break(shm, node);
 		return false;
 	}
-	/* A private copy: its owner can still write. */
+	/* A private copy, since the log's node can still write. */
 	tofu_copy_once(entry, &log_at(shm, node)[clock->read % TOFU_SHM_LOG],
 		       sizeof(*entry));
 	clock->read++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shared file: making it, checking and mapping one.
+ * The shared file: making, checking and mapping it.
  */
 #define _GNU_SOURCE
 #include "fabric/shm/internal.h"
@@ -13,7 +13,7 @@
 
 static int write_header(int fd, const struct tofu_shm_header *header)
 {
-	/* The magic number last: a file with it is complete. */
+	/* Write the magic number last: a file with it is complete. */
 	const size_t magic = sizeof(header->magic);
 	const size_t rest = sizeof(*header) - magic;
 	const uint8_t *bytes = (const uint8_t *)header;
@@ -53,8 +53,8 @@ int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn)
 	if (err)
 		return err;
 	/*
-	 * Nobody can take pages away under the others' feet. Only a memfd can
-	 * be sealed; of another file its owner is trusted.
+	 * A seal keeps the file from shrinking under mappings. Only a memfd can
+	 * be sealed; for another file its owner is trusted.
 	 */
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) &&
 	    errno != EINVAL && errno != EPERM)

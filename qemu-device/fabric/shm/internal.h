@@ -2,23 +2,22 @@
 /*
  * The shm transport: nodes that are processes of one host exchange packets
  * through rings in one shared file, and read each other's memory through /proc.
- * This is what its sources share; they include fabric/, net/ and uapi, and
- * nobody else includes them.
+ * These are its private declarations; other folders include none of its files.
  *
  * The shared file (fabric/shm/layout.h) holds a table of nodes and, for every
  * ordered pair and class, a single-producer single-consumer ring. A process
  * that dies leaves complete records only; another that takes the same node
  * number gets a new generation, and records of old generations are dropped.
  *
- * The nodes' processes trust each other with the shared file no further than
- * this: whatever one writes into it, the others answer with a dead peer, not
- * with a fault. They share a pid namespace and a user (or are root), since
- * they open each other's files through /proc.
+ * Processes check what they read from the shared file. A peer that writes
+ * invalid data counts as dead, and never causes a fault. The processes share a
+ * pid namespace and a user (or are root), since they open each other's files
+ * through /proc.
  *
- * A peer is connected on first contact (a packet to it or from it, or a look
- * into its memory) and stays so until tofu_fabric_poll() finds that it is
- * gone, tells the handler, and forgets it. Only there are its mappings
- * undone: whatever runs in between may go on using them.
+ * A peer is connected on first contact (a packet to it or from it, or a read of
+ * its memory) and stays connected until tofu_fabric_poll() finds that it is
+ * gone, calls the handler, and forgets it. Mappings are removed only there, so
+ * they stay valid between polls.
  *
  * May include: fabric/, net/, uapi/
  */
@@ -45,7 +44,7 @@
  * @data: the ring
  * @conn: the connection
  * @tail: bytes committed
- * @head: the consumer's head when last looked at
+ * @head: the consumer's head, as last read
  */
 struct tofu_tx {
 	struct tofu_shm_ring *ring;
@@ -81,19 +80,18 @@ struct tofu_peer_ram {
 };
 
 /**
- * struct tofu_peer - what this process knows of a node
- * @life:     of the process that this is about; 0: not connected
- * @bad_gen:  the last generation that is known to be dead or malformed: not
- *            connected to again
- * @lost:     ended or left; forgotten by the next poll. What responses it had
- *            sent are still taken, but no request
- * @broken:   has written nonsense; forgotten by the next poll, too
+ * struct tofu_peer - this process's state of another node
+ * @life:     of the connected process; 0: not connected
+ * @bad_gen:  the last generation known to be dead or malformed, which is not
+ *            connected again
+ * @lost:     ended or left; the next poll forgets it, after taking the
+ *            responses, but not the requests, that it had sent
+ * @broken:   has written invalid data; the next poll forgets it
  * @pid, @pidfd, @wake: the process and its wake pipe
  * @tx, @rx:  by class
  * @refs:     response tail behind the last record with references
- * @fence:    what the response head must reach
- * @memory:   the file of the process's memory, or a negative number: it was not
- *            needed yet
+ * @fence:    position that the response head must reach
+ * @memory:   the file of the process's memory; negative: not opened yet
  * @ram_seq:  version of @ram; odd: none was read
  * @ram:      array of TOFU_FABRIC_RAM_MAX, or NULL
  */
@@ -118,8 +116,8 @@ struct tofu_peer {
 /**
  * struct tofu_own_rings - from a node to itself, by class
  *
- * Not in the shared file: references in a packet to oneself lead to
- * this node's memory, and are not checked as those to another's are.
+ * Not in the shared file, where others could write: references in a loopback
+ * packet are to this node's own memory and are not checked like a peer's.
  */
 struct tofu_own_rings {
 	struct tofu_shm_ring ring[TOFU_CLASSES];
@@ -127,29 +125,30 @@ struct tofu_own_rings {
 };
 
 /**
- * struct tofu_shm - a node of a machine; of an observer the first four only
- * @fabric: what others see
+ * struct tofu_shm - a node of a machine; an observer uses the first four only
+ * @fabric: the public part
  * @fd, @base, @size: the shared file
- * @gen:    own generation
- * @epoch:  of the header, when peers were last looked at
- * @polls:  count of polls, for what is done only every few
+ * @gen:    generation of this process
+ * @epoch:  of the header, when peers were last checked
+ * @polls:  count of polls, for work that is done every few polls
  * @stale:  a peer is lost or broken
  * @epoll:  watches the wake pipe and every peer's pidfd
  * @pipe:   the wake pipe
- * @own:    rings from this node to itself, which nobody else can write
- * @open:   where tofu_fabric_tx_begin() gave a record, else NULL
- * @open_node, @open_class, @open_payload, @open_pad: that record
- * @timed:  virtual time: what is in the rings is taken by tofu_shm_take()
- * @entry:  with it: what the next record is to say
- * @log_tail: with it: entries of this node's log
- * @log_room: it can grow to that before the readers are asked again
- * @shown:  by node: what that was told of how far its log was read
+ * @own:    rings from this node to itself, which only it can write
+ * @open:   the record that tofu_fabric_tx_begin() returned, until it is
+ *          committed; else NULL
+ * @open_node, @open_class, @open_payload, @open_pad: of that record
+ * @timed:  virtual time: tofu_shm_take() takes the records of rings
+ * @entry:  if @timed: the entry field of the next record
+ * @log_tail: if @timed: entries of this node's log
+ * @log_room: limit of @log_tail until the readers' positions are read again
+ * @shown:  by node: last published position in its log
  * @payload_max: of a packet
  * @known:  connected peers
- * @todo:   peers whose rings may hold something
+ * @todo:   peers whose rings may hold records
  * @fenced: peers that the fence waits for
- * @unseen: peers that were not woken by what was sent to them: they want that
- *          late
+ * @unseen: peers that were sent something and not woken, since they want to be
+ *          woken late
  */
 struct tofu_shm {
 	struct tofu_fabric fabric;
@@ -211,7 +210,7 @@ static inline void tofu_bit_clear(uint64_t *map, uint32_t bit)
 	map[bit / 64] &= ~(1ULL << (bit % 64));
 }
 
-/* tofu_copy_once - the compiler must not read the shared memory again */
+/* tofu_copy_once - copy; the compiler cannot read @shared again later */
 static inline void tofu_copy_once(void *private, const void *shared, size_t len)
 {
 	memcpy(private, shared, len);
@@ -220,22 +219,22 @@ static inline void tofu_copy_once(void *private, const void *shared, size_t len)
 
 /* ---- file.c ---- */
 
-/* tofu_shm_map - check the file @shm->fd and map it, or close it; 0 or a
- * negative errno, -EINVAL: it is no fabric
+/* tofu_shm_map - check and map the file @shm->fd, or close it; 0 or a negative
+ * errno, -EINVAL where it is no fabric
  */
 int tofu_shm_map(struct tofu_shm *shm, int prot);
 void tofu_shm_unmap(struct tofu_shm *shm);
 
 /* ---- peer.c ---- */
 
-/* tofu_peer_connect - to a node that is not; NULL where it is not up */
+/* tofu_peer_connect - connect to a node; NULL where it is not up */
 struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node);
 
 /**
- * tofu_peer_get - a node, connected
+ * tofu_peer_get - get a peer, connecting to it if needed
  *
  * Return: the peer, or NULL where the node is not up. A peer that is lost or
- * broken is given until the next poll forgets it: see tofu_peer_usable().
+ * broken is returned until the next poll forgets it; see tofu_peer_usable().
  */
 static inline struct tofu_peer *tofu_peer_get(struct tofu_shm *shm,
 					      uint32_t node)
@@ -246,7 +245,8 @@ static inline struct tofu_peer *tofu_peer_get(struct tofu_shm *shm,
 				       tofu_peer_connect(shm, node);
 }
 
-/* tofu_peer_usable - whether a connected peer is still who it was */
+/* tofu_peer_usable - whether a connected peer is still the same process, and up
+ */
 static inline bool tofu_peer_usable(const struct tofu_shm *shm, uint32_t node)
 {
 	const struct tofu_peer *peer = &shm->peers[node];
@@ -256,7 +256,7 @@ static inline bool tofu_peer_usable(const struct tofu_shm *shm, uint32_t node)
 		       peer->life;
 }
 
-/* tofu_peer_break - a peer has written nonsense */
+/* tofu_peer_break - a peer has written invalid data */
 void tofu_peer_break(struct tofu_shm *shm, uint32_t node);
 
 /* tofu_peer_lose - a peer has ended or left */
@@ -265,21 +265,19 @@ void tofu_peer_lose(struct tofu_shm *shm, uint32_t node);
 /* tofu_peer_forget - undo the connection */
 void tofu_peer_forget(struct tofu_shm *shm, uint32_t node);
 
-/* tofu_peer_watch - note which peers have ended; drains the wake pipe only
- * when @ack
- */
+/* tofu_peer_watch - note which peers have ended; drain the wake pipe if @ack */
 void tofu_peer_watch(struct tofu_shm *shm, bool ack);
 
 /* ---- wake.c ---- */
 
-/* tofu_peer_wake - wake a connected peer if it wants that, even if late */
+/* tofu_peer_wake - wake a connected peer if it wants that, now or late */
 void tofu_peer_wake(struct tofu_shm *shm, uint32_t node);
 
 /**
  * tofu_peer_tell - wake a connected peer if it wants that now
  *
- * The own pending bit there is set. A peer that wants to be woken late is noted
- * as unseen.
+ * The caller has set its pending bit at the peer. A peer that wants to be woken
+ * late is noted as unseen.
  */
 void tofu_peer_tell(struct tofu_shm *shm, uint32_t node);
 
@@ -288,7 +286,7 @@ void tofu_peer_tell(struct tofu_shm *shm, uint32_t node);
 /* tofu_ring_connect - begin the rings to and from a peer */
 void tofu_ring_connect(struct tofu_shm *shm, uint32_t node);
 
-/* tofu_ring_notify - say that something was sent to @node, or taken from it */
+/* tofu_ring_notify - set the pending bit at @node, and wake it if it wants */
 void tofu_ring_notify(struct tofu_shm *shm, uint32_t node);
 
 /* ---- memory.c ---- */
@@ -300,13 +298,13 @@ void tofu_memory_forget(struct tofu_peer *peer);
 
 /* ---- attach.c ---- */
 
-/* tofu_fabric_lock_byte - F_WRLCK or F_UNLCK on a byte of an endpoint's page */
+/* tofu_shm_lock_byte - F_WRLCK or F_UNLCK on a byte of an endpoint's page */
 int tofu_shm_lock_byte(struct tofu_shm *shm, uint32_t node,
 		       unsigned int byte, short type);
 
 /* ---- shares.c ---- */
 
-/* tofu_shares_forget - what an earlier process of this number had is free */
+/* tofu_shares_forget - free all shares of earlier processes of this number */
 int tofu_shares_forget(struct tofu_shm *shm);
 
 /* ---- Of struct tofu_fabric_ops, by source ---- */
@@ -361,7 +359,7 @@ void tofu_shm_wake(struct tofu_fabric *fabric);
 int tofu_shm_fd(struct tofu_fabric *fabric);
 void tofu_shm_fd_ack(struct tofu_fabric *fabric);
 
-/* clock.c, for nodes and for observers; of it in receive.c: */
+/* clock.c: for nodes and for observers; two functions are in receive.c */
 extern const struct tofu_fabric_clock_ops tofu_shm_clock_ops;
 extern const struct tofu_fabric_clock_ops tofu_shm_observer_clock_ops;
 void tofu_shm_meet(struct tofu_fabric *fabric,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shared file of the shm transport. One page of header, a page for every
- * node, then for every ordered pair of nodes and class the control lines of a
- * ring, then the rings' data; then, for virtual time, a clock for every node,
- * how far each has read the others' logs, and the logs. The file is sparse:
- * only what is used takes memory.
+ * The shared file of the shm transport: a page of header, a page for every
+ * node, the control lines of a ring for every ordered pair of nodes and class,
+ * and the rings' data; then, for virtual time, a clock for every node, each
+ * node's positions in the others' logs, and the logs. The file is sparse: only
+ * used parts take memory.
  *
- * Every process of the machine can write all of it, so nobody takes anything
- * from it without a check. A producer and a consumer keep their own position
- * privately and only publish it here.
+ * Every process of the machine can write all of it, so readers check whatever
+ * they take from it. A producer and a consumer keep their own positions
+ * privately and only publish them here.
  */
 #ifndef FABRIC_SHM_LAYOUT_H
 #define FABRIC_SHM_LAYOUT_H
@@ -32,7 +32,7 @@
  * @shape:     as TOFU_REG_SHAPE
  * @ring_size: TOFU_SHM_RING
  * @ppn:       processes that a node can have
- * @epoch:     counts nodes that have come and that have left
+ * @epoch:     count of arrivals and departures of nodes
  */
 struct tofu_shm_header {
 	uint64_t magic;
@@ -62,7 +62,7 @@ struct tofu_shm_ram {
 };
 TOFU_ASSERT_SIZE(struct tofu_shm_ram, 32);
 
-/* struct tofu_shm_node.life: one word, so that it changes at once */
+/* struct tofu_shm_node.life: one word, so that it changes atomically */
 #define TOFU_SHM_LIFE_UP 1ULL
 #define TOFU_SHM_LIFE_GEN_SHIFT 1
 #define TOFU_SHM_LIFE_GEN_BITS 32
@@ -74,22 +74,22 @@ TOFU_ASSERT_SIZE(struct tofu_shm_ram, 32);
 
 /**
  * struct tofu_shm_node - entry of an endpoint
- * @life:      TOFU_SHM_LIFE_*; whether a process has the number, and how many
- *             have had it (the generation, never 0 once it was up)
- * @start:     when that process was started, from /proc/PID/stat: tells it
- *             from another that has got the same @pid
+ * @life:      TOFU_SHM_LIFE_*: whether a process has the number, and the count
+ *             of processes that have had it (the generation, never 0 once up)
+ * @start:     start time of that process, from /proc/PID/stat; distinguishes
+ *             it from a later process with the same @pid
  * @pid:       process
  * @wake_fd:   in that process, a pipe: a byte wakes it
- * @want_wake: TOFU_SHM_WAKE_*; not 0: it sleeps, and whoever makes that 0
- *             writes to the pipe; it holds its generation, so that nobody
- *             takes the wish of one process and wakes another
+ * @want_wake: TOFU_SHM_WAKE_*; not 0: it sleeps, and the peer that changes this
+ *             to 0 writes to the pipe. Holds the generation, so that a request
+ *             of one process does not wake another.
  * @pending:   bit s: node s has sent something since the bit was cleared
  * @ram_seq:   odd while the table of memory is written; changes with it
- * @ram_count: pieces
+ * @ram_count: count of pieces
  * @ram:       pieces
  * @cq_owner, @gate_owner: in the page of a node's first endpoint, by TNI and
- *             number: which of the node's processes has the queue or gate,
- *             plus one; 0: none (fabric/shm/shares.c)
+ *             number: the process of the node that owns the queue or gate, plus
+ *             one; 0: none (fabric/shm/shares.c)
  */
 struct tofu_shm_node {
 	uint64_t life;
@@ -117,9 +117,9 @@ TOFU_ASSERT_OFFSET(struct tofu_shm_node, ram, 320);
 TOFU_ASSERT_OFFSET(struct tofu_shm_node, cq_owner, 1344);
 
 /*
- * A connection is a ring between two processes, not two node numbers: it is
- * named by both generations. Each begins with an empty ring, wherever the
- * connection before it ended.
+ * A connection is a ring between two processes, not two node numbers: both
+ * generations name it. Each connection begins with an empty ring, wherever the
+ * one before it ended.
  */
 #define TOFU_SHM_CONN(src_gen, dst_gen) \
 	((uint64_t)(uint32_t)(src_gen) | (uint64_t)(dst_gen) << 32)
@@ -129,8 +129,8 @@ TOFU_ASSERT_OFFSET(struct tofu_shm_node, cq_owner, 1344);
  * @tail:      producer: bytes written so far, free-running
  * @start:     producer: @tail when the connection began
  * @conn:      producer: TOFU_SHM_CONN, written after @start and @tail
- * @want_head: the producer sets it, and whoever makes it 0 wakes the producer:
- *             the head has moved
+ * @want_head: set by the producer; a consumer that moves the head changes it
+ *             to 0 and wakes the producer
  * @head:      consumer: bytes released so far
  * @head_conn: consumer: the connection that @head is about
  */
@@ -148,14 +148,13 @@ TOFU_ASSERT_SIZE(struct tofu_shm_ring, 128);
 TOFU_ASSERT_OFFSET(struct tofu_shm_ring, head, 64);
 
 /**
- * struct tofu_shm_record - what stands in a ring
+ * struct tofu_shm_record - a record of a ring
  * @bytes:   of the record, a multiple of TOFU_SHM_ALIGN
  * @src_gen: generation of the sender
  * @dst_gen: of the receiver that it was meant for
- * @pad:     1: fills up to the ring's end, the rest of the record does not
- *           exist; else 0
- * @entry:   with virtual time: low bits of the number of the entry in the
- *           sender's log that is about this packet; else 0
+ * @pad:     1: only fills the ring up to its end and has no packet; else 0
+ * @entry:   in virtual time: low bits of the number of this packet's entry in
+ *           the sender's log; else 0
  * @packet:  header; the payload follows
  *
  * A record does not wrap around the ring's end.
@@ -182,10 +181,10 @@ TOFU_ASSERT(TOFU_SHM_RING % TOFU_SHM_ALIGN == 0 &&
 	    "positions are masked");
 TOFU_ASSERT(TOFU_SHM_RING >= 4 * TOFU_SHM_RECORD_MAX, "a ring holds several");
 
-/* ---- Virtual time; what the words mean: node/clock.h ---- */
+/* ---- Virtual time; node/clock.h defines the words ---- */
 
 #define TOFU_SHM_CLOCK_READY 1ULL  /* the node has come */
-#define TOFU_SHM_CLOCK_JOINED 2ULL /* and has seen that all have */
+#define TOFU_SHM_CLOCK_JOINED 2ULL /* it has seen that all have come */
 #define TOFU_SHM_CLOCK_STATE_SHIFT 0
 #define TOFU_SHM_CLOCK_STATE_BITS 2
 #define TOFU_SHM_CLOCK_GEN_SHIFT 2
@@ -193,17 +192,18 @@ TOFU_ASSERT(TOFU_SHM_RING >= 4 * TOFU_SHM_RECORD_MAX, "a ring holds several");
 
 /**
  * struct tofu_shm_clock - the clock of a node
- * @words:   see there
- * @state:   TOFU_SHM_CLOCK_*; about the life of that generation only
- * @now:     common time; for people
- * @waits_for: number, plus one, of the node that it waits for; 0: it runs.
- *           For people
- * @asleep:  not 0 while it sleeps, and a futex: whoever makes it 0 wakes it
- * @wait_promise, @wait_counted: it sleeps until another's words reach one of
- *           these
- * @sleepers: bit s: node s sleeps until this one's words reach that
+ * @words:   see fabric/clock.h
+ * @state:   TOFU_SHM_CLOCK_*; valid for the life of that generation only
+ * @now:     common time; for tools
+ * @waits_for: number, plus one, of the node that it waits for; 0: it runs. For
+ *           tools.
+ * @asleep:  a futex, not 0 while it sleeps; the node that changes it to 0 wakes
+ *           it
+ * @wait_promise, @wait_counted: it sleeps until another node's words reach one
+ *           of these
+ * @sleepers: bit s: node s sleeps until this node's words reach its values
  *
- * All is written by the node but @asleep and @sleepers.
+ * The node itself writes all but @asleep and @sleepers, which all write.
  */
 struct tofu_shm_clock {
 	struct tofu_clock_words words;
@@ -232,7 +232,7 @@ static inline uint64_t tofu_shm_node_offset(uint32_t node)
 	return TOFU_SHM_PAGE * (1ULL + node);
 }
 
-/* tofu_shm_ring_index - of the ring from @src to @dst, of @nodes */
+/* tofu_shm_ring_index - index of the ring from @src to @dst among @nodes */
 static inline uint64_t tofu_shm_ring_index(uint32_t nodes, uint32_t dst,
 					   uint32_t src, enum tofu_class class_)
 {
@@ -261,7 +261,7 @@ static inline uint64_t tofu_shm_clock_offset(uint32_t nodes, uint32_t node)
 	       node * sizeof(struct tofu_shm_clock);
 }
 
-/* tofu_shm_read_offset - what @reader has read of the others' logs, a word each
+/* tofu_shm_read_offset - positions of @reader in the others' logs, a word each
  */
 static inline uint64_t tofu_shm_read_offset(uint32_t nodes, uint32_t reader)
 {

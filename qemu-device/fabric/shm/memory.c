@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each other's memory: what a node says that it has, and reading it.
+ * Memory of other nodes: the tables that they publish, and reading it.
  *
- * A process that wants to harm its readers can make a file shorter under
- * their mapping. So a file is mapped only if it is sealed against that, or
- * belongs to the reader's own user, who could do worse.
+ * A hostile process can truncate a file under its readers' mappings. So a file
+ * is mapped only if it is sealed against that, or belongs to the reader's own
+ * user, who could do worse.
  */
 #define _GNU_SOURCE
 #include "fabric/shm/internal.h"
@@ -23,7 +23,7 @@
 
 #include "fabric/process.h"
 
-/* Tries to read a table that its owner is writing. */
+/* Attempts to read a table while its owner is writing. */
 #define TABLE_TRIES 1000
 
 /* ---- Publishing ---- */
@@ -78,7 +78,7 @@ int tofu_shm_publish(struct tofu_fabric *fabric, const struct tofu_ram *ram,
 			return err;
 		process |= ram[i].fd < 0;
 	}
-	/* Without Yama there is nothing to allow: EINVAL. */
+	/* Without Yama this fails with EINVAL and is not needed. */
 	if (process)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	write_table(tofu_shm_node_of(shm, shm->fabric.self), ram,
@@ -131,14 +131,14 @@ static void read_pieces(const struct tofu_shm_node *entry,
 		piece->len = tofu_load(&entry->ram[i].len);
 		piece->offset = tofu_load(&entry->ram[i].offset);
 		piece->fd = tofu_load(&entry->ram[i].fd);
-		/* Empty, so that nothing is found in it. */
+		/* Make it empty, so that no address matches. */
 		if (!piece_valid(piece))
 			piece->len = 0;
 	}
 	peer->ram_count = count;
 }
 
-/* Read the table of the version @seq; false when it changed meanwhile. */
+/* Read version @seq of the table; false when it changed meanwhile. */
 static bool read_table(struct tofu_shm *shm, uint32_t node, uint32_t seq)
 {
 	const struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
@@ -159,7 +159,7 @@ static bool read_table(struct tofu_shm *shm, uint32_t node, uint32_t seq)
 	return false;
 }
 
-/* The table as it is now, or, of a peer that is gone, as it was last read. */
+/* Read the table if it has changed; that of a lost peer stays as last read. */
 static void refresh_table(struct tofu_shm *shm, uint32_t node)
 {
 	struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
@@ -186,9 +186,9 @@ static struct tofu_peer_ram *find_piece(struct tofu_peer *peer, uint64_t addr)
 /* ---- Mapping ---- */
 
 /*
- * Whether nobody can make the pages of a file unusable. Huge pages are no
- * better than a file that shrinks: where the owner has punched a hole, a
- * reader needs one of the few that the system has.
+ * Whether the pages of a file stay usable. Huge pages are as bad as a file that
+ * shrinks: where the owner has punched a hole, a reader needs a new one, and
+ * the system has few.
  */
 static bool file_lasts(int fd)
 {
@@ -203,7 +203,7 @@ static bool file_lasts(int fd)
 static bool file_holds(int fd, const struct tofu_shm_ram *piece,
 		       struct stat *st)
 {
-	/* Before the size is looked at: sealed, it stays at least that. */
+	/* Check this before the size: a sealed file cannot shrink after it. */
 	bool lasts = file_lasts(fd);
 
 	if (fstat(fd, st) || (st->st_uid != geteuid() && !lasts))
@@ -212,7 +212,7 @@ static bool file_holds(int fd, const struct tofu_shm_ram *piece,
 	       piece->offset + piece->len <= (uint64_t)st->st_size;
 }
 
-/* Mappings begin at pages of the file, which can be huge ones. */
+/* Mappings begin at pages of the file, which can be huge. */
 static uint64_t map_align(const struct stat *st)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -232,7 +232,7 @@ static bool map_file(struct tofu_peer_ram *ram, int fd)
 		return false;
 	align = map_align(&st);
 	delta = piece->offset & (align - 1);
-	/* The sum is below offset + len, rounded up: no more than a file. */
+	/* No overflow: the sum is at most the file's size, rounded up. */
 	ram->map_len = (piece->len + delta + align - 1) & ~(align - 1);
 	map = mmap(NULL, ram->map_len, PROT_READ, MAP_SHARED | MAP_NORESERVE,
 		   fd, (off_t)(piece->offset - delta));
@@ -288,8 +288,8 @@ const void *tofu_shm_peer_memory(struct tofu_fabric *fabric, uint32_t node,
 /* ---- Copying ---- */
 
 /*
- * As process_vm_readv(), where the system does not have that: a container can
- * forbid it, and user-mode emulation lacks it.
+ * Replaces process_vm_readv() where the system lacks it: a container can forbid
+ * it, and user-mode emulation does not have it.
  */
 static ssize_t read_memory_file(struct tofu_peer *peer, uint64_t addr,
 				void *buf, size_t len)
@@ -328,7 +328,7 @@ static ssize_t read_process(struct tofu_peer *peer, uint64_t addr, void *buf,
 	ssize_t got = read_by_address(peer, addr, buf, len);
 	int err = errno;
 
-	/* Somebody else may have got the number. */
+	/* Another process may have got the number. */
 	if (!tofu_process_alive(peer->pidfd))
 		return -EHOSTDOWN;
 	if (got < 0)
@@ -370,7 +370,7 @@ int tofu_shm_read(struct tofu_fabric *fabric, uint32_t node, uint64_t addr,
 	while (len) {
 		ssize_t got = read_some(shm, node, addr, to, len);
 
-		/* Its memory goes before the system says that it has ended. */
+		/* A process loses its memory before its pidfd tells its end. */
 		if (got == -EHOSTDOWN)
 			tofu_peer_lose(shm, node);
 		if (got < 0)

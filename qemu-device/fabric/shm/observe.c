@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looking into the shared file: for people, tools and tests.
+ * Observing the shared file, for tools and tests.
  */
 #define _GNU_SOURCE
 #include "fabric/shm/internal.h"
@@ -28,7 +28,7 @@ static enum tofu_life life_of(const struct tofu_shm_node *entry)
 	return TOFU_LIFE_UP;
 }
 
-/* Bytes that are sent and not taken; nothing while a ring is only begun. */
+/* Bytes sent and not taken; 0 until the consumer has joined the ring. */
 static uint64_t ring_fill(const struct tofu_shm *shm, uint32_t dst,
 			  uint32_t src, enum tofu_class class_)
 {

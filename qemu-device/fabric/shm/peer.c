@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The other nodes: connecting to the process that has a number now, noticing
- * that it is gone.
+ * The other nodes: connecting to the process that now has a number, and
+ * noticing that it is gone.
  */
 #define _GNU_SOURCE
 #include "fabric/shm/internal.h"
@@ -20,12 +20,12 @@
 #define WAKE_READS 16
 
 /*
- * Open for reading as well, the pipe has a reader as long as we write to it:
- * no SIGPIPE in somebody's program when the owner dies.
+ * Open for reading as well, so that the pipe has a reader while this process
+ * writes to it: the program gets no SIGPIPE when the owner dies.
  */
 #define WAKE_FLAGS (O_RDWR | O_NONBLOCK)
 
-/* A process as its entry names it, all of one life. */
+/* The fields of an entry, all of one life. */
 struct identity {
 	uint64_t life;
 	uint64_t start;
@@ -40,7 +40,7 @@ static bool read_identity(const struct tofu_shm_node *entry,
 	id->start = tofu_load(&entry->start);
 	id->pid = tofu_load(&entry->pid);
 	id->wake_fd = tofu_load(&entry->wake_fd);
-	/* The others have been read before the life is read again. */
+	/* Read the other fields before the life is read again. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return (id->life & TOFU_SHM_LIFE_UP) &&
 	       tofu_load(&entry->life) == id->life;
@@ -54,7 +54,7 @@ static int watch_process(struct tofu_shm *shm, uint32_t node, int pidfd)
 								     0;
 }
 
-/* The process of @id, opened and watched. */
+/* Open the process of @id, and watch it. */
 static int open_process(struct tofu_shm *shm, uint32_t node,
 			const struct identity *id, struct tofu_peer *peer)
 {
@@ -92,7 +92,7 @@ struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node)
 		return NULL;
 	err = open_process(shm, node, &id, peer);
 	if (err) {
-		/* Dead for good; anything else may be another matter later. */
+		/* Dead for good; any other error may pass. */
 		if (err == -ESRCH)
 			peer->bad_gen = tofu_shm_gen(id.life);
 		return NULL;
@@ -113,7 +113,7 @@ void tofu_peer_break(struct tofu_shm *shm, uint32_t node)
 {
 	shm->peers[node].broken = true;
 	shm->stale = true;
-	/* The next poll forgets it: there must be one, even if all sleeps. */
+	/* The next poll forgets it: wake the thread, so that there is one. */
 	tofu_shm_wake(&shm->fabric);
 }
 
@@ -129,7 +129,7 @@ void tofu_peer_forget(struct tofu_shm *shm, uint32_t node)
 
 	tofu_ram_forget(peer);
 	tofu_memory_forget(peer);
-	/* Closing alone does not, where a forked child has the file as well. */
+	/* Closing alone does not remove it if a forked child has the file. */
 	epoll_ctl(shm->epoll, EPOLL_CTL_DEL, peer->pidfd, NULL);
 	close(peer->pidfd);
 	close(peer->wake);
@@ -144,7 +144,7 @@ static void drain_pipe(int fd)
 {
 	char bytes[256];
 
-	/* Bounded: others could write as fast as we read. */
+	/* Bounded: others could write as fast as this process reads. */
 	for (int i = 0; i < WAKE_READS; i++)
 		if (read(fd, bytes, sizeof(bytes)) < (ssize_t)sizeof(bytes))
 			return;
@@ -158,7 +158,7 @@ void tofu_peer_watch(struct tofu_shm *shm, bool ack)
 	for (int i = 0; i < count; i++) {
 		const uint64_t node = events[i].data.u64;
 
-		/* Only whoever slept may take the byte that wakes it. */
+		/* Only the thread that slept takes the byte that wakes it. */
 		if (node >= shm->fabric.nodes) {
 			if (ack)
 				drain_pipe(shm->pipe[0]);

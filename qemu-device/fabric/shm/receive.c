@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receiving: records out of rings, as a node polls, or as it reads logs in
- * virtual time. The order that this hangs on is at the top of ring.c.
+ * Receiving records from rings, by polling, or in virtual time by the logs. The
+ * top of ring.c describes the memory ordering.
  */
 #define _GNU_SOURCE
 #include "fabric/shm/internal.h"
@@ -9,12 +9,12 @@
 /* Requests taken from one node in one poll. */
 #define REQUESTS_A_POLL 64
 
-/* Polls between two looks at whether peers live, while nothing sleeps. */
+/* Polls between two checks whether peers live, while the thread is awake. */
 #define POLLS_A_WATCH 256
 
 /*
- * What one look at a ring knows; with virtual time, which packet is wanted,
- * and whether it was there.
+ * The context of a look at rings; in virtual time also the packet that is
+ * wanted, and whether it was found.
  */
 struct look {
 	struct tofu_shm *shm;
@@ -25,16 +25,16 @@ struct look {
 };
 
 enum taken {
-	TAKEN, /* or dropped: go on */
+	TAKEN, /* or dropped: continue */
 	KEPT,
 	MALFORMED,
 };
 
 /*
- * Join the connection that the producer has begun. It may wait for just that:
- * to it the ring is full of what the connection before left. And it is woken
- * whether it says so or not: a consumer that still was in the connection
- * before may have taken want_head from it.
+ * Join the connection that the producer has begun. The producer may wait for
+ * that, since records of the connection before may fill the ring. It is woken
+ * even if want_head is 0: a consumer of the connection before may have cleared
+ * it.
  */
 static void join_rx(struct tofu_shm *shm, uint32_t node,
 		    struct tofu_rx *rx)
@@ -47,8 +47,8 @@ static void join_rx(struct tofu_shm *shm, uint32_t node,
 }
 
 /*
- * rx_tail - where the producer is now; rx->head where it has not begun.
- * The tail is read once: everything is decided on what is returned.
+ * rx_tail - the producer's tail, or rx->head if it has not begun. The tail is
+ * read once: the caller uses only the returned value.
  */
 static uint64_t rx_tail(struct tofu_shm *shm, uint32_t node,
 			struct tofu_rx *rx)
@@ -78,9 +78,8 @@ static bool packet_valid(const struct tofu_shm *shm,
 }
 
 /*
- * Whether a record is a packet that is taken now. With virtual time there may
- * be some before it that this node has not seen in the log: it was not there
- * then.
+ * Whether a record is a packet to be taken now. In virtual time, records before
+ * the wanted one, which were logged before this node came, are dropped.
  */
 static bool wanted(const struct look *look,
 		   const struct tofu_shm_record *record,
@@ -127,14 +126,15 @@ static enum taken take_record(const struct look *look, uint32_t node,
 	}
 	if (result == TAKEN) {
 		rx->head += record.bytes;
-		/* Nothing of the record, or that it refers to, is read later.
+		/* Release: all reads of the record, and of the memory that it
+		 * refers to, are done.
 		 */
 		tofu_store_release(&rx->ring->head, rx->head);
 	}
 	return result;
 }
 
-/* A producer that waits for the head is told. */
+/* Wake a producer that waits for the head. */
 static void head_moved(struct tofu_shm *shm, uint32_t node,
 		       struct tofu_rx *rx)
 {
@@ -145,8 +145,8 @@ static void head_moved(struct tofu_shm *shm, uint32_t node,
 }
 
 /*
- * Requests end with the first whose memory has gone with its sender: who sees
- * what a later one writes may rely on all before it.
+ * Take no request after the first one whose memory has gone with its sender: a
+ * program that sees the effect of a later one may rely on all before it.
  */
 static bool takes_more(const struct tofu_peer *peer, enum tofu_class class_)
 {
@@ -178,7 +178,7 @@ static bool take_responses(const struct look *look, uint32_t node)
 {
 	struct tofu_rx *rx = &look->shm->peers[node].rx[TOFU_RESPONSE];
 
-	/* Bounded by the ring: the tail is looked at once. */
+	/* Bounded by the ring: the tail is read once. */
 	return take_ring(look, node, TOFU_RESPONSE,
 			 rx_tail(look->shm, node, rx), UINT32_MAX);
 }
@@ -205,8 +205,8 @@ static bool take_from(const struct look *look, uint32_t node)
 /* ---- Polling ---- */
 
 /*
- * A peer that left or died had sent what it had sent: a response in its ring
- * says how a command ended, and must not be made a failure.
+ * Responses that a peer sent before it left or died still count: the commands
+ * that they end must not fail.
  */
 static void drop_peer(const struct look *look, uint32_t node)
 {
@@ -229,7 +229,7 @@ static bool drop_peers(const struct look *look)
 		if (!shm->peers[n].life || tofu_peer_usable(shm, n))
 			continue;
 		drop_peer(look, n);
-		/* Another that has the number now may have sent already. */
+		/* A new process with the number may have sent already. */
 		tofu_bit_set(shm->todo, n);
 		work = true;
 	}
@@ -252,7 +252,7 @@ static void collect_pending(struct tofu_shm *shm, uint32_t word)
 {
 	struct tofu_shm_node *entry = tofu_shm_node_of(shm, shm->fabric.self);
 
-	/* Exchanged before the tails are read: see the top of this file. */
+	/* Exchange before the tails are read: see the top of ring.c. */
 	if (tofu_load(&entry->pending[word]))
 		shm->todo[word] |= __atomic_exchange_n(&entry->pending[word],
 						       0, __ATOMIC_SEQ_CST);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings: a record at a time, one producer, one consumer. Connecting and sending
+ * Rings of records, with one producer and one consumer. Connecting and sending
  * are here, receiving is in receive.c.
  *
- * The order that everything here hangs on:
+ * The memory ordering of both sides:
  *
  *	producer			consumer
  *	record				pending bit := 0
@@ -14,26 +14,25 @@
  *	  wake				want_head?
  *					  wake
  *
- * A bit that the producer finds set already was set before the consumer
- * cleared it, so that the consumer sees the tail. For that the tail must not be
- * read before the bit is cleared: the two are sequentially consistent, as an
- * acquiring load may overtake a store, were it a releasing one. The same holds
- * for the word that begins a connection.
+ * If the producer finds the bit set, the consumer has yet to clear it, and then
+ * sees the tail. For that the tail must not be read before the bit is cleared:
+ * both are sequentially consistent, since an acquiring load may overtake even a
+ * releasing store. The same holds for the word that begins a connection.
  *
  * A consumer whose program polls sleeps with TOFU_SHM_WAKE_LATE in want_wake.
- * Its polls look at the bits, so a producer that sends does not wake it, and
+ * Its polls look at the bits, so a producer that sends does not wake it, but
  * remembers it as unseen. A producer that has waited in vain then looks at its
- * own bit there:
+ * bit in the consumer's word:
  *
  *	clear	The consumer has looked since: there is nothing to do.
- *	set	Nobody has looked. The producer wakes, whatever want_wake
- *		says by now. If that is 0, the consumer is awake and looks
- *		before it sleeps: it stores want_wake, executes a full fence,
- *		then looks at the bits.
+ *	set	The consumer has not looked. The producer wakes it, for any
+ *		want_wake but 0. With 0 the consumer is awake and looks before
+ *		it sleeps: it stores want_wake, executes a full fence, then
+ *		looks at the bits.
  *
- * In both cases the consumer is no longer unseen. So it is woken once at most
- * for what it was sent, and only if nobody lends it a processor. The same holds
- * for a producer that waits for the head: its bit is set as well.
+ * In both cases the consumer is no longer unseen. So it is woken at most once
+ * for the records, and only if no poll lends it a processor. The same holds for
+ * a producer that waits for the head, since its bit is set as well.
  */
 #define _GNU_SOURCE
 #include "fabric/shm/internal.h"
@@ -43,7 +42,7 @@
 
 /* ---- Connecting ---- */
 
-/* The ring from @src to @dst: in the shared file, but that to oneself. */
+/* The ring from @src to @dst: in the shared file, or private if the same. */
 static struct tofu_shm_ring *ring_at(const struct tofu_shm *shm,
 				     uint32_t dst, uint32_t src,
 				     enum tofu_class class_, uint8_t **data)
@@ -71,8 +70,8 @@ static void connect_tx(struct tofu_shm *shm, uint32_t node,
 	tx->conn = TOFU_SHM_CONN(shm->gen, tofu_shm_gen(peer->life));
 	tx->tail = TOFU_SHM_ROUND(tofu_load(&tx->ring->tail));
 	/*
-	 * The consumer may still read a record of the connection before: what
-	 * it has not released counts as used until it joins this one.
+	 * The consumer may still read a record of the connection before. Bytes
+	 * that it has not released count as used until it joins this one.
 	 */
 	tx->head = tofu_load(&tx->ring->head);
 	if (tx->tail - tx->head > TOFU_SHM_RING)
@@ -103,7 +102,7 @@ void tofu_ring_notify(struct tofu_shm *shm, uint32_t node)
 	uint64_t *word = &entry->pending[shm->fabric.self / 64];
 	uint64_t bit = 1ULL << (shm->fabric.self % 64);
 
-	/* The tail is seen by whoever cleared the bit that is read here. */
+	/* If the bit is set, the consumer clears it later and sees the tail. */
 	tofu_fence_full();
 	if (!(tofu_load(word) & bit))
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
@@ -116,21 +115,21 @@ void tofu_ring_connect(struct tofu_shm *shm, uint32_t node)
 		connect_tx(shm, node, class_);
 		connect_rx(shm, node, class_);
 	}
-	/* Nothing was referred to yet: a fence need not wait for a join. */
+	/* No references were sent yet: a fence need not wait for a join. */
 	shm->peers[node].refs = shm->peers[node].tx[TOFU_RESPONSE].head;
-	/* The other end joins, and frees what the connection before left. */
+	/* The other end joins, and frees records of the connection before. */
 	tofu_ring_notify(shm, node);
 }
 
 /* ---- Sending ---- */
 
-/* The consumer's head, as far as it makes sense. */
+/* Read the consumer's head, if it is valid. */
 static void read_head(struct tofu_shm *shm, uint32_t node,
 		      struct tofu_tx *tx)
 {
 	uint64_t head;
 
-	/* Before the consumer has joined, its head is about something else. */
+	/* Until the consumer has joined, its head is of another connection. */
 	if (tofu_load_acquire(&tx->ring->head_conn) != tx->conn)
 		return;
 	head = tofu_load_acquire(&tx->ring->head);
@@ -152,7 +151,7 @@ static bool fits(const struct tofu_tx *tx, uint64_t need)
 	return TOFU_SHM_RING - (tx->tail - tx->head) >= need;
 }
 
-/* Where there is no room, the consumer is asked to say when there is. */
+/* Whether there is room; if not, ask the consumer to wake this node later. */
 static bool has_room(struct tofu_shm *shm, uint32_t node,
 		     struct tofu_tx *tx, uint64_t bytes)
 {
@@ -169,7 +168,7 @@ static bool has_room(struct tofu_shm *shm, uint32_t node,
 	return fits(tx, need);
 }
 
-/* A peer that a packet can be sent to, or NULL. */
+/* The peer, if a packet can be sent to it; else NULL. */
 static struct tofu_peer *peer_to_send(struct tofu_shm *shm, uint32_t node)
 {
 	struct tofu_peer *peer = tofu_peer_get(shm, node);
@@ -223,7 +222,7 @@ static void write_pad(struct tofu_tx *tx, uint32_t bytes)
 		(struct tofu_shm_record *)(tx->data +
 					   (tx->tail & (TOFU_SHM_RING - 1)));
 
-	/* No more than this: a pad can be shorter than a record. */
+	/* Set only the prefix: a pad can be shorter than a record. */
 	record->bytes = bytes;
 	record->src_gen = (uint32_t)tx->conn;
 	record->dst_gen = (uint32_t)(tx->conn >> 32);
@@ -255,9 +254,9 @@ void tofu_shm_tx_commit(struct tofu_fabric *fabric)
 	if (shm->open_class == TOFU_RESPONSE &&
 	    (record->packet.flags & TOFU_PKT_F_REFS))
 		peer->refs = tx->tail;
-	/* A consumer that sees the tail sees the record. */
+	/* Release: a consumer that sees the tail sees the record. */
 	tofu_store_release(&tx->ring->tail, tx->tail);
-	/* With virtual time the log says it. */
+	/* In virtual time the log notifies. */
 	if (!shm->timed)
 		tofu_ring_notify(shm, shm->open_node);
 }
@@ -276,7 +275,7 @@ bool tofu_shm_tx_room(struct tofu_fabric *fabric, uint32_t node,
 
 /* ---- Fences ---- */
 
-/* Whether @peer has taken what the fence waits for; else it says when. */
+/* Whether @node has passed the fence; if not, ask it to wake this one later. */
 static bool fence_passed(struct tofu_shm *shm, uint32_t node)
 {
 	struct tofu_peer *peer = &shm->peers[node];

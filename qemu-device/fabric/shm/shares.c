@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the processes of a node share: who has which queue and which gate. The
- * table of a node stands in the page of its first endpoint, a byte for each
- * queue and gate: 0, or which of the node's processes has it, plus one.
+ * Shares: which of a node's processes owns which queue and gate. The table of a
+ * node is in the page of its first endpoint, with a byte for each queue and
+ * gate: 0, or the number of the owner among the node's processes, plus one.
  *
- * A process takes what nobody has under a lock of the node; what it has, only
- * the process gives back. What a dead process had is free for who wants it. So
- * no table is ever repaired, and readers need no lock: they read one byte.
+ * A process takes free queues and gates under a lock of the node, and only the
+ * owner gives them back. Those of a dead process are free. So no table is ever
+ * repaired, and readers need no lock: they read one byte.
  */
 #define _GNU_SOURCE
 #include "fabric/shm/internal.h"
 
 #include <fcntl.h>
 
-/* The lock's byte in the page of the node's first endpoint; the page's first
- * byte is the lock of that endpoint's own entry.
+/* The lock's byte in the page of the node's first endpoint; the first byte of
+ * the page locks that endpoint's own entry.
  */
 #define LOCK_BYTE 1
 
@@ -39,7 +39,7 @@ static uint32_t own_node(const struct tofu_shm *shm)
 	return shm->fabric.self / shm->fabric.ppn;
 }
 
-/* As it stands in the table. */
+/* This process's value in the table. */
 static uint8_t own_mark(const struct tofu_shm *shm)
 {
 	return (uint8_t)(shm->fabric.self % shm->fabric.ppn + 1);
@@ -83,7 +83,7 @@ void tofu_shm_shares_unlock(struct tofu_fabric *fabric)
 	shares_lock(shm, F_UNLCK);
 }
 
-/* Which of this node's processes live, a bit for each mark. */
+/* The living processes of this node, a bit for each mark. */
 static uint64_t living_marks(struct tofu_shm *shm)
 {
 	const uint32_t first = own_node(shm) * shm->fabric.ppn;

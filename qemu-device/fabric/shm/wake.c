@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeping, and waking a node that sleeps: at once, or late one whose program
+ * Sleeping, and waking a node that sleeps: at once, or late if its program
  * polls.
  */
 #define _GNU_SOURCE
@@ -14,7 +14,7 @@
 static void want_wake(struct tofu_shm *shm, uint64_t want)
 {
 	tofu_store(&tofu_shm_node_of(shm, shm->fabric.self)->want_wake, want);
-	/* A sender after this sees the word, or the caller's poll sees it. */
+	/* Either the sender sees the word, or the next poll sees the packet. */
 	if (want)
 		tofu_fence_full();
 }
@@ -37,7 +37,7 @@ void tofu_shm_wake(struct tofu_fabric *fabric)
 {
 	struct tofu_shm *shm = tofu_shm_of(fabric);
 
-	/* A full pipe is as good: the descriptor is readable. */
+	/* A full pipe is fine: the descriptor is readable. */
 	while (write(shm->pipe[1], "", 1) < 0 && errno == EINTR)
 		;
 }
@@ -59,8 +59,8 @@ void tofu_shm_fd_ack(struct tofu_fabric *fabric)
 /* ---- Others ---- */
 
 /*
- * Sequentially consistent: behind the store of the pending bit, which is no
- * fence on every processor.
+ * Sequentially consistent, to come after the store of the pending bit, which is
+ * not a fence on every processor.
  */
 static uint64_t peer_wants(const struct tofu_shm *shm, uint32_t node)
 {
@@ -68,7 +68,7 @@ static uint64_t peer_wants(const struct tofu_shm *shm, uint32_t node)
 			       __ATOMIC_SEQ_CST);
 }
 
-/* Unless somebody else does, or it is a wish of another life: 0 is of none. */
+/* Skipped if another node wakes it, or the request is of another life. */
 static void wake_peer(struct tofu_shm *shm, uint32_t node, uint64_t want)
 {
 	struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
@@ -78,7 +78,7 @@ static void wake_peer(struct tofu_shm *shm, uint32_t node, uint64_t want)
 	    !__atomic_compare_exchange_n(&entry->want_wake, &want, 0, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return;
-	/* A full pipe is as good: its owner has bytes to read. */
+	/* A full pipe is fine: its owner has bytes to read. */
 	while (write(shm->peers[node].wake, "", 1) < 0 && errno == EINTR)
 		;
 }
@@ -98,7 +98,7 @@ void tofu_peer_tell(struct tofu_shm *shm, uint32_t node)
 		wake_peer(shm, node, want);
 }
 
-/* Whether @node has not looked since this one has last told it to. */
+/* Whether @node has not looked since this one last set its pending bit. */
 static bool still_pending(const struct tofu_shm *shm, uint32_t node)
 {
 	const struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
@@ -108,7 +108,7 @@ static bool still_pending(const struct tofu_shm *shm, uint32_t node)
 	       1;
 }
 
-/* Why nobody is forgotten: see the top of ring.c. */
+/* The top of ring.c shows that no node is missed. */
 void tofu_shm_wake_unseen(struct tofu_fabric *fabric)
 {
 	struct tofu_shm *shm = tofu_shm_of(fabric);
