@@ -2,8 +2,8 @@
 /*
  * Fuzzing of the controller model: the input is a program of posts, writes to
  * tables, rings and pages, register accesses, packets and peer deaths, run on
- * four nodes. Whatever happens, the model must stay inside its memory (ASan),
- * and a pair of CQs that nobody disturbed must still work in the end.
+ * four nodes. For any input, the model must stay inside its memory (ASan), and
+ * an undisturbed pair of CQs must still work in the end.
  *
  * With clang's -fsanitize=fuzzer the input is libFuzzer's. Otherwise the
  * program makes inputs itself, the same ones each time:
@@ -41,7 +41,7 @@ struct machine {
 	struct mesh *calm_mesh; /* over nodes 2 and 3 */
 };
 
-/* Each combination that there is, with time in one input of four. */
+/* Any combination of capabilities; one input of four is timed. */
 static struct net_mode take_mode(struct input *in)
 {
 	const unsigned int what = take(in, 1);
@@ -97,7 +97,7 @@ static void machine_destroy(struct machine *m)
 	net_destroy(m->net);
 }
 
-/* Some blocks, or very many; near, or beyond what an address can hold. */
+/* Some blocks, or very many; close together, or beyond the address space. */
 static void blocks(struct input *in, uint64_t second[4])
 {
 	second[0] = take(in, 1) % 4 ? take(in, 2) : take(in, 5);
@@ -106,7 +106,7 @@ static void blocks(struct input *in, uint64_t second[4])
 	second[3] = take(in, 1) % 16 == 0;
 }
 
-/* A sensible transfer, with one word of its descriptor disturbed or not. */
+/* A valid transfer, sometimes with one word of its descriptor disturbed. */
 static void post(struct machine *m, struct input *in)
 {
 	static const enum tofu_command cmds[] = { TOFU_CMD_PUT, TOFU_CMD_GET,
@@ -155,7 +155,7 @@ static void post(struct machine *m, struct input *in)
 	}
 }
 
-/* A word of the tables of a CQ, its page, or a register. */
+/* Overwrite a word of a CQ's tables or page, or a register. */
 static void scribble(struct machine *m, struct input *in)
 {
 	const unsigned int i = take(in, 1) % 3;
@@ -192,7 +192,7 @@ static void scribble(struct machine *m, struct input *in)
 	}
 }
 
-/* A packet of any kind to node 0 or 1, or one under way that is disturbed. */
+/* Send any packet to node 0 or 1, or disturb one that is under way. */
 static void packet(struct machine *m, struct input *in)
 {
 	static const uint8_t types[] = { 1, 2, 3, 16, 17, 18, 0, 255, 15 };
@@ -234,7 +234,7 @@ static void packet(struct machine *m, struct input *in)
 	net_send(m->net, to, &pkt, payload);
 }
 
-/* A barrier, its block or its gates, disturbed or not. */
+/* Start a barrier; sometimes disturb its block or its gates. */
 static void gates(struct machine *m, struct input *in)
 {
 	const uint32_t node = take(in, 1) % 2;
@@ -264,7 +264,7 @@ static void gates(struct machine *m, struct input *in)
 	}
 }
 
-/* A signal of the gate that may send it, for most of its fields. */
+/* Send a signal, in most fields like one of the gate that may send it. */
 static void send_signal(struct machine *m, struct input *in)
 {
 	const uint32_t to = take(in, 1) % 2;
@@ -290,7 +290,7 @@ static void send_signal(struct machine *m, struct input *in)
 		net_send(m->net, to, &pkt, payload);
 }
 
-/* A moment; in virtual time a while of any length up to a millisecond. */
+/* Run one step; in virtual time, any time up to a millisecond. */
 static void go_on(struct net *net, struct input *in)
 {
 	if (net->clock)
@@ -299,7 +299,7 @@ static void go_on(struct net *net, struct input *in)
 		net_step(net);
 }
 
-/* All that a short piece of work takes. */
+/* Run long enough for a short piece of work to end. */
 static void settle(struct net *net)
 {
 	if (net->clock)
@@ -349,7 +349,7 @@ static void step(struct machine *m, struct input *in)
 	}
 }
 
-/* The undisturbed gates. */
+/* The undisturbed gates still work. */
 static void check_calm_gates(struct machine *m)
 {
 	for (uint32_t i = 2; i < 4; i++)
@@ -362,10 +362,10 @@ static void check_calm_gates(struct machine *m)
 	}
 }
 
-/* The undisturbed pair: puts both ways, of bytes that arrive. */
+/* The undisturbed pair still works: puts both ways arrive. */
 static void check_calm(struct machine *m)
 {
-	/* A node has one queue: who is held there holds up all behind it. */
+	/* A node has one queue, where a held packet blocks all behind it. */
 	for (unsigned int i = 0; i < m->net->nodes; i++) {
 		m->net->node[i].held = false;
 		for (int c = 0; c < TOFU_CLASSES; c++)

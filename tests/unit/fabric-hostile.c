@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A peer that writes nonsense into the shared file. It is dropped, nobody
- * else is harmed, and it can come back.
+ * A peer that writes invalid data into the shared file. It is dropped, no other
+ * node is harmed, and it can come back.
  */
 #define _GNU_SOURCE
 #include "fabric-util.h"
@@ -89,8 +89,8 @@ static struct tofu_shm_record *sent(uint8_t *base)
 	} while (0)
 
 /*
- * After an attack: the enemy is dropped and its packets are not delivered,
- * the friend is heard, and the enemy's next generation is as good as any.
+ * After an attack: the enemy is dropped and its packets are not delivered, the
+ * friend's packets are, and the enemy's next generation is a normal peer.
  */
 #define EXPECT_DROPPED_AND_BACK()                                              \
 	do {                                                                   \
@@ -154,7 +154,7 @@ TEST_F(hostile, heads_are_not_believed)
 	ASSERT_EQ(0, send_one(self->victim, ENEMY, TOFU_REQUEST, 2));
 	ASSERT_TRUE(sink_wait(self->enemy, &self->sink, 1));
 	self->sink.count = 0;
-	/* Ahead of the tail; a head behind it only says that it is full. */
+	/* Ahead of the tail; a head far behind it would only mean full. */
 	lines->head = lines->tail + 2 * TOFU_SHM_RING;
 	do {
 		err = send_one(self->victim, ENEMY, TOFU_REQUEST, 3);
@@ -163,7 +163,7 @@ TEST_F(hostile, heads_are_not_believed)
 	EXPECT_DROPPED_AND_BACK();
 }
 
-/* Found in the last look before sleeping: nobody else would say so. */
+/* The last poll before sleeping finds it; no later event would. */
 TEST_F(hostile, who_sleeps_does_not_wait_for_a_liar)
 {
 	struct tofu_shm_ring *lines =
@@ -193,7 +193,7 @@ TEST_F(hostile, who_sleeps_does_not_wait_for_a_liar)
 
 /* ---- Another's name ---- */
 
-/* A packet of the node itself would be believed as no other is. */
+/* A node trusts its own packets, so no peer may forge one. */
 TEST_F(hostile, nobody_speaks_for_the_node_itself)
 {
 	struct tofu_shm_ring *lines =
@@ -206,7 +206,7 @@ TEST_F(hostile, nobody_speaks_for_the_node_itself)
 		.packet = { .src = VICTIM, .type = TOFU_PKT_PUT, .tid = 2 },
 	};
 
-	/* It has talked to itself before. */
+	/* The victim has sent to itself before. */
 	ASSERT_EQ(0, send_one(self->victim, VICTIM, TOFU_REQUEST, 1));
 	ASSERT_TRUE(sink_wait(self->victim, &self->sink, 1));
 	lines->conn = TOFU_SHM_CONN(gen, gen);
@@ -217,7 +217,7 @@ TEST_F(hostile, nobody_speaks_for_the_node_itself)
 	entry(self->base, VICTIM)->pending[0] |= 1 << VICTIM;
 	sink_poll(self->victim, &self->sink);
 	EXPECT_EQ(1, self->sink.count);
-	/* And it still can. */
+	/* It still can. */
 	ASSERT_EQ(0, send_one(self->victim, VICTIM, TOFU_REQUEST, 3));
 	ASSERT_TRUE(sink_wait(self->victim, &self->sink, 2));
 	EXPECT_EQ(3, self->sink.seen[1].tid);
@@ -296,7 +296,7 @@ TEST_F(hostile, records_are_not_believed)
 	}
 }
 
-/* What another generation wrote is no lie, only late. */
+/* Records of another generation are late, not invalid. */
 TEST_F(hostile, records_of_another_generation_are_dropped)
 {
 	ASSERT_EQ(0, send_one(self->enemy, VICTIM, TOFU_REQUEST, 1));
@@ -383,7 +383,7 @@ TEST_F(hostile, tables_of_memory_are_not_believed)
 	node->ram_count = TOFU_FABRIC_RAM_MAX + 1;
 	node->ram_seq += 2;
 	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->victim, ENEMY, 0, &byte, 1));
-	/* For ever in the middle of writing. */
+	/* The writer never finishes. */
 	node->ram_count = 1;
 	node->ram_seq += 1;
 	EXPECT_EQ(-EFAULT, tofu_fabric_read(self->victim, ENEMY, 0, &byte, 1));
@@ -403,7 +403,7 @@ static uint64_t random64(uint64_t *state)
 	return *state;
 }
 
-/* Any word of the entry of the enemy, or of the rings that it is an end of. */
+/* Overwrite any word of the enemy's entry, or of its rings. */
 static void scribble(uint8_t *base, uint64_t *state)
 {
 	enum tofu_class class_ = random64(state) % TOFU_CLASSES;
@@ -453,7 +453,7 @@ TEST_F_TIMEOUT(hostile, nothing_that_is_written_does_harm, 120)
 		tofu_fabric_fd_ack(self->victim);
 		if (round % 16)
 			continue;
-		/* Its own entry restored, it comes back; nobody else went. */
+		/* With its entry restored it comes back; all others stayed. */
 		entry(self->base, ENEMY)->life &= ~TOFU_SHM_LIFE_UP;
 		tofu_fabric_detach(self->enemy);
 		self->enemy = attach(self->path, ENEMY);

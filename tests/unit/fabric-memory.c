@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reading each other's memory: files and processes. */
+/* Reading peers' memory: of files and of processes. */
 #define _GNU_SOURCE
 #include "fabric-util.h"
 
@@ -50,7 +50,7 @@ static int memory_file(uint64_t size)
 	return fd;
 }
 
-/* The word that stands at a place says which. */
+/* Write a word that depends on @offset to that place. */
 static bool mark(int fd, uint64_t offset)
 {
 	uint64_t word = offset ^ 0x746f6675;
@@ -101,14 +101,14 @@ TEST_F(pair, what_is_not_there_cannot_be_published)
 	EXPECT_EQ(0, tofu_fabric_publish(self->b, many, TOFU_FABRIC_RAM_MAX));
 	EXPECT_EQ(-E2BIG,
 		  tofu_fabric_publish(self->b, many, TOFU_FABRIC_RAM_MAX + 1));
-	/* A refused table leaves the one before. */
+	/* A refused table leaves the previous one in place. */
 	EXPECT_EQ(0, tofu_fabric_read(self->a, 1, 31 * 4096, &byte, 1));
 	close(fd);
 }
 
 /* ---- Files ---- */
 
-/* As a PC has it: below 3 GiB, and the rest from 4 GiB on. */
+/* As in a PC: below 3 GiB, and the rest from 4 GiB on. */
 TEST_F(pair, large_memories_with_a_hole_are_read_everywhere)
 {
 	static const uint64_t sizes[] = { 2 * GIB, 3 * GIB, 5 * GIB };
@@ -159,7 +159,7 @@ TEST_F(pair, large_memories_with_a_hole_are_read_everywhere)
 TEST_F(pair, pieces_that_meet_are_read_across)
 {
 	int fd = memory_file(8192);
-	/* The file's pages the other way round, at an odd address. */
+	/* The file's pages in reverse order, at an odd address. */
 	struct tofu_ram ram[] = { { 0x12345, 4096, fd, 4096 },
 				  { 0x13345, 4096, fd, 0 } };
 	uint8_t page[4096], buf[8192];
@@ -277,7 +277,7 @@ TEST_F(pair, a_peers_memory_cannot_be_written)
 	close(fd);
 }
 
-/* Who may be anybody can make a file that is not sealed shorter. */
+/* Another user can truncate a file that is not sealed. */
 TEST_F(pair, only_sealed_files_of_other_users_are_mapped)
 {
 	int sealed = memory_file(4096), open = memfd_create("ram", 0);
@@ -300,7 +300,7 @@ TEST_F(pair, only_sealed_files_of_other_users_are_mapped)
 	close(open);
 }
 
-/* Sealed, and a fault all the same: the system need not have a huge page. */
+/* A sealed file can still fault: the system may have no free huge page. */
 TEST_F(pair, huge_pages_of_another_user_are_no_memory)
 {
 	int fd = memfd_create("ram", MFD_HUGETLB | MFD_ALLOW_SEALING);
@@ -352,7 +352,7 @@ TEST_F(pair, memory_of_who_is_gone_is_forgotten)
 
 #define PROCESS_BYTES (4ULL << 20)
 
-/* A node whose memory has its last page unmapped; tells where by a request. */
+/* A node whose last page is unmapped; it sends the address in a request. */
 static void process_node(const char *path)
 {
 	struct tofu_fabric *c = attach(path, 2);
@@ -387,7 +387,7 @@ static void read_a_process(struct harness_test *_metadata,
 	for (size_t i = 0; i < PROCESS_BYTES - 4099; i++)
 		ASSERT_EQ((uint8_t)((i + 3) * 13 >> 4), buf[i]);
 	EXPECT_EQ(NULL, tofu_fabric_peer_memory(self->a, 2, addr, &len));
-	/* Into the page that is gone, out of the piece, below it. */
+	/* Into the unmapped page, beyond the piece, below the piece. */
 	EXPECT_EQ(-EFAULT,
 		  tofu_fabric_read(self->a, 2, addr, buf, PROCESS_BYTES));
 	EXPECT_EQ(-EFAULT,
@@ -404,7 +404,7 @@ TEST_F(pair, a_process_is_read_by_address)
 	read_a_process(_metadata, self);
 }
 
-/* As some containers do, and an emulator that has never had it */
+/* As in some containers, and in an emulator that lacks it */
 static bool process_vm_readv_forbid(void)
 {
 	static struct sock_filter filter[] = {
@@ -433,7 +433,7 @@ TEST_F(pair, a_process_is_read_where_process_vm_readv_is_forbidden)
 	read_a_process(_metadata, self);
 }
 
-/* A node that is met, and then asks for much and dies. */
+/* A node that connects, then sends many requests and dies. */
 static void dying_node(const char *path, int go)
 {
 	struct tofu_fabric *c = attach(path, 2);
@@ -452,7 +452,7 @@ static void dying_node(const char *path, int go)
 	_exit(0);
 }
 
-/* A handler that reads what a request refers to. */
+/* A handler that reads the memory that a request refers to. */
 struct reader {
 	struct tofu_fabric *fabric;
 	unsigned int good, failed, responses, down;
@@ -481,7 +481,7 @@ static void reader_down(void *ctx, uint32_t node)
 	reader->down += node == 2;
 }
 
-/* A put that cannot be read must not be followed by the one that tells of it. */
+/* After a put that cannot be read, the one that announces it must not come. */
 TEST_F(pair, no_request_is_taken_behind_one_whose_memory_has_gone)
 {
 	const struct tofu_fabric_handler handler = { reader_packet,
@@ -505,7 +505,7 @@ TEST_F(pair, no_request_is_taken_behind_one_whose_memory_has_gone)
 	EXPECT_EQ(1, reader.down);
 	EXPECT_EQ(1, reader.good);
 	EXPECT_EQ(4, reader.responses);
-	/* None where the death was seen before the memory was missed. */
+	/* None if the death was seen before a read failed. */
 	EXPECT_LE(reader.failed, 1);
 	close(go[0]);
 	close(go[1]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who is there: joining, leaving, dying, coming back. */
+/* Nodes that join, leave, die and come back. */
 #define _GNU_SOURCE
 #include "fabric-util.h"
 
@@ -232,7 +232,7 @@ TEST_F(machine, who_leaves_is_seen_at_once_by_who_sleeps)
 	EXPECT_TRUE(tofu_fabric_up(self->a, 1));
 	tofu_fabric_want_wake(self->a, true);
 	EXPECT_FALSE(readable(self->a, 0));
-	/* It has never heard of the node that waits for it. */
+	/* It does not know the node that waits for it. */
 	tofu_fabric_detach(b);
 	EXPECT_TRUE(readable(self->a, 0));
 	EXPECT_FALSE(tofu_fabric_up(self->a, 1));
@@ -249,7 +249,7 @@ TEST_F(machine, the_last_responses_arrive_before_the_news)
 	struct tofu_fabric *b = attach(self->path, 1);
 
 	ASSERT_NE(NULL, b);
-	/* Known before and not, since both ways lead to the ring. */
+	/* With and without a connection: both reach the ring. */
 	for (int known = 0; known < 2; known++) {
 		if (known)
 			ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 0));
@@ -287,7 +287,7 @@ TEST_F(machine, what_was_sent_to_a_predecessor_is_not_delivered)
 	tofu_fabric_detach(b);
 	b = attach(self->path, 1);
 	ASSERT_NE(NULL, b);
-	/* Not before the news has been told. */
+	/* Not before the handler has been told. */
 	EXPECT_EQ(-EHOSTDOWN, send_one(self->a, 1, TOFU_REQUEST, 3));
 	ASSERT_TRUE(sink_wait_down(self->a, &self->sink, 1));
 	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 4));
@@ -316,7 +316,7 @@ TEST_F(machine, what_a_predecessor_asked_is_not_answered)
 	tofu_fabric_detach(b);
 }
 
-/* The ring was full of what nobody will read: that is no reason to stop. */
+/* Old records in a full ring must not block a successor. */
 TEST_F(machine, a_full_ring_is_empty_for_a_successor)
 {
 	struct tofu_fabric *b = attach(self->path, 1);
@@ -337,8 +337,8 @@ TEST_F(machine, a_full_ring_is_empty_for_a_successor)
 }
 
 /*
- * It may sleep until then, and who empties the ring has no packet to take
- * from it.
+ * It may sleep until then, although the consumer takes no packet from the old
+ * ring.
  */
 TEST_F(machine, a_successor_that_waits_for_room_is_woken)
 {
@@ -350,7 +350,7 @@ TEST_F(machine, a_successor_that_waits_for_room_is_woken)
 	tofu_fabric_detach(b);
 	b = attach(self->path, 1);
 	ASSERT_NE(NULL, b);
-	/* Connected already: the wake of a first contact is used up. */
+	/* Connect first, so that the wake of a first contact is used up. */
 	ASSERT_EQ(0, send_one(self->a, 1, TOFU_RESPONSE, 0));
 	self->sink.count = 0;
 	ASSERT_TRUE(sink_wait(b, &self->sink, 1));
@@ -367,7 +367,7 @@ TEST_F(machine, a_successor_that_waits_for_room_is_woken)
 	tofu_fabric_detach(b);
 }
 
-/* News and first packet of the successor arrive in the same poll. */
+/* The death, and the successor's first packet, arrive in the same poll. */
 TEST_F(machine, a_successor_is_heard_though_its_predecessor_was_known)
 {
 	struct tofu_fabric *b = attach(self->path, 1);
@@ -404,7 +404,7 @@ TEST_F(machine, a_killed_peer_makes_the_descriptor_readable)
 	ASSERT_TRUE(sink_wait(self->a, &self->sink, 1));
 	EXPECT_FALSE(readable(self->a, 0));
 	kill(child, SIGKILL);
-	/* Not reaped: a zombie is dead enough. */
+	/* Not reaped: a zombie counts as dead. */
 	EXPECT_TRUE(readable(self->a, LIMIT_MS));
 	EXPECT_FALSE(tofu_fabric_up(self->a, 1));
 	tofu_fabric_fd_ack(self->a);
@@ -444,12 +444,12 @@ TEST_F(machine, to_wake_the_dead_is_no_signal)
 			tofu_fabric_want_wake(b, true);
 	}
 	ASSERT_TRUE(sink_wait(self->a, &self->sink, 1));
-	/* Being met has used up one wish. */
+	/* Connecting has used up one request to be woken. */
 	entry = (void *)((char *)base + tofu_shm_node_offset(1));
 	while (!__atomic_load_n(&entry->want_wake, __ATOMIC_RELAXED))
 		sched_yield();
 	kill_child(child);
-	/* Not yet noticed, so it is sent, and nobody reads the pipe. */
+	/* The death is not noticed yet, so it is sent, without a reader. */
 	EXPECT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 1));
 	EXPECT_EQ(0, entry->want_wake);
 }
@@ -551,7 +551,7 @@ TEST_F_TIMEOUT(machine, a_consumer_killed_anywhere_frees_its_producer, 60)
 		}
 		while (!tofu_fabric_up(self->a, 1) && now_ms() < end)
 			sched_yield();
-		/* As long as it lives, and then until the ring is full. */
+		/* While it lives, and then until the ring is full. */
 		do {
 			err = send_one(self->a, 1, TOFU_REQUEST, tid++);
 			if (tid == 1000 * round)
@@ -587,7 +587,7 @@ TEST_F(machine, the_number_of_the_dead_can_be_had)
 	waitpid(child, NULL, 0);
 }
 
-/* Another process that got the number of a dead one is not that node. */
+/* A process that has got a dead one's pid is not that node. */
 TEST_F(machine, a_reused_pid_is_no_node)
 {
 	struct tofu_shm_node *entry;
@@ -604,8 +604,8 @@ TEST_F(machine, a_reused_pid_is_no_node)
 }
 
 /*
- * Who has no descriptors left cannot see whether a node lives. It must not
- * take the number, nor take the node for dead for ever.
+ * A process without free descriptors cannot see whether a node lives. It must
+ * not take the number, nor count the node as dead for ever.
  */
 TEST_F(machine, who_cannot_look_does_not_take_a_node_for_dead)
 {
@@ -618,7 +618,7 @@ TEST_F(machine, who_cannot_look_does_not_take_a_node_for_dead)
 	close(free_fd);
 	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
 	full = limit;
-	/* Room for each part of what it takes, and for one part more. */
+	/* Allow one descriptor more each time, until all fit. */
 	for (rlim_t more = 0; more < 8; more++) {
 		full.rlim_cur = (rlim_t)free_fd + more;
 		ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &full));
@@ -650,7 +650,7 @@ static void signal_count(int number)
 	signals++;
 }
 
-/* A program may have timers and profilers: its peers do not die of them. */
+/* Signals of a program's timers must not make its peers count as dead. */
 TEST(who_is_interrupted_does_not_take_a_node_for_dead)
 {
 	struct sigaction action = { .sa_handler = signal_count };

@@ -19,7 +19,7 @@ struct checker {
 	unsigned int wrong;
 };
 
-/* Sizes go up by one each time and begin anew after the largest. */
+/* Sizes grow by one each time and restart after the largest. */
 static size_t size_of(uint64_t tid)
 {
 	return tid % (TOFU_PKT_INLINE_MAX + 1);
@@ -63,7 +63,7 @@ static void produce_sizes(const char *path, uint64_t count)
 		if (err)
 			_exit(1);
 	}
-	/* Requests of who has left are dropped: stay until they are taken. */
+	/* A node's requests are dropped when it leaves: stay until taken. */
 	pause();
 }
 
@@ -170,7 +170,7 @@ TEST_F(pair, what_is_begun_and_not_committed_is_not_there)
 	ASSERT_NE(NULL,
 		  tofu_fabric_tx_begin(self->a, 1, TOFU_REQUEST, 100, &err));
 	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 7));
-	/* A commit without a begin has nothing to commit. */
+	/* A commit without a begin does nothing. */
 	tofu_fabric_tx_commit(self->a);
 	ASSERT_TRUE(sink_wait(self->b, &self->at_b, 1));
 	sink_poll(self->b, &self->at_b);
@@ -223,7 +223,7 @@ TEST_F(pair, responses_come_before_requests)
 	EXPECT_EQ(3, self->at_b.seen[3].tid);
 }
 
-/* While a response is taken, its sender sends more. */
+/* A sender that sends more while its response is being taken. */
 struct meanwhile {
 	struct tofu_fabric *from;
 	struct sink sink;
@@ -311,7 +311,7 @@ static void peer_left(void *ctx, uint32_t node)
 	(void)node;
 }
 
-/* Ask while there is room; then until @end all that was asked is answered. */
+/* Ask while there is room; then wait for all answers until @end. */
 static bool talk_on(struct talker *talker)
 {
 	const struct tofu_fabric_handler handler = { talk, peer_left };
@@ -327,7 +327,7 @@ static bool talk_on(struct talker *talker)
 	return talker->answered == ASKED && !talker->wrong;
 }
 
-/* Goes on to answer after its own questions are done. */
+/* Continues to answer after its own questions are done. */
 static void talker_child(const char *path)
 {
 	const struct tofu_fabric_handler handler = { talk, peer_left };
@@ -391,7 +391,7 @@ TEST_F(pair, a_fence_waits_for_references_and_nothing_else)
 	ASSERT_EQ(0, send_refs(self->a, 1, 2));
 	tofu_fabric_fence_begin(self->a);
 	EXPECT_FALSE(tofu_fabric_fence_done(self->a));
-	/* What comes later is another fence's. */
+	/* Later packets belong to another fence. */
 	ASSERT_TRUE(sink_wait(self->b, &self->at_b, 3));
 	ASSERT_EQ(0, send_refs(self->a, 1, 3));
 	EXPECT_TRUE(tofu_fabric_fence_done(self->a));
@@ -401,7 +401,7 @@ TEST_F(pair, a_fence_waits_for_references_and_nothing_else)
 	EXPECT_TRUE(tofu_fabric_fence_done(self->a));
 }
 
-/* The receiver's handler looks whether the fence lets go too early. */
+/* The receiver's handler checks that the fence is not done too early. */
 struct fence_probe {
 	struct tofu_fabric *from;
 	bool done_inside;
@@ -483,7 +483,7 @@ TEST_F(pair, only_who_wants_is_woken_and_only_once)
 	EXPECT_TRUE(readable(self->b, 0));
 	tofu_fabric_fd_ack(self->b);
 	EXPECT_FALSE(readable(self->b, 0));
-	/* The wish was used up. */
+	/* The request to be woken was used up. */
 	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 3));
 	EXPECT_FALSE(readable(self->b, 0));
 	tofu_fabric_want_wake(self->b, true);
@@ -501,7 +501,7 @@ TEST_F(pair, who_wants_to_be_woken_late_is_not_woken_by_what_is_sent)
 	tofu_fabric_wake_unseen(self->a);
 	EXPECT_TRUE(readable(self->b, 0));
 	tofu_fabric_fd_ack(self->b);
-	/* Once is enough, as long as nothing more is sent. */
+	/* One wake is enough until more is sent. */
 	tofu_fabric_want_wake_late(self->b);
 	tofu_fabric_wake_unseen(self->a);
 	EXPECT_FALSE(readable(self->b, 0));
@@ -514,7 +514,7 @@ TEST_F(pair, who_has_looked_is_not_woken_late)
 	ASSERT_TRUE(sink_poll(self->b, &self->at_b));
 	tofu_fabric_wake_unseen(self->a);
 	EXPECT_FALSE(readable(self->b, 0));
-	/* Nor for what somebody else has sent. */
+	/* No wake for another sender's packets either. */
 	ASSERT_EQ(0, send_one(self->b, 1, TOFU_REQUEST, 2));
 	tofu_fabric_wake_unseen(self->a);
 	EXPECT_FALSE(readable(self->b, 0));
@@ -531,7 +531,7 @@ TEST_F(pair, who_has_fallen_asleep_for_good_since_is_not_forgotten)
 
 TEST_F(pair, who_waits_for_room_can_be_woken_late)
 {
-	/* They have met, and have looked at that. */
+	/* They have connected, and have looked at that packet. */
 	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 0));
 	ASSERT_TRUE(sink_poll(self->b, &self->at_b));
 	sink_poll(self->a, &self->at_a);
@@ -575,8 +575,8 @@ TEST_F(pair, a_node_can_wake_itself)
 }
 
 /*
- * Both sleep whenever there is nothing to do, so every packet must wake. A
- * lost wake-up shows as a poll() that times out.
+ * Both sleep whenever they have no work, so every packet must wake. A lost
+ * wake-up shows as a poll() that times out.
  */
 #define PINGS 100000
 
@@ -601,7 +601,7 @@ static bool take_asleep(struct tofu_fabric *fabric, struct sink *sink,
 	return true;
 }
 
-/* Who is to be woken late sleeps until the sender looks after it. */
+/* Send to a node that wants to be woken late, then wake it if it sleeps. */
 static bool send_and_wake(struct tofu_fabric *fabric, uint32_t other,
 			  uint64_t tid, bool late)
 {
@@ -629,7 +629,7 @@ static bool ping_pong(struct tofu_fabric *fabric, uint32_t other, bool first,
 	return good;
 }
 
-/* A child is node 2 and plays with @fabric; whether nobody overslept. */
+/* A child, node 2, plays with @fabric; true when no wake-up was lost. */
 static bool no_wake_up_lost(struct tofu_fabric *fabric, const char *path,
 			    bool late)
 {
@@ -663,9 +663,9 @@ TEST_F_TIMEOUT(pair, no_late_wake_up_is_lost, 120)
 }
 
 /*
- * Store buffering with the bit of a sender and the tail of its ring: who finds
- * the bit set leaves it, who clears it must see the tail. Else the record stays
- * in the ring, as nothing is sent until it is taken.
+ * Store buffering with a sender's bit and its ring's tail: a sender that finds
+ * the bit set leaves it, and the receiver that clears it must see the tail.
+ * Otherwise the record stays in the ring, and the sender waits for ever.
  */
 #define PAIRS 20000
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Nodes of several processes: who is which, and who has which queue and gate.
+ * Nodes of several processes: their numbers, and the owners of queues and
+ * gates.
  */
 #include "harness.h"
 
@@ -29,7 +30,7 @@ FIXTURE_TEARDOWN(machine)
 	close(self->fd);
 }
 
-/* As a queue is made: the lowest that is free; -1: there is none. */
+/* Take the lowest free number, as a new queue does; -1: there is none. */
 static int take_lowest(struct tofu_fabric *fabric, enum tofu_share share,
 		       unsigned int tni)
 {
@@ -88,7 +89,7 @@ TEST_F(machine, a_node_is_joined_until_it_is_full)
 	EXPECT_NE(NULL, strstr(why, "machine of 3 nodes"));
 	free(why);
 
-	/* Who leaves makes room. */
+	/* A process that leaves makes room. */
 	tofu_fabric_detach(fabric[2]);
 	fabric[2] = attach(self->path, 1);
 	ASSERT_NE(NULL, fabric[2]);
@@ -126,7 +127,7 @@ TEST_F(machine, what_one_has_no_other_of_its_node_gets)
 	EXPECT_EQ(0, take_lowest(b, TOFU_SHARE_GATE, 3));
 	EXPECT_EQ(0, take_lowest(far, TOFU_SHARE_CQ, 3));
 
-	/* All nodes see who has what. */
+	/* All nodes see the owners. */
 	EXPECT_EQ(PPN, cq_owner(far, 1, 3, 4));
 	EXPECT_EQ(PPN + 1, cq_owner(far, 1, 3, 5));
 	EXPECT_EQ(PPN + 1, cq_owner(a, 1, 2, 0));
@@ -157,7 +158,7 @@ TEST_F(machine, what_is_nothing_has_no_owner)
 	EXPECT_EQ(-1, cq_owner(a, 1, 0, TOFU_CQS_PER_TNI));
 	EXPECT_EQ(-1, tofu_fabric_owner(a, 1, TOFU_SHARE_GATE, 0, TOFU_GATES));
 
-	/* Nonsense in the table names nobody, and does not stay. */
+	/* An invalid value in the table names no owner, and does not stay. */
 	table = (void *)((uint8_t *)table + tofu_shm_node_offset(PPN));
 	table->cq_owner[0][0] = PPN + 1;
 	EXPECT_EQ(-1, cq_owner(a, 1, 0, 0));
@@ -167,7 +168,7 @@ TEST_F(machine, what_is_nothing_has_no_owner)
 	tofu_fabric_detach(a);
 }
 
-/* A process of node 1 that has queues and gates, and dies with them. */
+/* A process of node 1 that takes queues and gates, and dies. */
 static void die_with_shares(const char *path)
 {
 	pid_t pid = start_child();

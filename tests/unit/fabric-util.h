@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of the fabric share: a machine in a memfd, a handler that
- * writes down what it is given, processes that end with the test.
+ * Shared by the tests of the fabric: a machine in a memfd, a handler that
+ * records its calls, and processes that end with the test.
  */
 #ifndef FABRIC_UTIL_H
 #define FABRIC_UTIL_H
@@ -27,7 +27,7 @@
 /* Milliseconds that anything may take: a limit, not a measure. */
 #define LIMIT_MS 20000
 
-/* A machine of @nodes nodes along X; how to open it in @path. */
+/* Make a machine of @nodes nodes along X; @path is set to its file. */
 static UNUSED int machine_create(uint32_t nodes, char path[32])
 {
 	struct tofu_shape shape = { { 1, 1, 1, 1, 1, 1 } };
@@ -108,7 +108,7 @@ static UNUSED int64_t now_ms(void)
  * @offered: calls, including those that were refused
  * @refuse: answer requests with -EAGAIN
  * @down:   calls of peer_down
- * @down_node, @down_after: of the last one: the node, and @count then
+ * @down_node, @down_after: the node of the last such call, and @count then
  */
 struct sink {
 	unsigned int count;
@@ -203,7 +203,7 @@ static UNUSED int send_one(struct tofu_fabric *fabric, uint32_t node,
 	return send_flags(fabric, node, class_, tid, NULL, 0, 0);
 }
 
-/* As send_one(), as long as there is no room; false after the limit. */
+/* Repeat send_one() until there is room; false after the limit. */
 static UNUSED bool send_wait(struct tofu_fabric *fabric, uint32_t node,
 			     enum tofu_class class_, uint64_t tid)
 {

@@ -46,7 +46,7 @@ struct arrival {
 	struct net_packet *packet;
 };
 
-/* struct net_clock - arrivals are kept in the order of their times */
+/* struct net_clock - the clock of a machine; arrivals are sorted by time */
 struct net_clock {
 	uint64_t now;
 	const struct tofu_preset *machine;
@@ -100,7 +100,7 @@ static void host_tx_commit(void *host)
 		.cookie = node->tx,
 	};
 
-	/* The promise that synchronisation between nodes lives on. */
+	/* The lookahead that synchronisation between nodes relies on. */
 	if (pkt->time < clock->now + tofu_preset_answer_ns(clock->machine) ||
 	    tofu_net_send(clock->links, &packet))
 		abort();
@@ -222,7 +222,7 @@ static void receive(struct net *net)
 	}
 }
 
-/* What happens at the links before anything planned can change it. */
+/* Advance the links up to the first time that a planned event can change. */
 static void look_ahead(struct net *net, uint64_t next)
 {
 	struct net_clock *clock = net->clock;
@@ -234,15 +234,15 @@ static void look_ahead(struct net *net, uint64_t next)
 }
 
 /*
- * Not further at once than a packet flies: one that is found on its way may be
- * answered before that.
+ * Advance by at most a packet's flight: a packet found on the way may be
+ * answered after that.
  */
 static void run_step(struct net *net, uint64_t time)
 {
 	struct net_clock *clock = net->clock;
 
 	for (;;) {
-		/* A store of software at the end of it may come first. */
+		/* Software's store at the end of the step may come first. */
 		const uint64_t planned = next_time(net);
 		uint64_t next;
 

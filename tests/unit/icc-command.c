@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every command, and every status by the condition that its name says.
+ * Every command, and every status under the condition that it is named after.
  */
 #include "harness.h"
 
@@ -28,7 +28,7 @@ FIXTURE_TEARDOWN(command)
 	pair_destroy(&self->p);
 }
 
-/* Without time packets and commands can be looked at while they wait. */
+/* Untimed: waiting packets and commands can be inspected. */
 FIXTURE(command_now)
 {
 	struct pair p;
@@ -270,7 +270,7 @@ TEST_F(command, get_of_nothing)
 	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->p.b));
 }
 
-/* What each operation makes of 0x…f0f0 and operand 0x…ff00. */
+/* The result of each operation on 0x…f0f0 with operand 0x…ff00. */
 static uint64_t expected(enum tofu_armw_op op, uint64_t old, uint64_t operand,
 			 uint64_t compare)
 {
@@ -373,7 +373,7 @@ TEST_F(command, armw_where_no_memory_is)
 	EXPECT_EQ(-1, cq_mrq_status(p->b));
 }
 
-/* Bits of the first word that a command may set, flip and code apart. */
+/* Bits of the first word that a command may set, except flip and code. */
 static uint64_t known_bits(enum tofu_command cmd)
 {
 	const uint64_t all = TOFU_MASK(5) << 16 | TOFU_MASK(16) << 32;
@@ -541,7 +541,7 @@ TEST_F(command, remote_stag_faults)
 	EXPECT_EQ(4, cq_reg(p->a, TOFU_CQ_COUNTER(TOFU_CQ_MRQ_ERRORS)));
 }
 
-/* Ways to break a block; each of them is an error of memory. */
+/* Ways to break a block; each one causes a memory error. */
 static void break_block(struct region *r, unsigned int how)
 {
 	struct tofu_memory_block *mb = region_block(r);

@@ -53,7 +53,7 @@ static int64_t some_owner(void *host, uint32_t node, enum tofu_share share,
 	return node;
 }
 
-/* Host services of which creation asks only whether they are there. */
+/* Host services that creation checks for but never calls. */
 static const struct icc_host_ops *some_ops(bool pull)
 {
 	static struct icc_host_ops ops[2];
@@ -77,7 +77,7 @@ static struct icc_params some_params(void)
 				    .ops = some_ops(true) };
 }
 
-/* Whether they make a controller; errno has been EINVAL where not. */
+/* Whether @params make a controller; if not, errno must be EINVAL. */
 static bool makes_one(const struct icc_params *params)
 {
 	struct icc *icc;
@@ -335,7 +335,7 @@ TEST_F(control, disabling_stops_what_is_being_sent)
 	p->b->node->queue[TOFU_REQUEST].room = 100;
 	p->b->node->held = false;
 	net_run(p->net);
-	/* A stream that was begun has an end, which brings nothing. */
+	/* A stream that has begun sends an end, which carries no data. */
 	EXPECT_EQ(variant->mode.mtu ? 2 : 1,
 		  cq_reg(p->b, TOFU_CQ_COUNTER(TOFU_CQ_RX_REQUESTS)));
 	EXPECT_EQ(-1, cq_mrq_status(p->b));
@@ -420,7 +420,7 @@ TEST_F(control, a_flush_of_a_get_source_waits_until_it_is_read)
 	net_run(p->net);
 	cq_reg_set(p->b, TOFU_CQ_FLUSH, 1);
 	net_run(p->net);
-	/* What travels in packets has been read. */
+	/* Payload that travels in packets has already been read. */
 	EXPECT_EQ(!variant->mode.mtu, cq_reg(p->b, TOFU_CQ_FLUSH));
 	p->a->node->held = false;
 	net_run(p->net);

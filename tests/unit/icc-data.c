@@ -129,7 +129,7 @@ FIXTURE_TEARDOWN(large)
 	pair_destroy(&self->p);
 }
 
-/* Without time packets and commands can be looked at while they wait. */
+/* Untimed: waiting packets and commands can be inspected. */
 FIXTURE(large_now)
 {
 	struct pair p;
@@ -153,7 +153,7 @@ FIXTURE_TEARDOWN(large_now)
 	pair_destroy(&self->p);
 }
 
-/* Packets that an initiator has sent and nobody has taken. */
+/* Count of packets that an initiator has sent and no target has taken. */
 static unsigned int under_way(struct pair *p)
 {
 	return p->b->node->queue[TOFU_REQUEST].count;
@@ -186,7 +186,7 @@ TEST_F(largest, the_largest_get)
 	EXPECT_EQ(-1, cq_mrq_status(p->a));
 }
 
-/* Whoever sees RMT_GET may use the memory for something else. */
+/* Software that sees RMT_GET may reuse the memory. */
 TEST_F(large_now, the_source_has_been_read_when_its_notice_is_there)
 {
 	struct pair *p = &self->p;
@@ -197,7 +197,7 @@ TEST_F(large_now, the_source_has_been_read_when_its_notice_is_there)
 	region_fill(p->dst, 5);
 	transfer_post(&p->put);
 	while (notice < 0) {
-		/* The answers stay on the way while the target goes on. */
+		/* The answers stay under way while the target continues. */
 		p->a->node->held = true;
 		net_run(p->net);
 		notice = cq_mrq_status(p->b);
@@ -332,7 +332,7 @@ TEST_F(large, a_source_page_that_is_none)
 	EXPECT_EQ(-1, cq_mrq_status(p->b));
 }
 
-/* Room for one packet each way, or for none during some steps. */
+/* Room for one packet each way, and for none during some steps. */
 TEST_F(large_now, a_network_without_room_delays_only)
 {
 	struct pair *p = &self->p;

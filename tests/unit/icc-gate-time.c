@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Barrier gates in virtual time: when a barrier ends, by the terms of the
- * machine, and that it ends at the same time again.
+ * Barrier gates in virtual time: the time at which a barrier ends, by the terms
+ * of the machine, and that another run ends at the same time.
  */
 #include "harness.h"
 
@@ -17,7 +17,7 @@ FIXTURE(timed)
 	struct mesh *mesh;
 };
 
-/* A ring of X, so that node n is n hops away. */
+/* A ring along X, in which node n is n hops away. */
 FIXTURE_SETUP(timed)
 {
 	self->net = clock_create("8", &toy);
@@ -31,7 +31,7 @@ FIXTURE_TEARDOWN(timed)
 	net_destroy(self->net);
 }
 
-/* From a gate's firing until the signal is in one that is so far away. */
+/* From a gate's firing until its signal is in a gate @hops away. */
 static uint64_t signal_ns(unsigned int hops)
 {
 	return flight(hops, TOFU_SIGNAL_BYTES) + toy.gate_ns;
@@ -129,8 +129,8 @@ TEST_F(timed, the_last_one_in_is_what_all_wait_for)
 	clock_run_until(self->net, START + 100000);
 	start(self->mesh, 3);
 	/*
-	 * Node 1 hears of it in the second step only, whose signal finds the
-	 * link taken by that of the first, which has left a gate earlier.
+	 * Node 1 learns of it only in the second step. Its signal finds the
+	 * link busy with the signal of the first step, sent a gate earlier.
 	 */
 	expect_end(_metadata, self->mesh, 1,
 		   START + 100000 + begin_ns() + toy.overhead +
@@ -154,7 +154,7 @@ TEST_F(timed, a_ring_takes_a_flight_a_node)
 			   toy.gate_ns + toy.write_ns);
 }
 
-/* Many rounds, each node as soon as it can; all that happens, as a number. */
+/* Many rounds, each node as soon as it can; returns a hash of all events. */
 static uint64_t race(mesh_fn *make)
 {
 	struct net *net = clock_create("8", &toy);
@@ -187,7 +187,7 @@ TEST(a_barrier_takes_the_same_time_again)
 		EXPECT_EQ(race(mesh_all[m]), race(mesh_all[m]));
 }
 
-/* When a put's notice came, from its doorbell on. */
+/* Time from a put's doorbell to its notice. */
 static uint64_t put_ns(struct net *net, struct transfer *put)
 {
 	const uint64_t from = clock_now(net);

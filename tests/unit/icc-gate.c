@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Barrier gates without time: barriers and reductions over up to 16 nodes by
- * several networks of gates, and what becomes of them when something is wrong.
+ * several networks of gates, and their behaviour on errors.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static void start_barrier(struct mesh *mesh, uint32_t node)
 	mesh_start(mesh, node, TOFU_REDUCE_BARRIER, 0, NULL);
 }
 
-/* A mesh over the first @count nodes in the place of the last one. */
+/* Replace the mesh by one over the first @count nodes. */
 static void rebuild(struct mesh **mesh, mesh_fn *make, uint32_t count)
 {
 	struct net *net = (*mesh)->net;
@@ -228,7 +228,7 @@ static void draw_operand(unsigned int op, uint64_t *operand)
 	}
 }
 
-/* struct round - a reduction of all nodes, and what it has to give */
+/* struct round - a reduction of all nodes, and its expected result */
 struct round {
 	unsigned int op, count;
 	uint64_t operand[NODES][TOFU_REDUCE_WORDS];
@@ -254,7 +254,7 @@ static void draw_round(struct round *round, uint32_t nodes)
 
 #define RACE_ROUNDS 40
 
-/* Every node goes on as soon as it can, and none waits for the others. */
+/* Every node continues as soon as it can, without waiting for the others. */
 static void race(struct harness_test *_metadata, struct mesh *mesh,
 		 uint32_t nodes)
 {
@@ -350,7 +350,7 @@ TEST_F(gates, what_is_done_to_the_block_later_does_not_matter)
 
 /* ---- Errors of programs ---- */
 
-/* All nodes end with an error, and the next time without. */
+/* All nodes end with an error; the next barrier ends without. */
 static void one_differs(struct harness_test *_metadata, struct mesh *mesh,
 			uint32_t odd, uint64_t command, unsigned int status)
 {
@@ -529,7 +529,7 @@ static struct tofu_packet signal_packet(const struct mesh *mesh)
 	};
 }
 
-/* Two signals are there before a gate makes a step. */
+/* Two signals arrive before a gate takes a step. */
 TEST_F(gates, gates_behind_each_other_keep_up)
 {
 	static const uint64_t zero[TOFU_REDUCE_WORDS];
@@ -600,7 +600,7 @@ TEST_F(gates, a_signal_that_makes_no_sense_is_an_error)
 	bad[0].armw_op = TOFU_REDUCE_OPS;
 	bad[1].armw_size = 7;
 	bad[2].status = 255;
-	bad[3].armw_op = TOFU_REDUCE_BFPSUM; /* its top bin is none */
+	bad[3].armw_op = TOFU_REDUCE_BFPSUM; /* its top bin does not exist */
 	bad[4].flags = TOFU_PKT_F_LAST;
 	for (unsigned int i = 0; i < 5; i++) {
 		net_send(self->net, 1, &bad[i], payload);

@@ -146,7 +146,7 @@ static struct tofu_packet *host_tx_begin(void *host, uint32_t number,
 	node->tx_queue = &peer->queue[class_];
 	if (peer->down || node->tx_queue->count >= node->tx_queue->room)
 		return NULL;
-	/* No more than asked for, so that an overrun is seen. */
+	/* Exactly the size asked for, so that a sanitizer sees an overrun. */
 	free(node->tx);
 	node->tx = malloc(sizeof(struct tofu_packet) + payload);
 	return &node->tx->pkt;
@@ -245,7 +245,7 @@ void net_down(struct net *net, uint32_t number)
 	}
 }
 
-/* Is a response with references of this node not taken yet? */
+/* Whether a response with references of this node has not been taken. */
 static bool refs_under_way(const struct net_node *node)
 {
 	for (unsigned int i = 0; i < node->net->nodes; i++) {
@@ -479,7 +479,7 @@ void cq_kick_to(struct cq *cq, uint64_t tail)
 {
 	const bool doorbells = cq->node->net->mode.doorbells;
 
-	/* Of a page that is registers the word itself means nothing. */
+	/* Where pages are registers, the word itself is not used. */
 	__atomic_store_n(&cq->page->fetch_start, doorbells ? ~tail : tail,
 			 __ATOMIC_RELEASE);
 	if (doorbells)
@@ -573,7 +573,7 @@ struct region *region_create(struct cq *cq, unsigned int stag, uint64_t length,
 	if (r->pages > REGION_PAGES || stag >= CQ_STAGS)
 		abort();
 	table = ram_alloc(cq->node, r->pages * 8ULL, 8);
-	/* Every third page follows the one before it, the rest leaves gaps. */
+	/* Every third page follows the one before it, the others leave gaps. */
 	for (unsigned int i = 0; i < r->pages; i++)
 		r->page[i] = i % 3 == 1 && !skew ?
 				     ram_alloc(cq->node, size, 1) :

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A home for controllers in one process: memory is byte arrays, the network
- * is a queue in order with as much room as a test likes, and everything that
- * can go wrong can be made to. Plus what a driver and a library do with a CQ,
- * in their simplest form.
+ * A home for controllers in one process: memory is byte arrays, the network is
+ * an ordered queue with as much room as a test wants, and a test can make every
+ * service fail. Also the simplest form of what a driver and a library do with a
+ * CQ.
  */
 #ifndef TESTS_ICC_HOST_H
 #define TESTS_ICC_HOST_H
@@ -22,8 +22,8 @@ struct net_packet {
 };
 
 /**
- * struct net_queue - packets of a class on their way to a node
- * @room: how many fit
+ * struct net_queue - packets of a class under way to a node
+ * @room: count of packets that fit
  */
 struct net_queue {
 	struct net_packet *packet[NET_QUEUE];
@@ -33,10 +33,10 @@ struct net_queue {
 
 /**
  * struct net_node - a node
- * @ram:    memory at bus address @base; of each node at another
- * @next:   what has not been given away of it
+ * @ram:    memory at bus address @base, which differs from node to node
+ * @next:   first byte of @ram that is not allocated
  * @hole:   bus addresses of pages that do not answer
- * @tx:     packet that tx_begin() gave
+ * @tx:     packet that tx_begin() returned
  * @held:   packets stay in the queues to this node
  * @fence:  a fence is wanted; @fence_held: it does not end
  * @writes_ordered: count of ordered writes and pulls
@@ -65,7 +65,7 @@ struct net_node {
 };
 
 /**
- * struct net_mode - what can be chosen, as of struct icc_params
+ * struct net_mode - capabilities of struct icc_params
  */
 struct net_mode {
 	size_t inline_max;
@@ -92,7 +92,7 @@ extern const struct net_mode by_reference;
 	NET_MODES_WITHOUT_TIME(fixture);                                      \
 	FIXTURE_VARIANT_ADD(fixture, timed) { .mode = NET_TIMED }
 
-/* toy - round numbers that cannot be mistaken for each other */
+/* toy - a machine whose numbers are round and all different */
 extern const struct tofu_preset toy;
 
 struct net_clock;
@@ -100,7 +100,7 @@ struct net_clock;
 /**
  * struct net - a machine
  * @mode:  of its controllers
- * @clock: of one in virtual time, see icc-clock.h; NULL in others
+ * @clock: of a machine in virtual time, see icc-clock.h; else NULL
  */
 struct net {
 	unsigned int nodes;
@@ -109,27 +109,27 @@ struct net {
 	struct net_node node[NET_NODES];
 };
 
-/* net_create - in virtual time, too */
+/* net_create - make a machine, untimed or in virtual time */
 struct net *net_create(const char *shape, unsigned int tnis,
 		       const struct net_mode *mode);
 
-/* net_create_with - with a home's own services */
+/* net_create_with - make a machine with other host services */
 struct net *net_create_with(const char *shape, unsigned int tnis,
 			    const struct net_mode *mode,
 			    const struct icc_host_ops *ops);
 extern const struct icc_host_ops net_ops;
 void net_destroy(struct net *net);
 
-/* net_step - each node makes progress and takes what has arrived, once */
+/* net_step - let each node make progress and take arrived packets, once */
 bool net_step(struct net *net);
 
-/* net_run - until nothing happens any more */
+/* net_run - run until there is nothing left to do */
 void net_run(struct net *net);
 
-/* net_down - a node goes, and all others are told */
+/* net_down - remove a node and tell all others */
 void net_down(struct net *net, uint32_t node);
 
-/* net_send - a packet that no controller made */
+/* net_send - send a packet that no controller has made */
 void net_send(struct net *net, uint32_t to, const struct tofu_packet *pkt,
 	      const void *payload);
 
@@ -154,7 +154,7 @@ struct cq {
 #define CQ_STAGS 64
 #define CQ_BLOCKS 64
 
-/* cq_create - settings written and enabled, empty tables */
+/* cq_create - set up and enable a CQ with empty tables */
 struct cq *cq_create(struct net *net, uint32_t node, unsigned int tni,
 		     unsigned int number);
 void cq_destroy(struct cq *cq);
@@ -162,16 +162,16 @@ void cq_settings(struct cq *cq);
 void cq_enable(struct cq *cq);
 void cq_disable(struct cq *cq);
 
-/* cq_session - begin anew, in session mode */
+/* cq_session - enable the CQ again, in session mode */
 void cq_session(struct cq *cq);
 uint64_t cq_reg(struct cq *cq, unsigned int reg);
 void cq_reg_set(struct cq *cq, unsigned int reg, uint64_t value);
 
-/* cq_push - write a slot, without moving the tail that the device sees */
+/* cq_push - write a slot, without moving the device's tail */
 void cq_push(struct cq *cq, const void *slot);
 void cq_kick(struct cq *cq);
 
-/* cq_kick_to - software says that the tail is there */
+/* cq_kick_to - move the device's tail to @tail */
 void cq_kick_to(struct cq *cq, uint64_t tail);
 
 /* cq_tcq, cq_mrq - take the next entry if there is one */
@@ -198,9 +198,9 @@ struct region {
 
 /**
  * region_create - register memory of scattered pages
- * @mbva:  where it begins in its block
+ * @mbva:  its offset in its memory block
  * @shift: log2 of the page size
- * @skew:  pages begin so many bytes after their alignment
+ * @skew:  bytes from a page's alignment to its begin
  */
 struct region *region_create(struct cq *cq, unsigned int stag, uint64_t length,
 			     uint64_t mbva, unsigned int shift, uint64_t skew);
@@ -215,7 +215,7 @@ void region_fill(struct region *region, unsigned int seed);
 int64_t region_differs(struct region *a, uint64_t a_offset, struct region *b,
 		       uint64_t b_offset, uint64_t length);
 
-/* How a transfer is written down; one of @blocks has the flag, too. */
+/* A transfer to post; it is strided if @blocks is not 0, even if 1. */
 struct transfer {
 	enum tofu_command cmd;
 	unsigned int flags;
@@ -236,11 +236,11 @@ struct transfer {
 
 struct tofu_toq_desc transfer_desc(const struct transfer *t);
 
-/* transfer_push - its slots; transfer_post - and the tail */
+/* transfer_push - write its slots; transfer_post - and move the tail */
 void transfer_push(const struct transfer *t);
 void transfer_post(const struct transfer *t);
 
-/* desc_post - a descriptor as it stands, but for the flip bit */
+/* desc_post - post a descriptor as given, except for the flip bit */
 void desc_post(struct cq *cq, struct tofu_toq_desc desc);
 
 uint64_t coords_word(struct net_node *node);
@@ -262,7 +262,7 @@ struct pair {
 void pair_create(struct pair *p, const struct net_mode *mode, uint64_t length);
 void pair_destroy(struct pair *p);
 
-/* pair_run - post, run, and give the status of the next MRQ entry of @a */
+/* pair_run - post and run; returns the status of the next MRQ entry of @a */
 int pair_run(struct pair *p, const struct transfer *t);
 
 #endif /* TESTS_ICC_HOST_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Packets that no controller sends, and a guest that writes where it can.
+ * Packets that no controller sends, and a guest that writes anything anywhere.
  */
 #include <stddef.h>
 
@@ -38,7 +38,7 @@ static uint64_t dropped(struct icc *icc)
 	return icc_reg_read(icc, TOFU_REG_BAD_PACKETS, 8);
 }
 
-/* Post and hold the request back; the answer that would be right. */
+/* Post, hold the request back, and return the answer that would be right. */
 static struct tofu_packet hold(struct pair *p, const struct transfer *t)
 {
 	struct tofu_packet answer;
@@ -105,7 +105,7 @@ TEST_F(hostile, an_answer_counts_once)
 	EXPECT_EQ(1, dropped(self->icc));
 	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(p->a));
 	EXPECT_EQ(-1, cq_mrq_status(p->a));
-	p->b->node->held = false; /* and now the true one comes, too */
+	p->b->node->held = false; /* now the genuine answer comes, too */
 	net_run(p->net);
 	EXPECT_EQ(2, dropped(self->icc));
 	EXPECT_EQ(-1, cq_mrq_status(p->a));
@@ -174,7 +174,7 @@ TEST_F(hostile, data_that_is_not_what_was_asked_for)
 	EXPECT_EQ(TOFU_ST_LCL_LENGTH, cq_mrq_status(p->a));
 }
 
-/* References that do not add up, or lead around the end of memory. */
+/* References with a wrong sum, or that wrap around the end of memory. */
 static const struct {
 	struct tofu_ref ref[2];
 	uint32_t payload;
@@ -211,7 +211,7 @@ TEST_F(hostile, bad_references_in_a_response)
 	EXPECT_EQ(0, p->a->node->pulls);
 }
 
-/* A good request of node 3, which has no CQ at all. */
+/* A valid request from node 3, which has no CQ. */
 static struct tofu_packet request(struct pair *p, uint8_t type, uint32_t length)
 {
 	return (struct tofu_packet){
@@ -270,7 +270,7 @@ TEST_F(hostile, requests_with_wrong_lengths)
 			pkt.total = UINT32_MAX;
 			break;
 		case 4:
-			pkt.total = 16; /* F_LAST is not true then */
+			pkt.total = 16; /* then F_LAST is wrong */
 			break;
 		case 5:
 			pkt.flags = 0; /* F_LAST is missing */

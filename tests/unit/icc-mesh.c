@@ -124,9 +124,9 @@ static struct gate channel(uint32_t node)
 }
 
 /*
- * In each step a node combines what it has with what its partner has. What is
- * beyond a power of two gives its share to a partner before, and gets the
- * result from it after.
+ * In each step a node combines its value with its partner's. Nodes beyond a
+ * power of two give their values to a partner first, and get the result from it
+ * in the end.
  */
 void mesh_butterfly(struct mesh *mesh, uint32_t count)
 {
@@ -157,7 +157,7 @@ void mesh_butterfly(struct mesh *mesh, uint32_t count)
 		mesh_link(mesh, have[i], channel(power + i));
 }
 
-/* Once around to combine, and once more to tell. */
+/* Once around to combine, and once more to distribute. */
 void mesh_ring(struct mesh *mesh, uint32_t count)
 {
 	struct gate at = channel(0);
@@ -180,7 +180,7 @@ void mesh_ring(struct mesh *mesh, uint32_t count)
 		mesh_link(mesh, at, channel(count - 2));
 }
 
-/* Shares go up a binary tree; what comes back down is the gate returned. */
+/* Values go up a binary tree; the result comes down to the returned gate. */
 static struct gate tree_up(struct mesh *mesh, uint32_t node, uint32_t count)
 {
 	struct gate have = channel(node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gates as a driver and a program set them: links between gates of the nodes
- * of a machine, the barriers that programs build of them, and their channels.
+ * Gates as set up by a driver and a program: links between gates of a machine's
+ * nodes, the barriers built from them, and their channels.
  */
 #ifndef TESTS_ICC_MESH_H
 #define TESTS_ICC_MESH_H
@@ -19,10 +19,10 @@ struct gate {
 
 /**
  * struct mesh - gates of a machine
- * @tni:     whose gates
+ * @tni:     of all gates
  * @setting: registers from TOFU_GATE_SRC_LCL on, to be written
  * @used:    a bit for each gate that has a link or a channel
- * @relays:  that have been given out
+ * @relays:  count of relays in use
  * @block:   bus address of the channel's block, of gate 0
  */
 struct mesh {
@@ -34,14 +34,14 @@ struct mesh {
 	uint64_t block[NET_NODES];
 };
 
-/* mesh_create - gate 0 of every node with a channel; no links yet */
+/* mesh_create - gate 0 of every node gets a channel; no links yet */
 struct mesh *mesh_create(struct net *net, unsigned int tni);
 void mesh_destroy(struct mesh *mesh);
 
-/* mesh_relay - another gate of a node */
+/* mesh_relay - allocate a relay of a node */
 struct gate mesh_relay(struct mesh *mesh, uint32_t node);
 
-/* mesh_link - signals of @from go to @to */
+/* mesh_link - link @from to @to */
 void mesh_link(struct mesh *mesh, struct gate from, struct gate to);
 
 /* mesh_enable, mesh_disable - all gates of all nodes, or of one */
@@ -62,14 +62,14 @@ uint64_t gate_reg(struct mesh *mesh, struct gate gate, unsigned int reg);
 void gate_set(struct mesh *mesh, struct gate gate, unsigned int reg,
 	      uint64_t value);
 
-/* mesh_command - fill a block; mesh_start - and write to the channel's page */
+/* mesh_command - fill a block; mesh_start - and start the channel */
 struct tofu_channel *mesh_block(struct mesh *mesh, uint32_t node);
 void mesh_command(struct mesh *mesh, uint32_t node, unsigned int op,
 		  unsigned int count, const uint64_t *operand);
 void mesh_start(struct mesh *mesh, uint32_t node, unsigned int op,
 		unsigned int count, const uint64_t *operand);
 
-/* mesh_ended - how many barriers of a node have; mesh_status - of the last */
+/* mesh_ended - count of ended barriers; mesh_status - status of the last one */
 uint32_t mesh_ended(struct mesh *mesh, uint32_t node);
 unsigned int mesh_status(struct mesh *mesh, uint32_t node);
 

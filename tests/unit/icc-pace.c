@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * When the blocks of a strided command go, and what MTU and gap of a command
- * do, in virtual time; and that all of it ends, whatever happens meanwhile.
+ * The times of a strided command's blocks, and the effect of a command's MTU
+ * and gap, in virtual time; and that all commands end under any disturbance.
  */
 #include "harness.h"
 
@@ -16,7 +16,7 @@ FIXTURE(pace)
 	struct cq *a, *b;
 	struct region *src, *dst;
 	struct transfer put, get;
-	uint64_t read; /* when the engine reads a first packet, posted at START */
+	uint64_t read; /* when the engine reads a packet posted at START */
 };
 
 static void prepare(FIXTURE_DATA(pace) * self, const struct tofu_preset *machine)
@@ -67,7 +67,7 @@ static uint64_t put_time(uint64_t bytes)
 	return toy.read_ns + flight(1, bytes) + toy.write_ns;
 }
 
-/* From the engine's begin with a get until its target reads. */
+/* From the engine's start of a get until its target reads. */
 static uint64_t get_time(void)
 {
 	return flight(1, 0) + toy.reply_ns;
@@ -123,7 +123,7 @@ TEST_F(pace, a_block_that_cannot_be_sent_costs_it_too)
 	own.put.stride = 100;
 	own.put.blocks = TOFU_BLOCKS_MAX;
 	clock_post(&own.put);
-	/* So a calendar full of them does not stop the time. */
+	/* A calendar full of them does not stop the time. */
 	clock_run_until(own.net, own.read + 100 * 500);
 	EXPECT_EQ(own.read + 100 * 500 + 500, icc_next_time(own.a->node->icc));
 	cq_disable(own.a);
@@ -344,7 +344,7 @@ TEST_F(pace, but_not_for_other_engines)
 	clock_post(&self->put);
 	clock_post(&other);
 	clock_run(self->net);
-	/* It waits for the link only. */
+	/* It only waits for the link. */
 	EXPECT_EQ(self->read + put_time(64) + 64 + toy.overhead,
 		  notice_time(self->net, 1));
 	region_destroy(other.lcl);
@@ -365,7 +365,7 @@ TEST_F(pace, what_was_not_sent_leaves_no_gap)
 		  notice_time(self->net, 1));
 }
 
-/* The queue goes between the first packet of its answer and the second. */
+/* The queue is disabled between the first and second packet of its answer. */
 TEST_F(pace, an_answer_that_fails_keeps_no_engine_busy)
 {
 	struct cq *c = cq_create(self->net, 1, 1, 4);
@@ -380,7 +380,7 @@ TEST_F(pace, an_answer_that_fails_keeps_no_engine_busy)
 	self->get.gap = GAP;
 	self->get.length = 3000;
 	clock_post(&self->get);
-	/* The engine gets it when the answer has failed. */
+	/* The engine gets it after the answer has failed. */
 	clock_run_until(self->net, next - toy.doorbell_ns - toy.fetch_ns);
 	clock_post(&other);
 	clock_run_until(self->net, answer + 1);
@@ -494,7 +494,7 @@ static void life_step(struct life *l)
 	clock_run_until(l->net, clock_now(l->net) + random_below(l, 4000));
 }
 
-/* Nothing is left of all that: every CQ ends, and begins anew. */
+/* No state is left behind: every CQ is disabled, and enabled again. */
 static bool life_end(struct life *l)
 {
 	struct transfer put = { .cmd = TOFU_CMD_PUT, .flags = ALL_NOTICES };

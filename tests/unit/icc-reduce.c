@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reductions: each operation against a plain one, and of BFPSUM that it gives
- * the same bits in any order and tree, and how near it is to the exact sum.
+ * Reductions: each operation against a plain one; BFPSUM gives the same bits in
+ * any order and tree, and is close to the exact sum.
  */
 #include <float.h>
 #include <string.h>
@@ -124,7 +124,7 @@ TEST(maxloc_takes_the_higher_value_and_of_equals_the_lower_place)
 
 /* ---- BFPSUM ---- */
 
-/* The sum of @count doubles, put together in a random order and tree. */
+/* The sum of @count doubles, added in a random order and tree. */
 static uint64_t sum(const double *x, unsigned int count)
 {
 	uint64_t part[ADDENDS][TOFU_REDUCE_WORDS], element[TOFU_REDUCE_WORDS];
@@ -156,7 +156,7 @@ static uint64_t sum(const double *x, unsigned int count)
 }
 
 /* Exponents within a window of random place and width; some zeros; and some
- * that take away what is there.
+ * values that cancel earlier ones.
  */
 static unsigned int draw_addends(double *x)
 {
@@ -245,7 +245,7 @@ static bool exact_below(int64_t *limb, unsigned int factor, unsigned int shift)
 	return exact_negative(limb);
 }
 
-/* Position of the highest one of the largest addend, from 2^-1074 up. */
+/* Position of the highest bit of the largest addend, from 2^-1074 up. */
 static unsigned int height(const double *x, unsigned int count)
 {
 	uint64_t largest = 0;
@@ -272,7 +272,7 @@ TEST(a_sum_is_near_the_exact_one)
 		int64_t limb[LIMBS] = { 0 };
 
 		if (result - result != 0)
-			continue; /* has overflown */
+			continue; /* has overflowed */
 		for (unsigned int i = 0; i < count; i++)
 			exact_add(limb, x[i]);
 		exact_add(limb, -result);
@@ -351,7 +351,7 @@ TEST(what_is_not_finite_is_no_addend)
 	}
 }
 
-/* Each node's share is the worst there can be: all bins full of ones. */
+/* Each node adds the worst case: all bins full of ones. */
 TEST(as_many_addends_as_said_fit)
 {
 	const double worst = 0x1.fffffffffffffp25;

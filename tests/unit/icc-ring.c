@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rings: rounds, order, what happens when they are full or wrong.
+ * Rings: rounds, order, full rings and invalid ones.
  */
 #include "harness.h"
 
@@ -35,7 +35,7 @@ FIXTURE_TEARDOWN(ring)
 	pair_destroy(&self->p);
 }
 
-/* Without time packets and commands can be looked at while they wait. */
+/* Untimed: waiting packets and commands can be inspected. */
 FIXTURE(ring_now)
 {
 	struct pair p;
@@ -63,7 +63,7 @@ FIXTURE_TEARDOWN(ring_now)
 	pair_destroy(&self->p);
 }
 
-/* Move the rings on by @count NOPs, taking the TCQ entries. */
+/* Advance the rings by @count NOPs, taking the TCQ entries. */
 static bool pass(struct pair *p, const struct transfer *nop, uint64_t count)
 {
 	uint64_t entry;
@@ -200,7 +200,7 @@ TEST_F(ring, a_tail_out_of_reach_stops_the_cq)
 		net_run(p->net);
 		expect_exception(_metadata, p->b);
 
-		/* A good tail does not start it again; others are served. */
+		/* A valid tail does not restart it; other CQs are served. */
 		self->nop.cq = p->b;
 		transfer_post(&self->nop);
 		EXPECT_EQ(TOFU_ST_OK, pair_run(p, &p->put));
@@ -221,7 +221,7 @@ TEST_F(ring, a_toq_where_no_memory_is_stops_the_cq)
 
 	cq_reg_set(self->a, TOFU_CQ_IRQ_ARM, TOFU_CQ_IRQ_EXCEPTION);
 	ASSERT_TRUE(pass(p, &self->nop, 127));
-	/* The second of two slots is the first of a page that is gone. */
+	/* The second of two slots is the first one of an unmapped page. */
 	transfer_push(&t);
 	self->a->node->hole[self->a->node->holes++] = self->a->toq + 4096;
 	cq_kick(self->a);
@@ -366,7 +366,7 @@ TEST_F(ring_now, a_dead_peer_ends_what_was_under_way_to_it)
 	self->a->node->held = false;
 	net_run(p->net);
 	EXPECT_EQ(TOFU_ST_OK, cq_tcq_status(self->a));
-	/* And at once what begins later. */
+	/* Commands that begin later fail at once. */
 	cq_mrq_status(self->a);
 	cq_mrq_status(self->a);
 	EXPECT_EQ(TOFU_ST_PEER, pair_run(p, &p->put));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Session mode: a CQ whose commands are let go, one by one, by what others
- * carry out on it.
+ * Session mode: commands that others carry out on a CQ release its own
+ * commands, one by one.
  */
 #include "harness.h"
 
@@ -45,7 +45,7 @@ FIXTURE_TEARDOWN(session)
 	pair_destroy(&self->p);
 }
 
-/* Without time packets and commands can be looked at while they wait. */
+/* Untimed: waiting packets and commands can be inspected. */
 FIXTURE(session_now)
 {
 	struct pair p;
@@ -167,7 +167,7 @@ TEST_F(session, every_request_can_bring_a_step)
 		t.armw_8 = cmds[i] == TOFU_CMD_ARMW;
 		post(p->net, &t);
 		EXPECT_EQ(TOFU_ST_OK, cq_tcq_status(p->a));
-		/* All but the last one, which goes to nobody. */
+		/* All but the last one, which has no target. */
 		EXPECT_EQ(i < 4 ? i + 1 : i, steps(p->b));
 	}
 }
@@ -361,7 +361,7 @@ TEST_F(session_now, the_notice_comes_before_the_step)
 	EXPECT_EQ(1, fetched(p->b));
 }
 
-/* A get's step says that the source has been read, without a notice, too. */
+/* A get's step means that the source has been read, even without a notice. */
 TEST(a_step_of_a_get_comes_when_its_source_has_been_read)
 {
 	const struct net_mode all_references = { .inline_max = 0 };
@@ -533,8 +533,8 @@ static bool block_here(const struct chain *c, unsigned int node, unsigned int i)
 }
 
 /*
- * Blocks that go into the chain one by one come out of it one by one, whether
- * they go on as they came or as blocks of one command.
+ * Blocks that enter the chain one by one leave it one by one, whether they are
+ * forwarded as single commands or as blocks of one command.
  */
 static void forward(struct harness_test *_metadata, struct net *net,
 		    unsigned int strided)
@@ -628,7 +628,7 @@ TEST(a_chain_fetches_when_it_is_let_go)
 	net_destroy(net);
 }
 
-/* A block needs its step, and the descriptor is there. */
+/* A block needs its step; its descriptor has been fetched before. */
 TEST(a_block_that_is_let_go_is_not_fetched)
 {
 	struct net *net = clock_create("4", &toy);
@@ -680,7 +680,7 @@ TEST(a_command_that_comes_after_its_step_waits_for_its_doorbell)
 	net_destroy(net);
 }
 
-/* What answers a put is at the initiator after the put's own end. */
+/* A command that answers a put arrives after the put has ended. */
 static void answer(struct harness_test *_metadata,
 		   const struct tofu_preset *machine)
 {
@@ -767,7 +767,7 @@ TEST(the_same_sessions_have_the_same_trace)
 	EXPECT_NE(busy_sessions(1), busy_sessions(2));
 }
 
-/* A put that its own node cannot finish has begun at the target. */
+/* A put that its initiator cannot finish has begun at the target. */
 TEST(a_put_that_fails_on_its_way_lets_nothing_go)
 {
 	struct net *net = clock_create("2", &toy);

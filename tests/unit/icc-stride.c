@@ -37,7 +37,7 @@ FIXTURE_TEARDOWN(stride)
 	pair_destroy(&self->p);
 }
 
-/* Without time packets and commands can be looked at while they wait. */
+/* Untimed: waiting packets and commands can be inspected. */
 FIXTURE(stride_now)
 {
 	struct pair p;
@@ -66,7 +66,7 @@ FIXTURE_TEARDOWN(stride_now)
 	pair_destroy(&self->p);
 }
 
-/* Whether a block has arrived, and nothing else up to the next one. */
+/* Whether a block has arrived, and no other byte up to the next block. */
 static bool block_there(const struct transfer *t, uint64_t i)
 {
 	return region_differs(t->lcl, t->lcl_offset + i * t->stride, t->rmt,
@@ -80,7 +80,7 @@ static void both_cmds(const struct transfer *t, struct transfer cmds[2])
 	cmds[1].cmd = TOFU_CMD_GET;
 }
 
-/* Status of the only TCQ entry that is there; -1 where there is not one. */
+/* Status of the TCQ entry if there is exactly one, else -1. */
 static int only_tcq_status(struct cq *cq)
 {
 	const int status = cq_tcq_status(cq);
@@ -219,12 +219,12 @@ TEST_F(stride_now, blocks_do_not_wait_for_each_other)
 	}
 	icc_progress(icc);
 	EXPECT_EQ(TOFU_WINDOW, queue->count);
-	/* What follows is not fetched before the last block has been begun. */
+	/* The next command is not fetched before the last block has begun. */
 	EXPECT_EQ(2, cq_reg(p->a, TOFU_CQ_TOQ_HEAD));
 	EXPECT_EQ(-1, cq_tcq_status(p->a));
 }
 
-/* The library counts on that when it fills the TOQ: TOFU_TOQ_RESERVE. */
+/* The library relies on this when it fills the TOQ: TOFU_TOQ_RESERVE. */
 TEST_F(stride_now, no_more_commands_than_the_window_are_below_the_head)
 {
 	struct pair *p = &self->p;
@@ -305,7 +305,7 @@ TEST_F(stride, a_descriptor_of_an_old_round_has_no_blocks)
 	struct tofu_toq_desc desc = transfer_desc(&self->put);
 	const struct tofu_toq_stride second = { .stride = 64, .blocks = 9 };
 
-	/* A slot each, and the second one is no command either. */
+	/* One slot each, and the second is not a command either. */
 	desc.ctrl |= TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_STRIDE);
 	cq_push(p->a, &desc);
 	cq_push(p->a, &second);
@@ -341,7 +341,7 @@ TEST_F(stride, the_tcq_has_the_first_error_of_all_blocks)
 	self->put.flags = 0;
 	self->put.blocks = 30;
 	self->put.lcl_offset = 0;
-	/* Block 4 ends in a page that is none; from 20 on there is no region. */
+	/* Block 4 ends in an invalid page; blocks from 20 on have no region. */
 	region_table(p->src)[(256 + 4064) >> 12] = 0x1000;
 	transfer_post(&self->put);
 	net_run(p->net);
@@ -350,7 +350,7 @@ TEST_F(stride, the_tcq_has_the_first_error_of_all_blocks)
 	EXPECT_EQ(0, cq_reg(p->a, TOFU_CQ_COUNTER(TOFU_CQ_MRQ_ERRORS)));
 	EXPECT_EQ(-1, cq_mrq_status(p->a));
 	EXPECT_TRUE(block_there(&self->put, 19));
-	/* It is forgotten then. */
+	/* The error is forgotten then. */
 	self->put.flags = TOFU_TOQ_F_TCQ_NOTICE;
 	self->put.blocks = 2;
 	transfer_post(&self->put);
@@ -400,7 +400,7 @@ TEST_F(stride_now, offsets_of_the_largest_command_do_not_wrap)
 	struct pair *p = &self->p;
 	struct icc *icc = p->a->node->icc;
 
-	/* All but the first block are beyond: nothing else may be written. */
+	/* All other blocks are out of range: only the first may be written. */
 	self->put.stride = TOFU_MASK(40);
 	self->put.blocks = MANY;
 	self->put.flags = TOFU_TOQ_F_RMT_NOTICE;
@@ -536,7 +536,7 @@ static uint32_t random_below(uint32_t *seed, uint32_t limit)
 	return (*seed >> 8) % limit;
 }
 
-/* Blocks of a transfer do not overlap what another one of it writes or reads. */
+/* No block of a transfer overlaps memory that another block accesses. */
 static struct transfer random_transfer(struct model *m, uint32_t *seed)
 {
 	const unsigned int from = random_below(seed, 2);
@@ -610,7 +610,7 @@ static void model_destroy(struct model *m)
 	}
 }
 
-/* Returns the number of the first command that went wrong; 0: none did. */
+/* Returns the number of the first command that went wrong; 0: none. */
 static unsigned int random_run(struct net *net, uint32_t seed)
 {
 	struct model m;

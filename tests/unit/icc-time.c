@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Controllers in virtual time: when things happen, by the terms of the
- * machine, and that what happens is what happens without time.
+ * Controllers in virtual time: the times of events, by the terms of the
+ * machine; and that the results are those of untimed controllers.
  */
 #include "harness.h"
 
@@ -18,7 +18,7 @@ FIXTURE(timed)
 	struct transfer put;
 };
 
-/* A ring of X, so that node n is n hops away. */
+/* A ring along X, in which node n is n hops away. */
 FIXTURE_SETUP(timed)
 {
 	self->net = clock_create("6", &toy);
@@ -241,7 +241,7 @@ TEST_F(timed, a_command_is_not_seen_before_its_own_doorbell_has_come)
 
 /* ---- Rates ---- */
 
-/* How long @length bytes take from the first byte read to the last notice. */
+/* Time from the first byte read to the last notice of @length bytes. */
 static uint64_t stream(struct net *net, struct transfer t, uint64_t length)
 {
 	const uint64_t start = clock_now(net);
@@ -330,8 +330,8 @@ static uint64_t end_beside(bool crowd)
 }
 
 /*
- * Twice as much comes to engine 0 as it can take. What waits for it does not
- * keep the host interface, which has four times the speed of an engine.
+ * Engine 0 gets twice the packets that it can take. Packets that wait for it
+ * do not hold the host interface, which is four times as fast as an engine.
  */
 TEST(who_waits_for_an_engine_is_in_no_others_way)
 {
@@ -343,7 +343,7 @@ TEST(who_waits_for_an_engine_is_in_no_others_way)
 	EXPECT_LE(beside, alone + 2 * packet);
 }
 
-/* Five engines want what the interface has for four; each ends as the others. */
+/* Five engines share an interface as fast as four; all end together. */
 TEST(engines_take_the_interface_in_turn)
 {
 	struct tofu_preset crowd = toy;
@@ -474,7 +474,7 @@ TEST_F(timed, a_target_that_goes_in_the_middle_raises_no_notice)
 	clock_run(self->net);
 	EXPECT_EQ(TOFU_ST_RMT_STADD, cq_mrq_status(self->a));
 	EXPECT_EQ(-1, cq_mrq_status(self->b));
-	/* The next one is another one. */
+	/* The next command gets times of its own. */
 	clock_post(&self->put);
 	clock_run(self->net);
 	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(self->a));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The links of a machine: cases that a pencil can check, and random traffic
- * against a model that looks through all packets for each step.
+ * The links of a machine: cases that can be checked by hand, and random traffic
+ * against a model that searches all packets for each step.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static const struct tofu_preset toy = {
 #define HOP 100
 
 /**
- * struct seen - what was told of a packet
+ * struct seen - callbacks for a packet
  * @crossed: links
  */
 struct seen {
@@ -36,7 +36,7 @@ struct seen {
 };
 
 /**
- * struct world - a network and all that it has told
+ * struct world - a network and a record of its callbacks
  * @calls: hash over the calls, in their order
  * @busy:  until when each link was occupied, ns
  * @overlap: two packets were on a link at a time
@@ -131,7 +131,7 @@ static void world_destroy(struct world *w)
 	free(w);
 }
 
-/* A packet; its number is that in w->seen, and its seq. */
+/* Put a packet in; returns its index in w->seen, which is its seq. */
 static size_t put(struct world *w, uint64_t time, uint32_t src, uint32_t dst,
 		  uint32_t payload)
 {
@@ -153,7 +153,7 @@ static void advance(struct world *w, uint64_t until)
 	tofu_net_advance(w->net, until, &ops, w);
 }
 
-/* Later than anything that a test puts in. */
+/* Later than all packets of the tests. */
 #define ALL 1000000000000ULL
 
 FIXTURE(ring)
@@ -161,7 +161,7 @@ FIXTURE(ring)
 	struct world *w;
 };
 
-/* A ring of X: node n + 1 is behind port X+ of node n. */
+/* A ring along X: port X+ of node n leads to node n + 1. */
 FIXTURE_SETUP(ring)
 {
 	self->w = world_create("8", &toy, MANY);
@@ -243,7 +243,7 @@ TEST_F(ring, a_link_has_two_directions)
 	EXPECT_EQ(5000 + HOP + WIRE, self->w->seen[q].arrived);
 }
 
-/* The first link is free when the packet has left it, wherever its head is. */
+/* A link is free when a packet has left it, even if its head waits later. */
 TEST_F(ring, who_waits_in_a_router_does_not_hold_the_link_behind_it)
 {
 	size_t b = put(self->w, 0, 1, 2, PAYLOAD);
@@ -318,7 +318,7 @@ TEST_F(ring, packets_can_be_put_in_at_the_end_of_an_advance)
 	size_t p = put(self->w, 0, 0, 2, PAYLOAD), q;
 
 	advance(self->w, HOP);
-	/* After the other by its source's number: it waits. */
+	/* Its source has the higher number: it waits. */
 	q = put(self->w, HOP, 1, 2, PAYLOAD);
 	advance(self->w, ALL);
 	EXPECT_EQ(2 * HOP + WIRE, self->w->seen[p].arrived);
@@ -349,7 +349,7 @@ TEST_F(ring, only_arrivals_have_to_be_told)
 
 /* ---- Rates ---- */
 
-/* 2048 bytes at 6800 MB/s are 301176 ps: what is left of a ns adds up. */
+/* 2048 bytes at 6800 MB/s are 301176 ps: fractions of a ns add up. */
 TEST(picoseconds_are_kept)
 {
 	const struct tofu_preset *m = tofu_preset_find("fugaku");
@@ -367,7 +367,7 @@ TEST(picoseconds_are_kept)
 	world_destroy(w);
 }
 
-/* Payload of a long stream of full packets, MB/s. */
+/* Payload rate of a long stream of full packets, MB/s. */
 static uint64_t stream_mbs(const struct tofu_preset *m)
 {
 	struct world *w = world_create("4", m, MANY);
@@ -458,7 +458,7 @@ TEST_F(ring, links_count_what_crosses_them)
 	EXPECT_EQ(0, tofu_net_link(self->w->net, 2, TOFU_PORT_XP)->packets);
 }
 
-/* Along every link of the machine: what leaves here enters there. */
+/* On every link, packets that leave one node enter the other. */
 TEST(links_have_two_ends)
 {
 	struct world *w = world_create("3x2x4x2x3x2", &toy, 1);
@@ -491,9 +491,9 @@ static uint64_t random_next(uint64_t *state)
 
 /**
  * struct walker - a packet of the slow model
- * @at:   where its head is
- * @time: since when, ps
- * @left: hops that it still has to make
+ * @at:   node where its head is
+ * @time: when the head arrived there, ps
+ * @left: hops that are left
  */
 struct walker {
 	struct tofu_coords at;
@@ -503,7 +503,7 @@ struct walker {
 	uint64_t arrived;
 };
 
-/* Of the walkers that are not there yet, who goes on next; or NULL. */
+/* The next walker to move among those under way, or NULL. */
 static struct walker *next_walker(const struct world *w,
 				  struct walker *walker)
 {
@@ -617,7 +617,7 @@ static int by_time(const void *a, const void *b)
 	return (p->time > q->time) - (p->time < q->time);
 }
 
-/* Put in as late as is allowed, in steps of this many ns at most. */
+/* Put packets in as late as allowed, in steps of at most @most ns. */
 static void run_in_steps(struct world *w, uint64_t seed, uint64_t most)
 {
 	uint64_t now = 0;
@@ -696,7 +696,7 @@ TEST(random_traffic_of_a_newer_machine_too)
 	random_against_model(_metadata, tofu_preset_find("fugaku"));
 }
 
-/* Not only the times: the calls and their order. */
+/* Compares the calls and their order, not only the times. */
 TEST(replicas_agree_however_packets_are_put_in)
 {
 	const struct tofu_preset *m = tofu_preset_find("fugaku");

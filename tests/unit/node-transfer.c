@@ -76,7 +76,7 @@ static const uint64_t lengths[] = { 0, 1, 7, 8, 100,
 				    256, 257, 4096, 9999, 65536,
 				    300001, 4 << 20, 16777215 };
 
-/* Does @to at @to_at hold @len bytes of @from, and nothing more? */
+/* Whether @to holds at @to_at exactly @len bytes of @from. */
 static bool arrived(struct home *to, uint64_t to_at, struct home *from,
 		    uint64_t from_at, uint64_t len)
 {
@@ -126,7 +126,7 @@ TEST_F(pair, a_node_puts_to_itself)
 	EXPECT_TRUE(arrived(&self->a, 200001, &self->a, 0, 100000));
 }
 
-/* What lands is a guest's own business; that nothing else happens is ours. */
+/* The bytes that land are not defined, but the put must do no other harm. */
 TEST_F(pair, a_put_may_overlap_itself)
 {
 	fill(&self->a, 1, 100000);
@@ -155,7 +155,7 @@ TEST(a_command_to_a_node_that_dies_ends)
 	if (!child) {
 		struct home b;
 
-		/* There, and never answers. */
+		/* Attached, but never answers. */
 		_exit(!home_open(&b, path, 1, false, true) ||
 				      write(ready[1], "", 1) != 1 ?
 			      1 :
@@ -169,7 +169,7 @@ TEST(a_command_to_a_node_that_dies_ends)
 	kill_child(child);
 	EXPECT_EQ(TOFU_ST_PEER, wait_mrq(a, NULL));
 	EXPECT_EQ(TOFU_ST_PEER, wait_mrq(a, NULL));
-	/* And one that begins afterwards. */
+	/* A command that begins afterwards. */
 	home_post(a, TOFU_CMD_PUT, TOFU_TOQ_F_LCL_NOTICE, 1, 8, 0, 0);
 	EXPECT_EQ(TOFU_ST_PEER, wait_mrq(a, NULL));
 	home_close(a);
@@ -178,7 +178,7 @@ TEST(a_command_to_a_node_that_dies_ends)
 
 /* ---- Threads ---- */
 
-/* The thread of a node, as every home has one. */
+/* The node's thread, as in every home. */
 struct runner {
 	struct home *home;
 	pthread_t thread;
@@ -227,7 +227,7 @@ static void runner_stop(struct runner *runner)
 
 #define PINGS 5000
 
-/* Put one word there, wait for one here; kicks as the rules say. */
+/* Put a word to the other node, wait for one from it; kick as required. */
 static bool play(struct home *home, uint32_t other, bool first)
 {
 	for (uint64_t i = 1; i <= PINGS; i++) {
@@ -268,7 +268,7 @@ static int play_child(const char *path, bool assist, int ready)
 		return 2;
 	runner_start(&runner, &home);
 	good = play(&home, 0, false);
-	/* The other still needs answers to what it sent last. */
+	/* The other node still needs answers to its last commands. */
 	while (good && tofu_fabric_up(tofu_node_fabric(home.node), 0))
 		usleep(1000);
 	runner_stop(&runner);
@@ -329,7 +329,7 @@ TEST_F_TIMEOUT(players, words_go_to_and_fro_and_no_thread_is_forgotten, 120)
 
 /* ---- Programs that stop polling ---- */
 
-/* Kicks, more than anybody is patient for; a limit, not a measure. */
+/* More kicks than any patience lasts; a limit, not a measure. */
 #define MANY_POLLS 10000
 
 static bool readable(const struct home *home)
@@ -349,7 +349,7 @@ static void wait_by_polls(struct home *home)
 	} while (!tofu_node_sleep(home->node));
 }
 
-/* Polls of @home until @other is woken, or long enough. */
+/* Poll at @home until @other is woken, MANY_POLLS times at most. */
 static bool polls_wake(struct home *home, const struct home *other)
 {
 	for (int i = 0; i < MANY_POLLS && !readable(other); i++)
@@ -369,7 +369,7 @@ FIXTURE_SETUP(wait)
 	self->fd = machine_create(2, self->path);
 	ASSERT_TRUE(home_open(&self->a, self->path, 0, true, true));
 	ASSERT_TRUE(home_open(&self->b, self->path, 1, true, true));
-	/* They have met, and what was polled for that is forgotten. */
+	/* Connect them, and forget the polls that this needed. */
 	home_post(&self->a, TOFU_CMD_PUT, NOTICES, 1, 8, 0, 0);
 	ASSERT_EQ(0, wait_mrq(&self->a, &self->b));
 	while (tofu_node_sleep(self->b.node) >= 0)
@@ -407,7 +407,7 @@ TEST_F(wait, a_program_that_goes_on_polling_has_its_thread_left_asleep)
 TEST_F(wait, a_thread_without_polls_to_rely_on_is_woken_at_once)
 {
 	wait_by_polls(&self->b);
-	/* It looks, and there have been no polls since. */
+	/* It wakes and looks; there have been no polls since. */
 	tofu_node_awake(self->b.node);
 	ASSERT_EQ(-1, tofu_node_sleep(self->b.node));
 	home_post(&self->a, TOFU_CMD_PUT, 0, 1, 8, 0, 0);
@@ -415,7 +415,7 @@ TEST_F(wait, a_thread_without_polls_to_rely_on_is_woken_at_once)
 	EXPECT_TRUE(readable(&self->b));
 }
 
-/* It looks whether its put has ended, and then waits for a word in memory. */
+/* A program polls once for the end of its put, then waits for a word. */
 TEST_F(wait, one_poll_after_a_post_is_not_relied_on)
 {
 	for (int i = 0; i < 3; i++) {
@@ -432,8 +432,8 @@ TEST_F(wait, one_poll_after_a_post_is_not_relied_on)
 #define CHAIN 4
 
 /*
- * All commands but the first have been posted, and nobody kicks or polls any
- * more: the nodes' threads carry a word from node to node.
+ * All commands but the first have been posted, and no program kicks or polls
+ * any more: the nodes' threads carry a word from node to node.
  */
 TEST(a_chain_of_sessions_goes_while_software_sleeps)
 {
@@ -490,7 +490,7 @@ FIXTURE_TEARDOWN(alone)
 #define TURN_STEPS 1000000
 
 /**
- * struct worker - a thread that works and works
+ * struct worker - a thread that works without a pause
  * @turns: how often it has had the lock
  */
 struct worker {
@@ -500,8 +500,8 @@ struct worker {
 };
 
 /*
- * On the first processor, or the last: on the same one, who wakes up would
- * drive out the other.
+ * Run on the first processor, or the last: on the same one, a thread that wakes
+ * would preempt the other.
  */
 static void stay_on(bool last)
 {
@@ -532,7 +532,7 @@ static void *work_on(void *arg)
 	return NULL;
 }
 
-/* Turns of a worker, which is in one, before somebody else has its own. */
+/* Turns that a worker takes before another thread gets the lock. */
 static unsigned int turns_waited(struct worker *worker)
 {
 	unsigned int before = __atomic_load_n(&worker->turns, __ATOMIC_RELAXED);
@@ -560,7 +560,7 @@ TEST_F_TIMEOUT(alone, who_waits_for_the_lock_is_next, 120)
 		turns += turns_waited(&worker);
 	__atomic_store_n(&worker.stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	/* One each, and some where it lost the processor on the way. */
+	/* One each, and some more where the thread lost its processor. */
 	EXPECT_LT(turns, 5 * TRIES);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A home for a node in its simplest form: memory in one piece, one CQ, one
- * region that is all of the memory behind the rings.
+ * The simplest home for a node: memory in one piece, one CQ, and one region
+ * with all the memory behind the rings.
  */
 #ifndef NODE_UTIL_H
 #define NODE_UTIL_H
@@ -153,7 +153,7 @@ static UNUSED bool home_open(struct home *home, const char *path, int number,
 			 ram.fd, 0);
 	if (home->ram == MAP_FAILED)
 		return false;
-	/* A guest's memory begins anywhere; a process's where it is. */
+	/* A guest's bus addresses begin anywhere; a process's are pointers. */
 	home->base = process ? (uintptr_t)home->ram : 0x40000000;
 	ram.addr = home->base;
 	home->data = home->ram + HOME_DATA;
@@ -172,7 +172,7 @@ static UNUSED bool home_open(struct home *home, const char *path, int number,
 	return true;
 }
 
-/* home_session - begin anew, in session mode; nothing has been posted yet */
+/* home_session - enable the CQ again in session mode, before any post */
 static UNUSED void home_session(struct home *home)
 {
 	tofu_node_lock(home->node);
@@ -196,7 +196,7 @@ static uint64_t home_addr(uint64_t offset)
 	       TOFU_SET(TOFU_ADDR_CQ, HOME_CQ);
 }
 
-/* Write a command with a step and say so, but kick nobody. */
+/* Post a command with a step, without a kick. */
 static UNUSED void home_post_step(struct home *home, enum tofu_command cmd,
 				  unsigned int flags, uint32_t to,
 				  uint64_t length, uint64_t rmt, uint64_t lcl,
@@ -228,7 +228,7 @@ static UNUSED void home_post(struct home *home, enum tofu_command cmd,
 	home_post_step(home, cmd, flags, to, length, rmt, lcl, 0);
 }
 
-/* What the rules say after a post, and after a poll that found nothing. */
+/* Kick if wanted: after a post, or after a poll that found nothing. */
 static UNUSED void home_kick(struct home *home, bool poll)
 {
 	uint32_t want = poll ? TOFU_NEED_KICK_POLL : TOFU_NEED_KICK_TAIL;

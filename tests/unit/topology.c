@@ -137,7 +137,7 @@ TEST(coordinates_outside_are_no_node)
 	}
 }
 
-/* A hop is a link: one axis, one step, by the port that says so. */
+/* A hop is a link: one step along one axis, by the port of that direction. */
 static bool is_link(const struct tofu_shape *s, const struct tofu_coords *a,
 		    const struct tofu_hop *hop)
 {

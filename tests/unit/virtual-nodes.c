@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Nodes in common virtual time: processes that go on as the host likes, and
- * what happens is the same to the nanosecond.
+ * Nodes in common virtual time: however the host schedules their processes, all
+ * events are the same to the nanosecond.
  */
 #define _GNU_SOURCE
 #include "virtual-runner.h"
@@ -36,7 +36,7 @@ static void trace_path(char path[64], const char *folder, uint32_t node,
 	snprintf(path, 64, "%s/%u.%d", folder, node, run);
 }
 
-/* All nodes as processes; true when all went well. */
+/* Run all nodes as processes; true when all went well. */
 static bool processes_run(const struct scenario *scenario,
 			  struct seen_log *log, const char *folder, int run)
 {

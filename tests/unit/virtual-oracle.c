@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The scenario without nodes, rings, clocks and promises: all controllers, one
- * network, and a loop that always goes on with the least time. What nodes do
- * must be the same.
+ * network, and a loop that always takes the event of the least time. Nodes must
+ * give the same results.
  */
 #define _GNU_SOURCE
 #include "net/heap.h"
@@ -164,7 +164,7 @@ static void departs(void *ctx, const struct tofu_net_packet *packet,
 	struct oracle *o = ctx;
 	const struct mail *mail = packet->cookie;
 
-	/* The engine's number goes along, the packet may be gone by then. */
+	/* Pass the engine's number: the packet may be gone by then. */
 	tofu_heap_push(&o->node[packet->src].credits,
 		       time + tofu_preset_flight_ns(o->machine), packet->seq,
 		       (void *)(uintptr_t)mail->pkt.src_tni);
@@ -204,7 +204,7 @@ static uint64_t planned(struct oracle *o)
 	return next;
 }
 
-/* What is found out on the way can be planned before what is planned now. */
+/* Events found on the way can be due before the present plan. */
 static void advance(struct oracle *o)
 {
 	for (;;) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Nodes in common virtual time of which one does not come, dies, comes late or
- * lies. Nobody hangs.
+ * Nodes in common virtual time, one of which does not come, dies, comes late or
+ * lies. No node hangs.
  */
 #define _GNU_SOURCE
 #include "virtual-runner.h"
@@ -88,10 +88,10 @@ TEST(who_waits_says_for_whom)
 	EXPECT_EQ(stop, tofu_node_run(r[0].home.node, stop));
 	EXPECT_EQ(1 + 1, clock_of(base, 2, 0)->waits_for);
 	EXPECT_EQ(stop - r[0].origin, clock_of(base, 2, 0)->now);
-	/* All waits end after a while, however often they are called. */
+	/* Each wait ends after a while, however often it is called. */
 	for (unsigned int turn = 0; turn < 1000; turn++)
 		tofu_node_wait(r[0].home.node, turn);
-	/* The other one sleeps for long, and this one goes on. */
+	/* The other node sleeps for long, and this one continues. */
 	tofu_node_run(r[1].home.node, r[1].clock + 1000000);
 	EXPECT_LT(stop + 900000, tofu_node_run(r[0].home.node, stop));
 	EXPECT_EQ(0, clock_of(base, 2, 0)->waits_for);
@@ -168,7 +168,7 @@ TEST(a_node_that_dies_holds_nobody_up)
 	close(fd);
 }
 
-/* Leaves, and comes again when the others have gone on: then all is well. */
+/* Leaves, and comes again after the others have advanced, without errors. */
 static int come_again(const char *path, uint32_t number, struct seen_log *log)
 {
 	struct runner *r = calloc(1, sizeof(*r));
@@ -199,7 +199,7 @@ static int come_again(const char *path, uint32_t number, struct seen_log *log)
 	return 0;
 }
 
-/* Goes on until the one that comes again is done. */
+/* Runs until the node that comes again is done. */
 static int go_on(const char *path, uint32_t number, struct seen_log *log)
 {
 	struct runner *r = calloc(1, sizeof(*r));
@@ -234,7 +234,7 @@ TEST(a_node_that_comes_late_joins_the_others)
 				       go_on(path, n, log));
 	}
 	EXPECT_EQ(0, end_child(pid[2]));
-	/* The others go on until then. */
+	/* The others run until then. */
 	__atomic_store_n(&log[2].ended, 1, __ATOMIC_RELEASE);
 	EXPECT_EQ(0, end_child(pid[0]));
 	EXPECT_EQ(0, end_child(pid[1]));
@@ -248,8 +248,8 @@ TEST(a_node_that_comes_late_joins_the_others)
 #define ENEMY 1
 
 /*
- * The enemy has a fabric, says on it what it likes, and writes the words that
- * it cannot say by hand.
+ * The enemy has a fabric and publishes any values; it writes those that the
+ * interface would refuse straight to the file.
  */
 FIXTURE(liar)
 {
@@ -273,7 +273,7 @@ static struct tofu_fabric *enemy_come(const char *path,
 	if (!enemy || tofu_fabric_clock_create(enemy))
 		abort();
 	tofu_fabric_clock_announce(enemy, state, 0, 1000000);
-	/* And is connected to it. */
+	/* It connects to the victim. */
 	tofu_fabric_clock_report(enemy, VICTIM, &victim);
 	return enemy;
 }
@@ -310,7 +310,7 @@ static const struct tofu_log_entry good_entry = {
 	.time = 2000000, .dst = ENEMY, .payload = 100, .type = TOFU_PKT_PUT
 };
 
-/* Whether the victim still waits for the enemy; it goes on in any case. */
+/* Whether the victim still counts the enemy as up; it runs in any case. */
 static bool still_in(struct runner *victim)
 {
 	uint64_t stop = 0;
@@ -382,14 +382,14 @@ TEST_F(liar, tails_are_not_believed)
 		EXPECT_FALSE(still_in(self->victim));
 		tofu_fabric_detach(self->enemy);
 		self->enemy = enemy_come(self->path, TOFU_CLOCK_JOINED);
-		/* Behind where it was read before, it is not heard. */
+		/* A tail behind the position already read has no effect. */
 		if (i == 0)
 			EXPECT_TRUE(still_in(self->victim));
 		still_in(self->victim);
 	}
 }
 
-/* A record to the victim, and the entry that goes with it. */
+/* Send a record to the victim, and append its entry. */
 static void send_record(struct tofu_fabric *enemy, uint64_t time, uint64_t said)
 {
 	int err;
@@ -408,7 +408,7 @@ static void send_record(struct tofu_fabric *enemy, uint64_t time, uint64_t said)
 	tofu_fabric_log_append(enemy, &entry);
 }
 
-/* Let the victim live so long; how many packets it has sent then. */
+/* Run the victim for @ns; returns the count of packets that it has sent. */
 static uint64_t live(struct runner *victim, uint64_t ns)
 {
 	const uint64_t end = victim->clock + ns;
@@ -428,11 +428,11 @@ TEST_F(liar, a_record_must_be_what_its_entry_says)
 {
 	struct runner *victim = self->victim;
 
-	/* One that is: it is answered. */
+	/* A valid one is answered. */
 	send_record(self->enemy, 1000, 1000);
 	tofu_fabric_clock_publish(self->enemy, 10000000, 10000000);
 	EXPECT_EQ(1, live(victim, 900000));
-	/* One out of the past is late, that is all. */
+	/* One from the past is only late. */
 	send_record(self->enemy, 0, 0);
 	EXPECT_EQ(2, live(victim, 900000));
 	EXPECT_TRUE(still_in(victim));

@@ -69,7 +69,7 @@ bool runner_join(struct runner *r)
 	return tofu_node_joined(r->home.node);
 }
 
-/* What a host does to a process. */
+/* Disturb a process as its host might. */
 static void jitter(struct runner *r)
 {
 	r->jitter = r->jitter * 1103515245 + 12345;

@@ -5,7 +5,7 @@
 #define NOTICES \
 	(TOFU_TOQ_F_TCQ_NOTICE | TOFU_TOQ_F_LCL_NOTICE | TOFU_TOQ_F_RMT_NOTICE)
 #define UNDER_WAY_MAX 60
-#define WORDS (HOME_DATA_BYTES / 2) /* where atomics go, in the region */
+#define WORDS (HOME_DATA_BYTES / 2) /* target of atomics, in the region */
 
 /* ---- What is seen ---- */
 
@@ -138,7 +138,7 @@ static struct tofu_toq_desc command(struct cpu *cpu)
 	return desc;
 }
 
-/* Blocks, MTU and gap of a put or get; slots that it takes then. */
+/* Choose blocks, MTU and gap of a put or get; returns its slots. */
 static unsigned int shape_blocks(struct cpu *cpu, struct tofu_toq_desc slot[2])
 {
 	const struct tofu_toq_stride stride = { .stride = draw(cpu, 64) * 8,
@@ -158,7 +158,7 @@ static unsigned int shape_blocks(struct cpu *cpu, struct tofu_toq_desc slot[2])
 	return 2;
 }
 
-/* A command at the ring's tail. */
+/* Post a command at the ring's tail. */
 static void post_one(struct cpu *cpu)
 {
 	struct home *home = cpu->home;
@@ -241,7 +241,7 @@ bool cpu_step(struct cpu *cpu, uint64_t now)
 	if (cpu->scenario->sleeps && !draw(cpu, 4))
 		fall_asleep(cpu, now);
 	if (!cpu->left && !cpu->under_way) {
-		/* All done: hold nobody up. */
+		/* All done: do not delay the others. */
 		cpu->irqs = cpu->home->irqs;
 		cpu->asleep = true;
 		cpu->next = now + 20000;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A machine in virtual time whose processors are small programs: each posts
- * commands, polls its rings and sleeps at times that come from a seed, and
- * writes down what it sees and when. The same program runs on nodes that are
- * processes, and on controllers that one plain loop over all events drives.
+ * commands, polls its rings and sleeps at times that a seed determines, and
+ * logs what it sees and when. The same program runs on nodes that are
+ * processes, and on controllers that a plain loop over all events drives.
  */
 #ifndef VIRTUAL_UTIL_H
 #define VIRTUAL_UTIL_H
@@ -14,9 +14,9 @@
 #define SEEN_MAX 8192
 
 /**
- * enum seen_kind - what a program writes down
+ * enum seen_kind - events that a program logs
  * @SEEN_TCQ, @SEEN_MRQ: an entry of a ring
- * @SEEN_WORD: a word of the own memory has changed
+ * @SEEN_WORD: a word of the node's own memory has changed
  * @SEEN_WAKE: an interrupt
  * @SEEN_PORT: a counter of a port
  */
@@ -29,7 +29,7 @@ struct seen {
 };
 
 /**
- * struct seen_log - of a node, in memory that processes share
+ * struct seen_log - the log of a node, in memory that processes share
  * @ended: the program has come to its end
  */
 struct seen_log {
@@ -39,15 +39,15 @@ struct seen_log {
 };
 
 /**
- * struct scenario - what the programs do
+ * struct scenario - parameters of the programs
  * @shape:    of the machine
  * @machine:  name
- * @commands: of each node
- * @burst:    of them at once, at most
+ * @commands: count for each node
+ * @burst:    commands posted at once, at most
  * @length:   bytes of a put or get, at most
  * @poll:     ns between two polls
  * @sleeps:   a program sleeps now and then until an interrupt comes
- * @loopback: some commands go to the own node
+ * @loopback: some commands go to the node itself
  * @all_to_one: all go to node 0
  * @blocks:   some commands are in blocks, or paced
  * @sessions: every other CQ is in session mode, and commands bring steps
@@ -69,9 +69,9 @@ struct scenario {
 
 /**
  * struct cpu - the processor of a node
- * @ring: how a doorbell is rung
+ * @ring: rings the doorbell
  * @next: common time of its next step; UINT64_MAX: never
- * @asleep: until then or an interrupt
+ * @asleep: until @next or an interrupt
  */
 struct cpu {
 	const struct scenario *scenario;
@@ -91,36 +91,36 @@ struct cpu {
 	uint64_t word[4];
 };
 
-/* Behind the last command, so that all has ended. */
+/* A time after the end of all commands. */
 #define SCENARIO_END 5000000
 
 void cpu_create(struct cpu *cpu, const struct scenario *scenario,
 		struct home *home, uint32_t node, struct seen_log *log);
 
-/* cpu_step - at its time; true when a doorbell was rung */
+/* cpu_step - take the step that is due; true when it rang a doorbell */
 bool cpu_step(struct cpu *cpu, uint64_t now);
 
-/* cpu_wake - the controller has been at work at @now */
+/* cpu_wake - wake on an interrupt after the controller has run at @now */
 void cpu_wake(struct cpu *cpu, uint64_t now);
 
 void seen_add(struct seen_log *log, uint64_t time, enum seen_kind kind,
 	      uint64_t value);
 
-/* seen_same - compares, and says where they differ */
+/* seen_same - compare logs; prints the first difference */
 bool seen_same(const struct seen_log *a, const struct seen_log *b,
 	       uint32_t nodes);
 
-/* scenario_enable - tables and CQ of a node */
+/* scenario_enable - set up the tables and the CQ of a node */
 void scenario_enable(const struct scenario *scenario, struct home *home,
 		     uint32_t node);
 
 /* home_alone - memory and rings, without a node; for the oracle */
 bool home_alone(struct home *home);
 
-/* oracle_run - the scenario without nodes; logs of all of them */
+/* oracle_run - run the scenario without nodes; fills the logs of all */
 void oracle_run(const struct scenario *scenario, struct seen_log *log);
 
-/* ports_see - all counters, at the end */
+/* ports_see - log all counters of ports, at the end */
 void ports_see(struct cpu *cpu, uint64_t now);
 
 #endif /* VIRTUAL_UTIL_H */
