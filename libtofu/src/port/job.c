@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "fabric/process.h"
+#include "net/shape.h"
 #include "port/debug.h"
 #include "port/job-file.h"
 #include "port/launch.h"
-#include "port/shape.h"
 
 /* ---- Environment ---- */
 

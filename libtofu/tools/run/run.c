@@ -26,7 +26,7 @@
 #include "common/shape.h"
 #include "fabric/fabric.h"
 #include "net/machine.h"
-#include "port/shape.h"
+#include "net/shape.h"
 #include "run/run.h"
 
 #define STATUS_FAILED 125 /* of tofu-run itself */

@@ -2,7 +2,7 @@
 /*
  * The parts of tofu-run.
  *
- * May include: common/, port/, fabric/, net/
+ * May include: common/, fabric/, net/
  */
 #ifndef TOFU_RUN_H
 #define TOFU_RUN_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PORT_SHAPE_H
-#define PORT_SHAPE_H
+#ifndef NET_SHAPE_H
+#define NET_SHAPE_H
 
 #include "net/topology.h"
 
@@ -11,4 +11,4 @@
  */
 int tofu_shape_of_count(uint32_t nodes, struct tofu_shape *shape);
 
-#endif /* PORT_SHAPE_H */
+#endif /* NET_SHAPE_H */

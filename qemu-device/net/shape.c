@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "port/shape.h"
+#include "net/shape.h"
 
 #include <errno.h>
 
