@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a node sends and receives in an exchange, and whether it is right. */
+/* The data that a node sends in an exchange, and the check of what it gets. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -54,7 +54,7 @@ static uint64_t verify_payload(const struct halo_pattern *pattern,
 	return count;
 }
 
-/* The bytes between the buffers, after each up to the next one. */
+/* Check the bytes from the end of each buffer up to the next buffer. */
 static uint64_t verify_guards(const struct halo_pattern *pattern,
 			      struct halo_turn *turn, const uint8_t *set)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The exchanges of the rows: made in the way that a row says, run and timed here,
- * with every byte that comes in looked at.
+ * The exchanges of the rows: made in the way that a row says, run and timed
+ * here. Every byte that comes in is checked.
  *
- * One area of memory holds the send buffers and two sets of receive buffers; the
- * rows use it in turn. The barrier before each exchange is not for correctness:
- * it makes the time that of an exchange, not of the neighbours' verification.
+ * One area of memory holds the send buffers and two sets of receive buffers;
+ * the rows use it in turn. The barrier before each exchange is not for
+ * correctness: it keeps the neighbours' verification out of the time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 
 #define CHECK_NS 1000000000ULL
 
-/* ---- What goes where ---- */
+/* ---- The pattern ---- */
 
 static void pattern_make(struct halo *halo, const struct halo_row *row)
 {
@@ -60,8 +60,8 @@ int halo_say_code(const struct halo *halo, const char *what, int code,
 /* ---- Running it ---- */
 
 /*
- * A neighbour that has died sends nothing, not even that: look whether those
- * that this node exchanges with are there.
+ * A neighbour that has died cannot say so: check that the nodes that this one
+ * exchanges with are alive.
  */
 static int partners_check(struct halo *halo, char **why)
 {
@@ -75,12 +75,12 @@ static int partners_check(struct halo *halo, char **why)
 
 static int exchange_failed(struct halo *halo, int code, char **why)
 {
-	/* If that is because a process has died, its node is the message. */
+	/* If a process has died, the message names its node instead. */
 	partners_check(halo, why);
 	return halo_say_code(halo, "the exchange failed", code, why);
 }
 
-/* After each second of waiting, and when it is too long. */
+/* Called after each second of waiting, and on timeout. */
 static int wait_look(struct halo *halo, struct tofu_wait *wait,
 		     uint64_t *looked, char **why)
 {
@@ -116,7 +116,7 @@ static int exchange_wait(struct halo *halo, char **why)
 	return code ? exchange_failed(halo, code, why) : 0;
 }
 
-/* What is timed: from the first put to the last notice and report. */
+/* The timed part: from the first put to the last notice and report. */
 static int exchange_run(struct halo *halo, uint64_t *ns, char **why)
 {
 	uint64_t began = tofu_now();
@@ -212,8 +212,8 @@ static int exchanges_run(struct halo *halo, uint64_t *time,
 }
 
 /*
- * Sums of all nodes; of the times the longest. When all have come here, no
- * exchange is under way any more.
+ * Sum up the results of all nodes; of the times take the longest. When all
+ * nodes are here, no exchange is under way any more.
  */
 static int result_gather(struct halo *halo, struct halo_result *result,
 			 char **why)
@@ -300,7 +300,7 @@ static int gates_make(struct halo *halo, char **why)
 
 	if (!code)
 		return tofu_coll_gate(halo->gates, &halo->barrier);
-	/* The boot knows more of it, where it was the boot that failed. */
+	/* Where the boot failed, its own message says more. */
 	if (*halo->world->said)
 		return tofu_world_errno(halo->world, code, why);
 	return halo_say_code(halo, "cannot make barrier gates", code, why);

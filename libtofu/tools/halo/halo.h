@@ -24,19 +24,19 @@
 #define HALO_MESSAGES_MAX TOFU_EXCHANGE_MESSAGES_MAX
 #define HALO_NAME 32
 
-/* Bytes at least between two receive buffers that nobody may write. */
+/* Least number of bytes between two receive buffers; no write may hit them. */
 #define HALO_GUARD 64
 
 /**
  * struct halo_message - a message of an exchange, and what comes in return
- * @direction: that it goes, for people
- * @part:   number among those of the same direction, from 0
+ * @direction: name of the direction that it takes, for people
+ * @part:   number among the messages of the same direction, from 0
  * @to:     node that this one sends it to
- * @from:   node whose message @back comes to this one instead
+ * @from:   node whose message @back comes to this one in return
  * @back:   the message in the opposite direction; this one itself where the
  *          pattern has none
- * @bytes:  payload, of both
- * @offset: of its buffer in the send area and in each receive set
+ * @bytes:  payload of either message
+ * @offset: offset of its buffer in the send area and in each receive set
  */
 struct halo_message {
 	char direction[HALO_NAME];
@@ -50,7 +50,7 @@ struct halo_message {
 
 /**
  * struct halo_pattern - the messages of an exchange
- * @count:  messages
+ * @count:  number of messages
  * @bytes:  payload of all messages
  * @span:   bytes of the send area, and of each receive set
  */
@@ -63,16 +63,16 @@ struct halo_pattern {
 
 /**
  * halo_pattern_scale - the messages of SCALE-LES3
- * @grid:     of two dimensions, west to east and south to north
- * @workload: of sched_workload_scale(); message i is its put i
+ * @grid:     two dimensions, west to east and south to north
+ * @workload: made by sched_workload_scale(); message i is its put i
  */
 void halo_pattern_scale(const struct tofu_grid *grid, uint32_t node,
 			const struct sched_workload *workload,
 			struct halo_pattern *pattern);
 
 /**
- * halo_pattern_random - puts by chance, of which each goes around in its direction
- * @grid:     as of halo_pattern_scale()
+ * halo_pattern_random - random puts, each of which goes around in its direction
+ * @grid:     as for halo_pattern_scale()
  * @workload: in directions of a 2-D grid; message i is its put i
  *
  * No answer is sent: a node receives the same message from the node behind it.
@@ -85,24 +85,25 @@ void halo_pattern_random(const struct tofu_grid *grid, uint32_t node,
  * halo_pattern_neighbor - one message of @bytes to each of @neighbors
  * @grid: periodic in all dimensions
  *
- * The nearest ones: by the largest part of the offset, then by the sum of its
- * parts, each followed by its opposite. On a small grid several may be the same
- * node, or this one.
+ * The nearest neighbours come first: ordered by the largest part of the offset,
+ * then by the sum of its parts, each followed by its opposite. On a small grid
+ * several may be the same node, or this one.
  */
 void halo_pattern_neighbor(const struct tofu_grid *grid, uint32_t node,
 			   unsigned int neighbors, size_t bytes,
 			   struct halo_pattern *pattern);
 
-/* halo_pattern_overlay - one place for all messages, which nobody looks at */
+/* halo_pattern_overlay - one place for all messages, which are not verified */
 void halo_pattern_overlay(struct halo_pattern *pattern);
 
-/* ---- What is in a message (halo/data.c) ---- */
+/* ---- Contents of messages (halo/data.c) ---- */
 
 /**
  * struct halo_turn - an exchange, as a node knows it
- * @row:       its number, @size: and what people call it
- * @node:      this one
- * @iteration: counted from the first exchange of the row
+ * @row:       number of the row
+ * @size:      size of the row, by which people know it
+ * @node:      this node
+ * @iteration: number of the exchange in its row, from 0
  * @said:      messages about wrong bytes so far
  */
 struct halo_turn {
@@ -113,17 +114,17 @@ struct halo_turn {
 	unsigned int said;
 };
 
-/* halo_data_fill - write all that this node sends */
+/* halo_data_fill - write all data that this node sends */
 void halo_data_fill(const struct halo_pattern *pattern,
 		    const struct halo_turn *turn, uint8_t *area);
 
 /**
- * halo_data_verify - compare all that has come, and the bytes between
+ * halo_data_verify - check all received data, and the bytes between the buffers
  * @set: receive buffers
  *
- * Says on the error output which bytes are wrong, but not for ever.
+ * Prints the first wrong bytes to the error output.
  *
- * Return: how many bytes are wrong.
+ * Return: the number of wrong bytes.
  */
 uint64_t halo_data_verify(const struct halo_pattern *pattern,
 			  struct halo_turn *turn, const uint8_t *set);
@@ -131,16 +132,16 @@ uint64_t halo_data_verify(const struct halo_pattern *pattern,
 /* ---- Options (halo/options.c) ---- */
 
 /**
- * struct halo_row - what is measured for one row of the table
- * @number:    from 0
+ * struct halo_row - the measurement of one row of the table
+ * @number:    number of the row, from 0
  * @size:      k of SCALE-LES3, number of a random set, or bytes of a message
- * @tnis:      engines to use at most
- * @part:      of SCALE-LES3; NULL: a random set, unless there are @neighbors
+ * @tnis:      most engines to use
+ * @part:      part of SCALE-LES3; NULL: random set, unless @neighbors are given
  * @scheduler: NULL: messages as they are
  * @neighbors: 0: puts that schedulers plan
- * @algorithm: of the neighbour exchange
+ * @algorithm: algorithm of the neighbour exchange
  * @orig:      messages from point to point instead of @scheduler or @algorithm
- * @name:      of the scheduler or algorithm, as people type it
+ * @name:      name of the scheduler or algorithm, as people type it
  */
 struct halo_row {
 	uint64_t number;
@@ -156,10 +157,10 @@ struct halo_row {
 
 /**
  * enum halo_sync - how exchanges are kept apart
- * @HALO_SYNC_BEFORE: the tool's barrier before each; it is not in the time
- * @HALO_SYNC_GATES:  pseudo-collective: a barrier of gates before and after each,
- *     in the time
- * @HALO_SYNC_FREE:   by nothing
+ * @HALO_SYNC_BEFORE: the tool's barrier before each, which is not timed
+ * @HALO_SYNC_GATES:  pseudo-collective: a barrier of gates before and after
+ *     each, both timed
+ * @HALO_SYNC_FREE:   no barrier
  */
 enum halo_sync {
 	HALO_SYNC_BEFORE,
@@ -167,36 +168,37 @@ enum halo_sync {
 	HALO_SYNC_FREE,
 };
 
-/* What a list chooses of: each is an index. */
+/* The choices of a list: each is an index. */
 #define HALO_CHOICES_MAX 16
 struct halo_choices {
 	size_t count;
 	unsigned int choice[HALO_CHOICES_MAX];
 };
 
-/* Choices beside those that the library has numbers for */
+/* Choices beside the library's own */
 #define HALO_ALGORITHM_ORIG (TOFU_NEIGHBOR_SEGMENTED + 1)
 #define HALO_SCHEDULER_NATIVE SCHED_SCHEDULERS
 #define HALO_SCHEDULER_ORIG (SCHED_SCHEDULERS + 1)
 
 /**
- * struct halo_options - what the user wants
+ * struct halo_options - the user's options
  * @neighbor:   pattern neighbor, else puts that schedulers plan
  * @random:     these are random sets, else scale-les3
  * @sizes:      values of k, numbers of sets, or sizes of messages
  * @tnis:       numbers of engines; 0: all
- * @neighbors:  numbers of them
+ * @neighbors:  numbers of neighbours
  * @parts:      indices of sched_sets
- * @schedulers: of sched_schedulers, HALO_SCHEDULER_NATIVE, HALO_SCHEDULER_ORIG
+ * @schedulers: indices of sched_schedulers, HALO_SCHEDULER_NATIVE,
+ *     HALO_SCHEDULER_ORIG
  * @algorithms: enum tofu_neighbor_algorithm, HALO_ALGORITHM_ORIG
- * @form:       of the neighbour exchange
- * @p2p_mode:   of messages from point to point
- * @grid:       of the processes; 0 dimensions where it is not given
- * @machine:    whose model plans, or NULL
- * @start_ns:   to start an engine, in plans; -1: as the model has it
- * @verify:     look at every byte that comes in
+ * @form:       form of the neighbour exchange
+ * @p2p_mode:   mode of messages from point to point
+ * @grid:       grid of the processes; 0 dimensions where it is not given
+ * @machine:    machine whose model plans, or NULL
+ * @start_ns:   time to start an engine, in plans; -1: as the model has it
+ * @verify:     check every byte that comes in
  * @iterations: exchanges of a row that are counted
- * @warmup:     exchanges before them
+ * @warmup:     exchanges before the counted ones
  * @timeout:    seconds that a wait may take
  * @corrupt:    node that sends one wrong byte in a row's last exchange, or -1
  */
@@ -223,13 +225,13 @@ struct halo_options {
 	int64_t corrupt;
 };
 
-/* halo_options_parse - exits with status 2 where they are wrong */
+/* halo_options_parse - exits with status 2 where options are wrong */
 struct halo_options halo_options_parse(int argc, char **argv);
 
 /**
- * halo_options_finish - fill in what the machine says
- * @engines: of a node
- * @model:   of the machine that plans, filled; no more engines than that
+ * halo_options_finish - fill in the machine's values
+ * @engines: engines of a node
+ * @model:   set to the model of the machine that plans, with at most @engines
  *
  * Exits as halo_options_parse() does.
  */
@@ -238,37 +240,37 @@ void halo_options_finish(struct halo_options *options,
 			 unsigned int engines, struct tofu_rsched_model *model);
 
 /**
- * halo_rows - all rows
- * @count: set to how many
+ * halo_rows - make all rows
+ * @count: set to their number
  *
  * Return: to be freed; NULL where there is no memory.
  */
 struct halo_row *halo_rows(const struct halo_options *options, size_t *count);
 
-/* halo_algorithm_name - of a choice */
+/* halo_algorithm_name - the name of a choice */
 const char *halo_algorithm_name(unsigned int algorithm);
 
-/* halo_scheduler_name - of a choice */
+/* halo_scheduler_name - the name of a choice */
 const char *halo_scheduler_name(unsigned int scheduler);
 
-/* halo_pattern_name - as people type it */
+/* halo_pattern_name - the name as people type it */
 const char *halo_pattern_name(const struct halo_options *options);
 
-/* halo_mode_name - of an enum tofu_p2p_mode */
+/* halo_mode_name - the name of an enum tofu_p2p_mode */
 const char *halo_mode_name(unsigned int mode);
 
 /* ---- The exchange (halo/exchange.c) ---- */
 
 /**
- * struct halo_result - of one row, on this node
+ * struct halo_result - the result of one row, on this node
  * @bytes:    payload that a node sends in an exchange
- * @puts:     of a node in an exchange; of messages from point to point these
- * @engines:  that have puts
+ * @puts:     puts of a node in an exchange; from point to point: messages
+ * @engines:  engines that have puts
  * @runs:     name of the algorithm that a neighbour exchange has run
  * @planned:  nanoseconds by the model; 0: nothing is planned
- * @wrong:    bytes that were not what they should be
- * @verified: bytes that were looked at in the counted exchanges
- * @median:   nanoseconds of an exchange
+ * @wrong:    wrong bytes received
+ * @verified: bytes checked in the counted exchanges
+ * @median:   median time of an exchange in nanoseconds
  */
 struct halo_result {
 	uint64_t bytes;
@@ -286,8 +288,8 @@ struct halo;
 /**
  * halo_open - make buffers, and gates where they are wanted
  * @machine, @options, @model: kept
- * @row, @rows: all that will be run
- * @why:  as of tofu_world_join()
+ * @row, @rows: all rows that will be run
+ * @why:  as for tofu_world_join()
  * @halo: set on success
  *
  * Return: 0 or a negative errno.
@@ -299,33 +301,33 @@ int halo_open(const struct tofu_machine *machine, struct tofu_world *world,
 void halo_close(struct halo *halo);
 
 /**
- * halo_run - the exchanges of a row, on all nodes at the same time
- * @result: set on success: sums of all nodes, and the longest time
+ * halo_run - run the exchanges of a row, on all nodes at the same time
+ * @result: set on success to the sums of all nodes, and the longest time
  *
- * Says on the error output which bytes are wrong.
+ * Prints the first wrong bytes to the error output.
  *
  * Return: 0, also where bytes are wrong; or a negative errno.
  */
 int halo_run(struct halo *halo, const struct halo_row *row, char **why,
 	     struct halo_result *result);
 
-/* ---- What is printed (halo/report.c) ---- */
+/* ---- Output (halo/report.c) ---- */
 
 struct halo_report;
 
 /**
- * halo_report_begin - print what stands above the rows
+ * halo_report_begin - print the lines above the rows
  *
  * Return: to be freed; NULL where there is no memory.
  */
 struct halo_report *halo_report_begin(const struct halo_options *options,
 				      const struct tofu_machine *machine);
 
-/* The rest does nothing where @report is NULL: another node prints. */
+/* These do nothing where @report is NULL: another node prints. */
 void halo_report_row(struct halo_report *report, const struct halo_row *row,
 		     const struct halo_result *result);
 
-/* halo_report_end - after the last row */
+/* halo_report_end - print what follows the last row */
 void halo_report_end(struct halo_report *report, uint64_t wrong);
 
 #endif /* TOFU_HALO_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the user wants of tofu-halo, and the rows of the table that follow. */
+/* The options of tofu-halo, and the rows of the table that follow from them. */
 #include <err.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -164,7 +164,7 @@ static uint64_t grid_nodes(const struct tofu_grid *grid)
 {
 	uint64_t nodes = 1;
 
-	/* No product of the greatest sizes is more than 64 bits. */
+	/* The product of the greatest sizes fits into 64 bits. */
 	for (unsigned int i = 0; i < grid->dims && nodes <= UINT32_MAX; i++)
 		nodes *= grid->size[i];
 	return nodes;
@@ -210,8 +210,8 @@ static void grid_default(struct tofu_grid *grid,
 /* ---- Options ---- */
 
 /**
- * struct command - what the command line says
- * @grid, @bytes, @sets: of struct halo_options.sizes, whichever the pattern has
+ * struct command - the command line
+ * @grid, @bytes, @sets: struct halo_options.sizes is the one of the pattern
  */
 struct command {
 	struct halo_options options;
@@ -284,7 +284,7 @@ static void procs_take(void *command, const char *option, const char *text)
 #define TAKE(function) .kind = TOFU_ARG_TAKE, .take = function
 #define DO(function) .kind = TOFU_ARG_DO, .take = function
 
-/* Patterns that an option goes with; without, all do */
+/* Patterns that an option goes with; none stands for all */
 #define SCALE (1U << PATTERN_SCALE)
 #define NEIGHBOR (1U << PATTERN_NEIGHBOR)
 #define RANDOM (1U << PATTERN_RANDOM)
@@ -331,7 +331,7 @@ static bool orig_is_wanted(const struct halo_options *options)
 	return false;
 }
 
-/* Options that only make sense with others; @given as of tofu_args_parse() */
+/* Options that need others; @given is that of tofu_args_parse() */
 static void given_check(const struct halo_options *options, uint64_t given)
 {
 	const unsigned int pattern = pattern_of(options);
@@ -353,8 +353,8 @@ static void given_check(const struct halo_options *options, uint64_t given)
 }
 
 /*
- * A node must not overtake the one that it sends to. That one's own messages
- * hold it back, where there are any.
+ * A node must not overtake its receiver. Messages from the receiver hold the
+ * node back, where there are any.
  */
 static void odd_check(const struct halo_options *options)
 {
@@ -484,7 +484,7 @@ void halo_options_finish(struct halo_options *options,
 
 /* ---- Rows ---- */
 
-/* @row: of this part; all but the size is set */
+/* @row: complete but for the size */
 static void sizes_add(const struct halo_options *options, struct halo_row row,
 		      struct halo_row *rows, size_t *count)
 {
@@ -495,7 +495,7 @@ static void sizes_add(const struct halo_options *options, struct halo_row row,
 	}
 }
 
-/* @part: of SCALE-LES3, or NULL */
+/* @part: a part of SCALE-LES3, or NULL */
 static void schedulers_add(const struct halo_options *options,
 			   unsigned int tnis, const struct sched_set *part,
 			   struct halo_row *rows, size_t *count)

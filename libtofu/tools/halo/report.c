@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What tofu-halo prints: a table for people, or JSON. */
+/* The output of tofu-halo: a table for people, or JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -12,8 +12,8 @@
 #define COLUMNS_MAX 16
 
 /**
- * struct halo_report - what node 0 prints
- * @columns: of the table; what is the same in all rows has no title
+ * struct halo_report - the output of node 0
+ * @columns: columns of the table; one that never varies has no title
  */
 struct halo_report {
 	const struct halo_options *options;
@@ -46,7 +46,7 @@ static bool is_planned(const struct halo_options *options)
 		       !is_only(&options->schedulers, HALO_SCHEDULER_ORIG);
 }
 
-/* In the order in which row_print() prints cells */
+/* In the order of the cells that row_print() prints */
 static void columns_make(struct halo_report *report)
 {
 	const struct halo_options *o = report->options;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What runs the rows of tofu-halo, and the ways in which the messages of a row
- * can be exchanged: planned by the library, or from point to point.
+ * The runner of tofu-halo's rows, and the ways to exchange the messages of a
+ * row: planned by the library, or from point to point.
  */
 #ifndef TOFU_HALO_RUN_H
 #define TOFU_HALO_RUN_H
@@ -19,17 +19,17 @@ struct halo_way;
 
 /**
  * struct halo - a node's part of the exchanges
- * @gates:    of barriers of all nodes, or NULL
- * @barrier:  the gate to enter one by, or UTOFU_VBG_ID_NULL
+ * @gates:    gates for barriers of all nodes, or NULL
+ * @barrier:  the gate to enter a barrier by, or UTOFU_VBG_ID_NULL
  * @area:     send buffers, then the receive sets
- * @span:     bytes of each of these
+ * @span:     bytes of the send buffers, and of each receive set
  * @orig:     endpoints of messages from point to point, where a row has them
- * @row:      that is run
- * @way:      of it
- * @workload: of it, where schedulers plan it
- * @pattern:  of it
- * @exchange: of it, unless it is from point to point
- * @turn:     exchange that is run
+ * @row:      current row
+ * @way:      way to exchange the row's messages
+ * @workload: workload of the row, where schedulers plan it
+ * @pattern:  messages of the row
+ * @exchange: exchange of the row, NULL from point to point
+ * @turn:     current exchange
  */
 struct halo {
 	const struct tofu_machine *machine;
@@ -52,15 +52,15 @@ struct halo {
 
 /**
  * struct halo_way - a way to exchange the messages of a row
- * @make:  what the row needs, on all nodes at the same time; fills what it knows
- *         of @result. Return: 0 or a negative errno.
+ * @make:  make what the row needs, on all nodes at the same time; set the
+ *         members of @result that are known. Return: 0 or a negative errno.
  * @start: begin an exchange, and the barrier before it. Return: enum
  *         utofu_return_code.
- * @test:  go on with it. Return: UTOFU_SUCCESS when it has ended, and the
- *         barrier after it; UTOFU_ERR_NOT_COMPLETED; or what is wrong.
- * @check: that what the way can tell of the exchange that has ended is right.
+ * @test:  advance it. Return: UTOFU_SUCCESS when it has ended, and the
+ *         barrier after it; UTOFU_ERR_NOT_COMPLETED; or an error.
+ * @check: check the way's own records of the exchange that has ended.
  *         Return: 0 or a negative errno.
- * @free:  what @make has made; no exchange is under way on any node
+ * @free:  free what @make has made; no exchange is under way on any node
  */
 struct halo_way {
 	int (*make)(struct halo *halo, struct halo_result *result, char **why);
@@ -70,23 +70,23 @@ struct halo_way {
 	void (*free)(struct halo *halo);
 };
 
-/* halo_planned - by the library's exchanges (halo/planned.c) */
+/* halo_planned - use the library's exchanges (halo/planned.c) */
 extern const struct halo_way halo_planned;
 
-/* halo_orig - by messages from point to point (halo/orig.c) */
+/* halo_orig - send messages from point to point (halo/orig.c) */
 extern const struct halo_way halo_orig;
 
 /**
  * halo_orig_open - make endpoints for all rows, on all nodes at the same time
  *
- * Return: 0 or a negative errno; halo_orig_close() in any case.
+ * Return: 0 or a negative errno; call halo_orig_close() in either case.
  */
 int halo_orig_open(struct halo *halo, char **why);
 
 /* halo_orig_close - free the endpoints, when no node sends any more */
 void halo_orig_close(struct halo *halo);
 
-/* halo_set_at - receive buffers */
+/* halo_set_at - the receive buffers of a set */
 static inline uint8_t *halo_set_at(const struct halo *halo, unsigned int set)
 {
 	return halo->area + halo->span * (1 + set);
@@ -104,7 +104,7 @@ static inline utofu_vbg_id_t halo_barrier(const struct halo *halo)
 	return halo->barrier;
 }
 
-/* halo_say_code - that @what failed with @code; Return: a negative errno */
+/* halo_say_code - say that @what failed with @code. Return: a negative errno */
 int halo_say_code(const struct halo *halo, const char *what, int code,
 		  char **why);
 
