@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the user wants of tofu-p2p. */
+/* The options of tofu-p2p. */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>

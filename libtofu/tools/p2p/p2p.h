@@ -18,7 +18,7 @@
 #include "common/world.h"
 #include "common/stats.h"
 
-/* Where messages are received, and the rows are printed */
+/* The node that receives messages and prints rows */
 #define MEASURE_ROOT 0U
 
 /* Reserved for measurements: the tools themselves communicate through TNI 0. */
@@ -40,19 +40,20 @@ enum measure_test {
 #define MEASURE_MODES_MAX 8
 
 /**
- * struct measure_options - what the user wants
- * @mode:     enum tofu_p2p_mode, @modes of them
- * @bytes:    of a message
- * @senders:  to node 0 at the same time
- * @peers:    of a process; senders where it is not given
- * @memory, @ring, @large, @small, @machine: of struct tofu_p2p_params
- * @iterations: messages whose time is taken, one by one
- * @warmup:   messages before them
- * @messages: of each sender, one after the other, whose rate is taken
+ * struct measure_options - the user's options
+ * @mode:     modes to measure
+ * @modes:    number of modes
+ * @bytes:    bytes of a message
+ * @senders:  nodes that send to node 0 at the same time
+ * @peers:    peers of a process; senders where it is not given
+ * @memory, @ring, @large, @small, @machine: as in struct tofu_p2p_params
+ * @iterations: messages that are timed one by one
+ * @warmup:   messages before the timed ones
+ * @messages: messages of each sender, sent in a row to measure their rate
  * @window:   most messages that may be under way
  * @timeout:  seconds that a wait may take
- * @corrupt:  node that changes a byte of the last message that it sends in a row, or
- *            -1
+ * @corrupt:  node that changes a byte of the last message that it sends in a
+ *            row, or -1
  */
 struct measure_options {
 	enum measure_test test;
@@ -75,24 +76,24 @@ struct measure_options {
 	bool json;
 };
 
-/* measure_options_parse - exits with status 2 where they are wrong */
+/* measure_options_parse - exits with status 2 where options are wrong */
 struct measure_options measure_options_parse(int argc, char **argv);
 
 /* measure_options_finish - fill in the machine's values; exits as parse does */
 void measure_options_finish(struct measure_options *options, uint32_t nodes);
 
-/* measure_mode_name, measure_test_name - as people type them */
+/* measure_mode_name, measure_test_name - names as people type them */
 const char *measure_mode_name(enum tofu_p2p_mode mode);
 const char *measure_test_name(enum measure_test test);
 
-/* ---- What is printed (p2p/report.c) ---- */
+/* ---- Output (p2p/report.c) ---- */
 
 /**
- * struct measure_cell - of a row
- * @title: of the table's column
- * @key:   of the JSON's member
- * @text:  what it is, or NULL: then it is @value, divided by @by, where that is
- *         not 0
+ * struct measure_cell - a cell of a row
+ * @title: title of the table's column
+ * @key:   key of the JSON member
+ * @text:  contents; NULL: print @value
+ * @value: number, divided by @by unless that is 0
  */
 struct measure_cell {
 	const char *title;
@@ -105,9 +106,9 @@ struct measure_cell {
 struct measure_report;
 
 /**
- * measure_report_begin - print what stands above the rows
+ * measure_report_begin - print the lines above the rows
  * @nodes: 0: there is no machine
- * @shape: its text
+ * @shape: shape of the machine
  *
  * Return: to be freed; NULL where there is no memory.
  */
@@ -115,11 +116,11 @@ struct measure_report *
 measure_report_begin(const struct measure_options *options, uint32_t nodes,
 		     const char *shape);
 
-/* measure_report_row - all rows have the same columns */
+/* measure_report_row - print a row; all rows have the same columns */
 void measure_report_row(struct measure_report *report,
 			const struct measure_cell *cell, size_t cells);
 
-/* measure_report_end - after the last row; @wrong: messages that were not right */
+/* measure_report_end - print what follows the rows; @wrong: wrong messages */
 void measure_report_end(struct measure_report *report, uint64_t wrong);
 
 /* ---- A node (p2p/p2p.c) ---- */
@@ -129,9 +130,9 @@ void measure_report_end(struct measure_report *report, uint64_t wrong);
 /**
  * struct measure - a node's part of the measurements
  * @report: NULL but on node 0
- * @rows:   so far
- * @wrong:  messages that were not what they should be, on this node
- * @why:    of a failure, as of tofu_world_join()
+ * @rows:   rows so far
+ * @wrong:  wrong messages on this node
+ * @why:    text of a failure, as for tofu_world_join()
  */
 struct measure {
 	const struct measure_options *options;
@@ -143,29 +144,27 @@ struct measure {
 	char *why;
 };
 
-/* measure_fail - say what uTofu says. Return: -EIO */
+/* measure_fail - report an error of uTofu. Return: -EIO */
 int measure_fail(struct measure *measure, const char *what, int code);
 
 int measure_barrier(struct measure *measure);
 
-/*
- * measure_gather - gather some words of every node; valid until the next call
- */
+/* measure_gather - gather words of all nodes; @all: valid until the next call */
 int measure_gather(struct measure *measure, const uint64_t *mine, size_t words,
 		   const uint64_t **all);
 
 /* measure_sends - whether this node is a sender; senders are 1, 2, … */
 bool measure_sends(const struct measure *measure, uint64_t senders);
 
-/* measure_is_root - whether this is the node that receives */
+/* measure_is_root - whether this node is the receiver */
 bool measure_is_root(const struct measure *measure);
 
 /**
- * measure_fill, measure_is, measure_check - what is in a message, whether it is,
- * and say on the error output what is not
+ * measure_fill, measure_is, measure_check - fill a message, compare one, and
+ * compare one with errors said on the error output
  * @buf:    8-byte aligned
- * @sender: node
- * @number: of the message of this sender in this row
+ * @sender: node that sends it
+ * @number: number of the message among those of the sender in this row
  */
 void measure_fill(const struct measure *measure, void *buf, size_t bytes,
 		  uint64_t number);
@@ -174,21 +173,21 @@ bool measure_is(const struct measure *measure, const void *buf, size_t bytes,
 void measure_check(struct measure *measure, const void *buf, size_t bytes,
 		   uint32_t sender, uint64_t number);
 
-/* measure_spoil - make a message wrong, where the user wants that */
+/* measure_spoil - corrupt a message, where the user wants that */
 void measure_spoil(const struct measure *measure, void *buf, bool last);
 
-/* measure_row - one more; does nothing but on node 0 */
+/* measure_row - report a row; does nothing but on node 0 */
 void measure_row(struct measure *measure, const struct measure_cell *cell,
 		 size_t cells);
 
 /* ---- Messages (p2p/message.c) ---- */
 
-/* measure_params - of an endpoint of this node */
+/* measure_params - the parameters of an endpoint of this node */
 struct tofu_p2p_params measure_params(const struct measure *measure,
 				      enum tofu_p2p_mode mode);
 
 /*
- * measure_open - an endpoint on each node, at the same time
+ * measure_open - open an endpoint on each node, at the same time
  *
  * Return: 0 or a negative errno; closed with measure_close().
  */
@@ -197,21 +196,21 @@ int measure_open(struct measure *measure, const struct tofu_p2p_params *params,
 int measure_close(struct measure *measure, struct tofu_p2p *p2p);
 
 /*
- * measure_meet - some messages between a node and node 0, one after the other, so
- * that each has all that it will have for the other
+ * measure_meet - exchange messages between a node and node 0, one by one, so
+ * that each has allocated all that it will ever have for the other
  */
 int measure_meet(struct measure *measure, struct tofu_p2p *p2p, uint32_t peer);
 
 /*
- * measure_ping - messages of all senders to node 0, and its answers, one after
- * the other
- * @stats: of the senders' times from a message to its answer, @middle of each
+ * measure_ping - send messages from all senders to node 0, which answers them,
+ * one by one
+ * @stats: statistics of the senders' median times from message to answer
  */
 int measure_ping(struct measure *measure, struct tofu_p2p *p2p,
 		 uint64_t senders, size_t bytes, uint64_t iterations,
 		 struct tofu_stats *stats);
 
-/* measure_latency and the following - rows of the --test of that name */
+/* measure_latency and below - measure the rows of the --test of that name */
 int measure_latency(struct measure *measure);
 int measure_threshold(struct measure *measure);
 
@@ -224,7 +223,7 @@ int measure_counter(struct measure *measure);
 
 int measure_memory(struct measure *measure);
 
-/* measure_need - what endpoints would take; needs no machine */
+/* measure_need - compute the memory of endpoints; needs no machine */
 int measure_need(struct measure *measure);
 
 #endif /* TOFU_P2P_TOOL_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What tofu-p2p prints: a table for people, or JSON. */
+/* The output of tofu-p2p: a table for people, or JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #define WIDTH 7
 
 /**
- * struct measure_report - what node 0 prints
- * @column: of the table, made of the first row
+ * struct measure_report - the output of node 0
+ * @column: columns of the table, made from the first row
  */
 struct measure_report {
 	const struct measure_options *options;

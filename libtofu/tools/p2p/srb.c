@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A record into a shared receive buffer, in its parts. What happens when is seen
- * by looking at the sender between two polls, by what the library has for
- * measurements alone.
+ * The parts of the time of a record to a shared receive buffer. Functions that
+ * the library has for measurements alone show the sender's state between polls.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@
 #define RING_MIN (1U << 20)
 #define STAG 0
 
-/* The ring has room for this number of the largest records. */
+/* Number of the largest records that the ring has room for */
 #define RECORDS 4
 
 /**
@@ -38,7 +37,7 @@ static const struct form forms[] = {
 
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
-/* What happens to a record, in ns of the clock that all share */
+/* The steps of a record, in ns of the clock that all nodes share */
 enum when { BEGAN,
 	    POSTED,
 	    ADDED,
@@ -47,16 +46,17 @@ enum when { BEGAN,
 	    ENDED,
 	    WHENS };
 
-/* What is printed: the same since BEGAN, and when node 0 has it */
+/* The printed times: these steps since BEGAN, and when node 0 has the record */
 enum since { SINCE_SEEN = WHENS,
 	     SINCES };
 
 /**
  * struct parts - a node's part
- * @vcq:   of the ring or the sender, where @queue is set
- * @ring:  on node 0; @sender: on the others
- * @seen:  on node 0: when the record of each sender of this iteration was there
- * @copy:  what they were, one every @step bytes; on the others what is sent
+ * @vcq:   VCQ of the ring or the sender, where @queue is set
+ * @ring:  ring, on node 0
+ * @sender: sender, on the other nodes
+ * @seen:  on node 0: when each sender's record of this iteration arrived
+ * @copy:  on node 0: these records, one every @step bytes; else the record sent
  */
 struct parts {
 	struct measure *measure;
@@ -84,7 +84,7 @@ static void stages_look(const struct tofu_srb_sender *sender, uint64_t now,
 		when[PUT] = now;
 }
 
-/* Steps that were not seen came with the end, in one poll. */
+/* Steps not yet seen have come in one poll with the last one. */
 static void rest_look(const struct parts *parts, uint64_t when[])
 {
 	bool reads = parts->form->flags & TOFU_SRB_SENDER_FRESH;
@@ -174,7 +174,7 @@ static void record_copy(struct parts *parts, uint64_t i,
 		       record->bytes - first);
 }
 
-/* They come in any order; no two that belong here are the same. */
+/* Records come in any order, and all of them differ. */
 static void records_check(struct parts *parts, const uint64_t at[],
 			  uint64_t senders, size_t bytes, uint64_t iteration)
 {
@@ -220,7 +220,7 @@ static int receive_all(struct parts *parts, uint64_t senders, size_t bytes,
 
 /* ---- Rows ---- */
 
-/* A record of each sender; @time: arrays of @senders, or NULL */
+/* Send a record from each sender; @time: arrays of @senders, or NULL */
 static int iteration_run(struct parts *parts, uint64_t senders, size_t bytes,
 			 uint64_t iteration, uint64_t *time[SINCES])
 {
@@ -265,7 +265,7 @@ static int iterations_run(struct parts *parts, uint64_t senders, size_t bytes,
 	return err;
 }
 
-/* When the last of the records that were sent together was seen */
+/* Return: when the last of the records sent together was seen */
 static uint64_t last_seen(const uint64_t *seen, uint64_t senders,
 			  uint64_t iterations)
 {
@@ -370,7 +370,7 @@ static struct tofu_srb_params ring_params(const struct measure *measure,
 	return params;
 }
 
-/* A VCQ of its own for each side; only the ring's has a name. */
+/* Each side has a VCQ of its own; only the ring's has a name. */
 static int sides_make(struct parts *parts, const struct tofu_srb_params *params,
 		      utofu_vcq_id_t *owner)
 {
