@@ -204,7 +204,7 @@ int measure_meet(struct measure *measure, struct tofu_p2p *p2p, uint32_t peer);
 /*
  * measure_ping - send messages from all senders to node 0, which answers them,
  * one by one
- * @stats: statistics of the senders' median times from message to answer
+ * @stats: statistics of each sender's @middle time from message to answer
  */
 int measure_ping(struct measure *measure, struct tofu_p2p *p2p,
 		 uint64_t senders, size_t bytes, uint64_t iterations,
