@@ -14,7 +14,7 @@
 
 /* ---- Arguments ---- */
 
-/* The number at the front of *text, moved past it; false: there is none. */
+/* Take the number at the front of *text and move past it; false: none. */
 static bool number_take(const char **text, uint64_t *number)
 {
 	static const char suffixes[] = "KMG";
@@ -135,7 +135,7 @@ void tofu_arg_words(const char *option, const char *text,
 
 /* ---- The command line ---- */
 
-/* What getopt_long() returns for the first option, and for --help */
+/* The values of getopt_long() for the first option and for --help */
 enum { FIRST = 256, HELP = FIRST + TOFU_OPTIONS_MAX };
 
 static bool takes_argument(const struct tofu_option *option)
@@ -143,7 +143,7 @@ static bool takes_argument(const struct tofu_option *option)
 	return option->kind != TOFU_ARG_SET && option->kind != TOFU_ARG_DO;
 }
 
-/* For getopt_long() */
+/* Make the list of options for getopt_long(). */
 static void list_make(const struct tofu_args *args, struct option *list)
 {
 	for (size_t i = 0; i < args->count; i++)
@@ -155,7 +155,7 @@ static void list_make(const struct tofu_args *args, struct option *list)
 	list[args->count] = (struct option){ "help", no_argument, NULL, HELP };
 }
 
-/* Number of an option, by what getopt_long() has returned; exits for others. */
+/* Return: the option of a value of getopt_long(); exits for other values. */
 static size_t option_find(const struct tofu_args *args, int value)
 {
 	if (value == HELP || value == 'h') {

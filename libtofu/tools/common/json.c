@@ -56,7 +56,7 @@ static void quote(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-/* What stands before any value: comma, new line, indentation, key. */
+/* Print what precedes any value: comma, new line, indentation, key. */
 static void member(struct tofu_json *json, const char *key)
 {
 	if (json->some)

@@ -4,7 +4,7 @@
 
 #include "stats.h"
 
-/* What to add to the processor's counter; unused while @by_cycles is not set */
+/* Offset of the processor's counter; unused while @by_cycles is not set */
 static int64_t cycles_offset;
 static bool by_cycles;
 
@@ -56,7 +56,7 @@ static uint64_t percentile(const uint64_t *sorted, size_t count,
 	return sorted[rank ? rank - 1 : 0];
 }
 
-/* Between the quartiles; of fewer than four values, of all */
+/* Mean of the values between the quartiles; of all values below four */
 static uint64_t middle(const uint64_t *sorted, size_t count)
 {
 	size_t cut = count / 4, left = count - 2 * cut;

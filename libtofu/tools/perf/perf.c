@@ -21,12 +21,12 @@
 #define WINDOW_MAX 1024
 
 /**
- * struct defaults - how much is measured unless the user says so
- * @sizes: bytes
- * @iterations: of latency
- * @commands: of bandwidth
- * @least: of both, however large
- * @bytes: that a measurement moves, by which both are bounded
+ * struct defaults - how much is measured unless the user says otherwise
+ * @sizes: sizes of the payload in bytes
+ * @iterations: most iterations of a latency
+ * @commands: most commands of a bandwidth
+ * @least: fewest iterations or commands, however large the payload
+ * @bytes: bytes that a measurement may move, which bounds both counts
  * @window: commands outstanding
  */
 struct defaults {
@@ -47,7 +47,7 @@ static const struct defaults defaults_usual = {
 	.window = 16,
 };
 
-/* In virtual time all take equally long, and a second takes long. */
+/* In virtual time all commands take equally long, and a second takes long. */
 static const struct defaults defaults_virtual = {
 	.sizes = "8:1M",
 	.iterations = 20,
@@ -95,9 +95,9 @@ static const char usage[] =
 	"Exit status: 0; 1 when nodes could not talk; 2 for wrong options.\n";
 
 /**
- * struct options - what the user wants
- * @op:       which operations
- * @from, @peers: of the bandwidth, see struct perf_place
+ * struct options - the user's options
+ * @op:       operations to measure
+ * @from, @peers: nodes of the bandwidth, see struct perf_place
  * @peer:     -1 when not given
  * @iterations, @warmup: -1 when not given
  * @window:   0 when not given
@@ -203,7 +203,7 @@ static void place_check(const struct options *options,
 		errx(EXIT_USAGE, "--phases: there is no virtual time here");
 }
 
-/* What depends on the machine. */
+/* Settle the options that depend on the machine. */
 static void options_finish(struct options *options,
 			   const struct tofu_machine *machine)
 {
@@ -217,7 +217,7 @@ static void options_finish(struct options *options,
 		options->window = defaults()->window;
 	if (options->phases < 0)
 		options->phases = tofu_virtual();
-	/* Of a put to oneself both ends are the same queue. */
+	/* For a put to the node itself both ends are the same queue. */
 	if (!options->op[PERF_PUT] || options->peer == options->from)
 		options->phases = 0;
 }
@@ -247,7 +247,7 @@ static struct perf_settings settings_of(const struct options *options,
 		settings.commands = settings.iterations;
 	} else {
 		settings.iterations = bounded(usual->iterations, bytes);
-		/* Of each TNI and peer, so that all of them count. */
+		/* Per TNI and peer, so that all of them count */
 		settings.commands = bounded(usual->commands, bytes) *
 				    options->tnis * options->peers;
 	}
@@ -256,7 +256,7 @@ static struct perf_settings settings_of(const struct options *options,
 	return settings;
 }
 
-/* ---- What is printed ---- */
+/* ---- Output ---- */
 
 static const struct tofu_column columns[] = {
 	{ "op", -4 },	 { "bytes", 8 },      { "min/µs", 9 },
@@ -266,11 +266,11 @@ static const struct tofu_column columns[] = {
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
-#define COLUMNS_MEMCPY 2 /* the last ones */
+#define COLUMNS_MEMCPY 2 /* the last columns */
 
 /**
- * struct report - what the node that measures prints
- * @on: this is it
+ * struct report - the output of the node that measures
+ * @on: this is the node that measures
  */
 struct report {
 	bool on;
@@ -328,7 +328,7 @@ static void report_begin(struct report *report,
 	tofu_json_open(json, "results", '[');
 }
 
-/* Times as they were taken, and what a latency is of them. */
+/* Print the times as they were taken, and the latencies made from them. */
 static void times_json(struct tofu_json *json, const struct perf_result *result)
 {
 	const struct tofu_stats *times = &result->times;
@@ -478,7 +478,7 @@ static int size_run(struct perf *perf, struct report *report, enum perf_op op,
 	return 0;
 }
 
-/* The sizes of an operation: atomics have no others than 4 and 8. */
+/* The sizes of an operation: atomics have only 4 and 8. */
 static struct tofu_sizes op_sizes(const struct options *options,
 				  enum perf_op op)
 {
@@ -572,7 +572,7 @@ int main(int argc, char **argv)
 	char *why = NULL;
 	int err;
 
-	/* Messages of nodes that are ended by the first failure stay whole. */
+	/* The first failure may end other nodes: keep their lines whole. */
 	setlinebuf(stderr);
 	err = tofu_machine_find(&machine, &why);
 	if (!err) {

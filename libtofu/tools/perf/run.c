@@ -15,11 +15,11 @@
 #define NOTICE UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE
 
 /**
- * struct command - a command that is made again and again
- * @op:    kind
- * @bytes: of payload
- * @value: what a put carries in its last bytes; of others, their number
- * @flags: notices
+ * struct command - a command that is posted repeatedly
+ * @op:    operation
+ * @bytes: bytes of payload
+ * @value: last bytes of a put; number of any other command
+ * @flags: flags of notices
  */
 struct command {
 	enum perf_op op;
@@ -28,14 +28,14 @@ struct command {
 	unsigned long flags;
 };
 
-/* What a put carries; that of a bandwidth carries nothing. */
+/* Set the value that a put carries; a bandwidth's puts carry none. */
 static void put_value(struct perf *perf, size_t bytes, uint64_t value)
 {
 	if (bytes > sizeof(value))
 		perf_flag_set(perf->area + perf->span, bytes, value);
 }
 
-/* The way that a program would choose for a put of this size. */
+/* Post a put the way a program would choose for this size. */
 static inline int put_post(struct perf *perf, const struct perf_engine *engine,
 			   utofu_vcq_id_t peer, const struct command *command)
 {
@@ -91,7 +91,7 @@ post(struct perf *perf, struct perf_engine *engine, uint32_t peer,
 
 /* ---- Latency ---- */
 
-/* The other side: each put is answered by one of the same size. */
+/* The other side answers each put with one of the same size. */
 static int pong(struct perf *perf, size_t bytes)
 {
 	const struct perf_settings *settings = &perf->settings;
@@ -113,7 +113,7 @@ static int pong(struct perf *perf, size_t bytes)
 	return code;
 }
 
-/* The low bytes of the value before, as many as the atomic has. */
+/* Compare the old value in the atomic's bytes. */
 static bool atomic_is(const struct utofu_mrq_notice *notice, size_t bytes,
 		      uint64_t value)
 {
@@ -122,7 +122,7 @@ static bool atomic_is(const struct utofu_mrq_notice *notice, size_t bytes,
 	return notice->rmt_value == value;
 }
 
-/* A command until its answer is there: of a put, one of the same size. */
+/* Post a command and wait for the answer: for a put, one of the same size. */
 static inline int ask(struct perf *perf, const struct command *command,
 		      struct utofu_mrq_notice *notice)
 {
@@ -138,7 +138,7 @@ static inline int ask(struct perf *perf, const struct command *command,
 }
 
 /*
- * Each atomic adds one and brings the value before. The source of a put is
+ * Each atomic adds one and returns the old value. The source of a put is
  * free when it has been reported.
  */
 static int answer_check(struct perf *perf, const struct command *command,
@@ -150,7 +150,7 @@ static int answer_check(struct perf *perf, const struct command *command,
 	return perf_report_wait(perf, &perf->engine[0], 0);
 }
 
-/* What is done before and after is not in the time. */
+/* Preparation and checks are not timed. */
 static int latency(struct perf *perf, enum perf_op op, size_t bytes,
 		   uint64_t *time)
 {
@@ -185,7 +185,7 @@ static int latency(struct perf *perf, enum perf_op op, size_t bytes,
 
 /* ---- Bandwidth ---- */
 
-/* Until the window has room: mostly there is a report, and it is enough. */
+/* Wait until the window has room: one report, mostly there, is enough. */
 static inline int stream_wait(struct perf *perf, struct perf_engine *engine)
 {
 	void *cbdata;
@@ -199,7 +199,7 @@ static inline int stream_wait(struct perf *perf, struct perf_engine *engine)
 	return perf_report_wait(perf, engine, perf->settings.window - 1);
 }
 
-/* Where the queue is full: until it takes the command. */
+/* Called when the queue is full: retry until it takes the command. */
 static int stream_push(struct perf *perf, struct perf_engine *engine,
 		       uint32_t peer, const struct command *command)
 {
@@ -240,7 +240,7 @@ static int stream(struct perf *perf, enum perf_op op, size_t bytes,
 	return code;
 }
 
-/* Only what failed leaves a notice, and it has come by now. */
+/* Only failed commands leave notices, which have come by now. */
 static int stream_check(struct perf *perf)
 {
 	struct utofu_mrq_notice notice;
@@ -254,7 +254,7 @@ static int stream_check(struct perf *perf)
 	return UTOFU_SUCCESS;
 }
 
-/* In virtual time a stream keeps the pace that it has begun with. */
+/* In virtual time a stream keeps its first pace. */
 #define STREAMS_VIRTUAL 9
 
 static int streams(struct perf *perf, enum perf_op op, size_t bytes,
@@ -296,7 +296,7 @@ static int bandwidth(struct perf *perf, enum perf_op op, size_t bytes,
 
 /* ---- A measurement ---- */
 
-/* The peers poll as a program does that communicates, until they are told. */
+/* The peers poll like a communicating program until they are told to stop. */
 static int stop_send(struct perf *perf)
 {
 	struct perf_engine *engine = &perf->engine[0];
@@ -368,7 +368,7 @@ int perf_run(struct perf *perf, const struct perf_settings *settings,
 	int err;
 
 	perf->settings = *settings;
-	/* Nothing else of the area is looked at. */
+	/* No other byte of the area is checked. */
 	perf_flag_set(perf->area, bytes, 0);
 	memset(perf->area + perf_word_at(perf, 0), 0,
 	       PERF_WORDS * sizeof(uint64_t));

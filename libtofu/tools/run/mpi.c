@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a program uses MPI: an ELF file that says that it needs an MPI
- * library. The file is not trusted: all offsets and sizes are bounded here.
+ * Tell whether a program uses MPI: an ELF file that needs an MPI library. The
+ * file is not trusted: all offsets and sizes are bounded here.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -16,20 +16,20 @@
 
 #include "run/run.h"
 
-/* What is looked at; linkers make far less. */
+/* Most segments and entries that are read; linkers make far fewer. */
 #define SEGMENTS_MAX 256
 #define DYNAMIC_MAX 4096
 
-/* How names of MPI libraries begin: Open MPI, MPICH and those made of them */
+/* Prefixes of MPI libraries: Open MPI, MPICH and their derivatives */
 static const char *const libraries[] = { "libmpi.so", "libmpi_",
 					 "libmpich", "libmpifort",
 					 "libmpicxx", "libfjmpi" };
 
 /**
  * struct image - an ELF file
- * @head:    its header
- * @dynamic: what it tells the dynamic linker
- * @strings: the names in it, by their place in the file
+ * @head:    header of the file
+ * @dynamic: segment for the dynamic linker
+ * @strings: offset of the dynamic linker's strings in the file
  */
 struct image {
 	int fd;
@@ -100,7 +100,7 @@ static bool entry_read(const struct image *image, unsigned int i,
 	       entry->d_tag != DT_NULL;
 }
 
-/* Where in the file is what the program finds at @address? */
+/* Find the offset in the file of what the program loads at @address. */
 static bool place_find(const struct image *image, uint64_t address,
 		       uint64_t *place)
 {
@@ -159,9 +159,9 @@ static bool needs_mpi(struct image *image)
 	return false;
 }
 
-/* ---- */
+/* ---- The program's file ---- */
 
-/* Not a folder, and not what blocks when it is opened. */
+/* Regular files only: not a folder, and nothing that blocks when opened. */
 static bool is_program(const char *path)
 {
 	struct stat st;
@@ -169,7 +169,7 @@ static bool is_program(const char *path)
 	return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-/* As execvp() searches. */
+/* Search as execvp() does. */
 static bool program_find(const char *name, char path[PATH_MAX])
 {
 	const char *folders = getenv("PATH");

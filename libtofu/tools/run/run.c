@@ -29,9 +29,9 @@
 #include "net/shape.h"
 #include "run/run.h"
 
-#define STATUS_FAILED 125 /* of tofu-run itself */
+#define STATUS_FAILED 125 /* tofu-run itself failed */
 #define STATUS_TIMEOUT 124
-#define STATUS_SIGNAL 128 /* plus its number */
+#define STATUS_SIGNAL 128 /* plus the signal's number */
 #define STATUS_NO_PROGRAM 127
 
 /* Between SIGTERM and SIGKILL */
@@ -67,7 +67,7 @@ static const char usage[] =
 	"fails, 127 when PROGRAM cannot be started.\n";
 
 /**
- * struct process - one of the machine's
+ * struct process - a process of the machine
  * @pid:    leader of a process group of its own; 0 when it has ended
  * @output: standard output and error
  */
@@ -77,25 +77,25 @@ struct process {
 };
 
 /**
- * struct run
- * @processes: in all
- * @ppn:      of a node
- * @shape:    of the machine
- * @tnis:     of a node
+ * struct run - the machine and its processes
+ * @processes: number of processes
+ * @ppn:      processes of a node
+ * @shape:    shape of the machine
+ * @tnis:     TNIs of a node
  * @prefix:   whether output goes through pipes
  * @bind:     whether processes are bound to processors
  * @spins:    whether they spin on memory
- * @deadline: on now_ms(), or -1
- * @program:  and its arguments
- * @fabric:   the shared file
- * @signals:  signalfd of what tofu-run waits for
+ * @deadline: end of the time allowed, by now_ms(), or -1
+ * @program:  program and its arguments
+ * @fabric:   file descriptor of the shared file
+ * @signals:  signalfd for the signals that tofu-run waits for
  * @mask:     signal mask of the processes
- * @files:    their limit of descriptors
- * @process:  by number
- * @living:   of them
- * @status:   the largest so far
+ * @files:    limit of open files of the processes
+ * @process:  processes by rank
+ * @living:   number of processes that still run
+ * @status:   largest exit status so far
  * @stopping: SIGTERM has been sent
- * @kill_at:  when SIGKILL follows, on now_ms()
+ * @kill_at:  when SIGKILL follows, by now_ms()
  */
 struct run {
 	unsigned int processes;
@@ -161,8 +161,8 @@ static void environment_set(const struct run *run, unsigned int rank)
 }
 
 /*
- * The processors that tofu-run may use are dealt out one by one: each goes to
- * one process, or to several if there are fewer than processes.
+ * Deal out the processors that tofu-run may use: each goes to one process, or
+ * to several where processors are fewer than processes.
  */
 static int processors_bind(const struct run *run, unsigned int rank)
 {
@@ -259,7 +259,7 @@ static void processes_signal(const struct run *run, int signal)
 			kill(-run->process[i].pid, signal);
 }
 
-/* Ends the processes that still run; @status is the reason. */
+/* End the processes that still run; @status is the reason. */
 static void run_stop(struct run *run, int status)
 {
 	if (status > run->status)
@@ -278,7 +278,7 @@ static int exit_status(int wait_status)
 		       WEXITSTATUS(wait_status);
 }
 
-/* Which one it is that has failed, as people count. */
+/* Return: the name of a process in messages. */
 static const char *process_name(const struct run *run, unsigned int rank)
 {
 	static char name[48];
@@ -291,7 +291,7 @@ static const char *process_name(const struct run *run, unsigned int rank)
 	return name;
 }
 
-/* Return: its status, or 0 where that says nothing: it was told to end. */
+/* Return: the exit status, or 0 where tofu-run itself ended the process. */
 static int process_ended(struct run *run, pid_t pid, int wait_status)
 {
 	int status = exit_status(wait_status);
@@ -316,8 +316,8 @@ static int process_ended(struct run *run, pid_t pid, int wait_status)
 }
 
 /*
- * All that have ended by now are looked at before others are stopped, so that
- * failures at the same time all count.
+ * Collect all processes that have ended before stopping others, so that failures
+ * at the same time all count.
  */
 static void processes_reap(struct run *run)
 {
@@ -362,7 +362,7 @@ static void signals_read(struct run *run)
 			run_stop(run, STATUS_SIGNAL + (int)info.ssi_signo);
 }
 
-/* Does what is due. Return: milliseconds until the next, or -1. */
+/* Run due timers. Return: milliseconds until the next one, or -1. */
 static int run_timers(struct run *run)
 {
 	int64_t now = now_ms(), next = -1;
@@ -415,7 +415,7 @@ static void run_wait(struct run *run)
 
 /* ---- MPI programs ---- */
 
-/* As a shell reads it. */
+/* Print a word quoted for a shell. */
 static void word_print(const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
@@ -435,7 +435,7 @@ static void word_print(const char *word)
 	fputc('\'', stderr);
 }
 
-/* What mpirun's ranks take from the environment, where it is not the default */
+/* Print what mpirun's ranks need in the environment beside the defaults. */
 static void machine_print(const struct run *run)
 {
 	char text[TOFU_SHAPE_TEXT];
@@ -487,7 +487,7 @@ static void fabric_make(struct run *run)
 	}
 }
 
-/* Two pipes a node can be more than the usual limit. */
+/* Two pipes per process can exceed the usual limit. */
 static void limits_raise(struct run *run)
 {
 	struct rlimit limit;
@@ -498,7 +498,7 @@ static void limits_raise(struct run *run)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* From how many there are to be, the shape, or both. */
+/* Settle processes and shape when one of them or both are given. */
 static void shape_settle(struct run *run, bool shape_given)
 {
 	if (!run->processes)
@@ -520,7 +520,7 @@ static void shape_settle(struct run *run, bool shape_given)
 		     tofu_shape_nodes(&run->shape), run->processes, run->ppn);
 }
 
-/* As many as the machine has that is named, or as wanted beside it. */
+/* Return: the number of TNIs of a machine. */
 static unsigned int machine_tnis(const char *name)
 {
 	const struct tofu_preset *machine = tofu_preset_find(name);
@@ -533,10 +533,10 @@ static unsigned int machine_tnis(const char *name)
 }
 
 /**
- * struct command - what the command line says
- * @nodes:   0: @run.processes says how many there are
- * @tnis:    0: @run.tnis are the machine's
- * @timeout: seconds, or 0
+ * struct command - the command line
+ * @nodes:   number of nodes; 0: @run.processes is given instead
+ * @tnis:    number of TNIs; 0: as the machine has
+ * @timeout: seconds, or 0 for none
  * @shape:   @run.shape was given
  */
 struct command {

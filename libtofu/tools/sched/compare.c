@@ -8,11 +8,11 @@
 #include "sched/sched.h"
 
 /**
- * struct published - a time that has been measured
- * @set:       name
+ * struct published - a published measurement
+ * @set:       name of the set
  * @k:         levels
- * @scheduler: name
- * @us:        of an exchange with a barrier at both ends
+ * @scheduler: name of the scheduler
+ * @us:        time of an exchange with a barrier at both ends
  */
 struct published {
 	const char *set;
@@ -21,7 +21,7 @@ struct published {
 	unsigned int us;
 };
 
-/* FX10, 48 processes. East and west: 'on two engines', as many plans are. */
+/* FX10, 48 processes. East and west: 'on two engines', as in many plans. */
 static const struct published published[] = {
 	{ "ew", 872, "bl:2", 72 },
 	{ "ns", 872, "round-robin:2", 108 },
@@ -47,8 +47,8 @@ static const struct published *published_find(const struct sched_set *set,
 
 /**
  * struct comparison - the table being made
- * @set: of the row, or NULL: a workload of the user's
- * @k:   of it
+ * @set: set of the row, or NULL: the user's own workload
+ * @k:   levels of the set
  */
 struct comparison {
 	const struct tofu_rsched_model *model;
@@ -65,7 +65,7 @@ static bool is_possible(const struct comparison *comparison,
 	return scheduler->width <= comparison->model->engines;
 }
 
-/* The time of a plan, 0 where the machine has too few engines for it. */
+/* Return: the time of a plan, 0 where the machine has too few engines. */
 static uint64_t makespan(const struct comparison *comparison,
 			 const struct sched_scheduler *scheduler,
 			 const struct sched_workload *workload)
@@ -152,7 +152,7 @@ static void row(struct comparison *comparison,
 		row_text(comparison, workload);
 }
 
-/* What the plans leave to barriers, and to what no model has. */
+/* Print the time that plans leave to barriers and to unmodelled costs. */
 static void published_print(struct comparison *comparison)
 {
 	static struct sched_workload workload;

@@ -5,12 +5,12 @@
 
 #include "sched/sched.h"
 
-#define AXIS 10 /* what a line has before its first panel */
+#define AXIS 10 /* columns before the first panel */
 #define COLUMN 9
-#define CELL (COLUMN + 3) /* with what is around it */
+#define CELL (COLUMN + 3) /* with spaces and border */
 #define GAP "  "
 
-/* Of directions in turn; a start has one of its own. */
+/* One for each direction in turn; a start has one of its own. */
 static const char fills[] = "#=:%+/-.";
 #define FILL_START '^'
 
@@ -40,7 +40,7 @@ static uint64_t common_ns(const struct sched_bar *bar, uint64_t from,
 	return begin < end ? end - begin : 0;
 }
 
-/* What an engine does for most of a time, or NULL. */
+/* Return: the bar that takes most of an engine's time, or NULL. */
 static const struct sched_bar *bar_at(const struct sched_panel *panel,
 				      uint32_t engine, uint64_t from,
 				      uint64_t to)
@@ -83,7 +83,7 @@ static void cell_print(FILE *out, const struct sched_panel *panel,
 	fprintf(out, " %s |", text);
 }
 
-/* Where a row begins, counted from below. */
+/* Return: the beginning of a row, counted from below. */
 static uint64_t row_ns(uint64_t end, unsigned int rows, unsigned int row)
 {
 	return end / rows * row + end % rows * row / rows;
@@ -106,7 +106,7 @@ static void row_print(FILE *out, const struct sched_panel *panel, uint64_t end,
 	}
 }
 
-/* What a line has between two panels. */
+/* Print the gap between two panels. */
 static void gap_print(FILE *out, size_t panel)
 {
 	if (panel)
@@ -117,7 +117,7 @@ static void titles_print(FILE *out, const struct sched_panel *panel,
 			 size_t panels)
 {
 	for (size_t p = 0; p < panels; p++) {
-		/* The first stands above the times, too. */
+		/* The first title stands above the times, too. */
 		const int width = (int)panel[p].engines * CELL +
 				  (int)strlen(GAP) + (p ? 1 : AXIS);
 		const int length = fprintf(out, "%s: %.3f us", panel[p].title,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What engines did, from the lines of tofu-trace engines, put by put of a plan. */
+/* The work of engines, put by put of a plan, as tofu-trace engines prints it. */
 #include <err.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 #include "common/lines.h"
 #include "sched/sched.h"
 
-/* A month, and as a double exact */
+/* About a month; exact as a double */
 #define NS_MAX (UINT64_C(1) << 51)
 
 /**
  * struct reader - the lines so far
- * @taken: of each engine
+ * @taken: puts taken so far, for each engine
  */
 struct reader {
 	const struct tofu_rsched_plan *plan;
@@ -69,7 +69,7 @@ static size_t planned(const struct tofu_rsched_plan *plan, uint64_t engine)
 		       0;
 }
 
-/* The one of the plan that has the same place in the engine's list. */
+/* Find the put that has the same place in the plan's list of the engine. */
 static size_t put_find(const struct reader *reader, const char *where,
 		       uint64_t engine, uint64_t bytes)
 {
