@@ -149,7 +149,7 @@ int measure_fail(struct measure *measure, const char *what, int code);
 
 int measure_barrier(struct measure *measure);
 
-/* measure_gather - gather words of all nodes; @all: valid until the next call */
+/* measure_gather - gather words of all nodes; @all is valid until the next */
 int measure_gather(struct measure *measure, const uint64_t *mine, size_t words,
 		   const uint64_t **all);
 

@@ -316,8 +316,8 @@ static int process_ended(struct run *run, pid_t pid, int wait_status)
 }
 
 /*
- * Collect all processes that have ended before stopping others, so that failures
- * at the same time all count.
+ * Collect all processes that have ended before stopping others, so that
+ * failures at the same time all count.
  */
 static void processes_reap(struct run *run)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The work of engines, put by put of a plan, as tofu-trace engines prints it. */
+/* The work of engines, put by put of a plan, read from tofu-trace engines. */
 #include <err.h>
 #include <inttypes.h>
 #include <stdlib.h>
