@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a thread allocates: seen by the sanitizer's hooks, and by mmap() and
- * munmap() of these tests' own.
+ * Count a thread's allocations: the sanitizer's hooks see them, and so do the
+ * mmap() and munmap() of these tests.
  */
 #ifndef UNIT_ALLOC_UTIL_H
 #define UNIT_ALLOC_UTIL_H
 
 #include <stddef.h>
 
-/* alloc_watch - from now on, what this thread does is counted; 0 if it can be */
+/* alloc_watch - begin to count this thread's allocations; 0 if that works */
 int alloc_watch(void);
 
 /* alloc_calls - allocations, and what was given back, since then */

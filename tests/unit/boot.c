@@ -12,7 +12,7 @@
 #include "harness.h"
 #include "utofu-util.h"
 
-/* What is to fail by time does so after this many seconds. */
+/* Seconds until a wait that is expected to time out does so */
 #define SHORT 2
 
 static char why[TOFU_BOOT_WHY];
@@ -182,7 +182,7 @@ TEST(more_processes_than_queues_are_refused)
 	EXPECT_EQ(0, tofu_processes_run(12, 12, crowd_main, -1));
 }
 
-/* ---- Those that do not come, or go ---- */
+/* ---- Processes that are missing or leave ---- */
 
 static void missing_main(struct tofu_nodes *nodes, unsigned int rank)
 {

@@ -25,8 +25,8 @@ struct slot {
 };
 
 /*
- * What is under way to a gate's remote source, the oldest first
- * @patience: how often it may be asked to give one up before it does
+ * The values under way to a gate's remote source, the oldest first
+ * @patience: it gives one up on one of @patience requests, on average
  */
 struct way {
 	unsigned int patience;

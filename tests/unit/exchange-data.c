@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What neighbour exchanges bring: grids of one to six dimensions, open and
+ * The data of neighbour exchanges: grids of one to six dimensions, open and
  * periodic, all sizes, algorithms and forms.
  */
 #include "exchange-util.h"

@@ -497,8 +497,8 @@ TEST_F_TIMEOUT(dying, its_queues_alone, 120)
 /* ---- A neighbour that is through, or late ---- */
 
 /*
- * Tests without success that are enough for a probe of each neighbour. On a busy
- * machine so many take minutes: most of them are only counted.
+ * Unsuccessful tests that are enough for a probe of each neighbour. This many
+ * take minutes on a busy machine: most of them are only counted.
  */
 #define TESTS_LONG 70000
 
@@ -589,8 +589,8 @@ TEST_F_TIMEOUT(waiting, at_an_open_boundary, 120)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 /*
- * What the machine does in this thread, which with a controller would do it, and
- * waiting. Any other call ends the process.
+ * Allow the calls of the machine in this thread, which a controller would make
+ * instead, and calls that wait. Any other call ends the process.
  */
 static void forbid_calls(void)
 {

@@ -13,7 +13,7 @@
 #define GUARD_BYTE 0x7e
 #define DIRECTIONS_MAX (2 * TOFU_GRID_DIMS_MAX)
 
-/* What the processes of a scene share, beside struct tofu_nodes */
+/* Shared by the processes of a scene, beside struct tofu_nodes */
 static struct tofu_exchange_card (*cards)[DIRECTIONS_MAX];
 static const struct scene *playing;
 

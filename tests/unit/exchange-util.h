@@ -13,14 +13,14 @@
 #include "utofu-util.h"
 
 /**
- * struct scene - what the processes of a machine do
- * @grid:   that they form
- * @bytes:  of the message in each direction
- * @params: of the exchange
- * @meet:   with a barrier: params.barrier is filled
- * @rounds: exchanges
- * @late:   one round in so many a process takes a nap, at each of the places
- *          where it can; 0: never
+ * struct scene - the part that the processes of a machine play
+ * @grid:   grid of the processes
+ * @bytes:  bytes of the message in each direction
+ * @params: parameters of the exchange
+ * @meet:   use a barrier: params.barrier is filled in
+ * @rounds: number of exchanges
+ * @late:   a process naps in one of @late rounds on average, at each of the
+ *          places where it can; 0: never
  * @expect: the algorithm that has to run, or TOFU_NEIGHBOR_AUTO
  */
 struct scene {
@@ -33,7 +33,7 @@ struct scene {
 	enum tofu_neighbor_algorithm expect;
 };
 
-/* scene_run - play it; returns how many processes found something wrong */
+/* scene_run - play it; returns the number of processes that found errors */
 int scene_run(const struct scene *scene);
 
 /**

@@ -97,7 +97,7 @@ static UNUSED int64_t now_ms(void)
 	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
 }
 
-/* ---- What was received ---- */
+/* ---- Received packets ---- */
 
 #define SINK_MAX 4096
 

@@ -163,7 +163,7 @@ static bool await(pid_t pid, unsigned int seconds, int *status)
 	return true;
 }
 
-/* What ended the process, if it was not the test. */
+/* Report the end of a process that did not end with its test. */
 static void judge(const struct harness_test *test, bool in_time, int status)
 {
 	if (!in_time)
@@ -289,7 +289,7 @@ int harness_main(int argc, char **argv)
 		perror("mmap");
 		return EXIT_FAILURE;
 	}
-	/* What a test has said is there when it crashes. */
+	/* Keep the output of a test that crashes. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n1..%u\n", all_run(wanted, true).count);
 	return all_run(wanted, false).failed ? EXIT_FAILURE : EXIT_SUCCESS;

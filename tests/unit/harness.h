@@ -221,7 +221,7 @@ int harness_main(int argc, char **argv);
 	}                                                                   \
 	static void fixture##_##name(HARNESS_PARAMETERS(fixture))
 
-/* ---- What a test says ---- */
+/* ---- Messages of a test ---- */
 
 #define TH_LOG(...) harness_log(_metadata, __FILE__, __LINE__, __VA_ARGS__)
 

@@ -60,7 +60,7 @@ struct net_clock {
 	uint64_t hash;
 };
 
-/* ---- What controllers ask ---- */
+/* ---- Calls of controllers ---- */
 
 static uint64_t host_now(void *host)
 {

@@ -39,7 +39,7 @@ static double double_of(uint64_t bits)
 	return value;
 }
 
-/* ---- What exists ---- */
+/* ---- Operations ---- */
 
 TEST(operations_have_counts_of_elements)
 {
@@ -371,7 +371,7 @@ TEST(as_many_addends_as_said_fit)
 	EXPECT_LT(more, 64);
 }
 
-/* ---- What a peer can send ---- */
+/* ---- Packets of peers ---- */
 
 TEST(any_words_are_taken_without_harm)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the environment says of a job, and where that puts its processes. */
+/* A job as the environment describes it, and the places of its processes. */
 #include <errno.h>
 #include <stdlib.h>
 

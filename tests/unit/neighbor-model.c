@@ -5,7 +5,7 @@
 
 #include "neighbor/model.h"
 
-/* What the published figures are of. */
+/* The machine of the published figures */
 static const struct tofu_neighbor_times published = {
 	.latency_ns = 1000,
 	.mbs = 5000,
@@ -35,7 +35,7 @@ TEST(six_neighbours_on_four_engines)
 	EXPECT_EQ(tofu_neighbor_equal(&published, 6, 4), 10000);
 	EXPECT_LT(native_ns(6, 4, 8192), segmented_ns(6, 4, 8192));
 	EXPECT_GT(native_ns(6, 4, 16384), segmented_ns(6, 4, 16384));
-	/* 15 and 20 GB/s: 6 M in so many nanoseconds, beside the starts */
+	/* 15 and 20 GB/s: the times of 6 M, beside the starts */
 	EXPECT_EQ(native_ns(6, 4, 8000000), 2000 + 3200000);
 	EXPECT_EQ(segmented_ns(6, 4, 8000000), 3000 + 2400000);
 }

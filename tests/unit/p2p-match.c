@@ -259,7 +259,7 @@ TEST(so_it_is_without_memory)
 	run(_metadata, true);
 }
 
-/* ---- What it costs ---- */
+/* ---- Costs ---- */
 
 struct key {
 	uint64_t tag;
@@ -397,7 +397,7 @@ TEST(many_messages_cost_as_few)
 	}
 }
 
-/* Where nobody asks for any source or tag, no such receive is looked for. */
+/* Without receives for any source or tag, none is looked for. */
 TEST(wildcards_cost_nothing_when_they_have_gone)
 {
 	struct account account = {};
@@ -438,7 +438,7 @@ TEST(tables_are_bounded_by_what_waits)
 	p2p_match_free(&match);
 }
 
-/* ---- What machines are made for ---- */
+/* ---- Thresholds of machines ---- */
 
 TEST(machines_have_thresholds)
 {

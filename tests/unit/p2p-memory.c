@@ -49,7 +49,7 @@ static void stream_send(struct harness_test *_metadata, struct world *world,
 	stream->sent++;
 }
 
-/* What comes next is of any stream to @to, and the next of that. */
+/* The next message is of any stream to @to, and is the next of that stream. */
 static void streams_receive(struct harness_test *_metadata,
 			    struct world *world, struct stream stream[],
 			    unsigned int to, uint32_t source)
@@ -257,7 +257,7 @@ TEST_F_TIMEOUT(within, requests_end_at_the_limit, 120)
 		EXPECT_EQ(world_wait(&self->world, 1, &send[i], NULL), 0);
 }
 
-/* ---- What is computed is what is ---- */
+/* ---- Computed and actual memory ---- */
 
 FIXTURE(need)
 {
@@ -360,11 +360,12 @@ TEST_F(need, grows_as_the_mode_says)
 	EXPECT_GE(many.own, variant->mode == TOFU_P2P_SHARED ? 0 : 40 << 20);
 }
 
-/* ---- What is taken is what is allocated ---- */
+/* ---- Accounted and allocated memory ---- */
 
 /*
- * What uTofu keeps beside its VCQs: for what an endpoint has registered, and for
- * an own ring. And what an account has beyond what is allocated for it.
+ * Bytes that uTofu keeps beside its VCQs: for the memory that an endpoint has
+ * registered, and for its own ring. And the excess of an account over its
+ * allocations.
  */
 #define REGISTERED 512
 #define REGISTERED_OF_RING 64
@@ -432,8 +433,8 @@ static void allocated_is_taken(struct harness_test *_metadata,
 }
 
 /*
- * All floods, to whom nobody receives at first, so that each class has its
- * share; after each turn what is allocated is compared.
+ * All processes are flooded and receive nothing at first, so that each class
+ * has its share; after each turn the allocated bytes are compared.
  */
 TEST_F_TIMEOUT(need, is_what_is_allocated, 120)
 {
@@ -612,7 +613,7 @@ TEST_F_TIMEOUT(rings, are_taken_back_while_full, 60)
 	struct world world;
 
 	params.mode = TOFU_P2P_SAVING;
-	/* Little room for what nobody has asked for */
+	/* Little room for unexpected messages */
 	params.large = 4096;
 	params = p2p_least(params);
 	params.memory += 20000;

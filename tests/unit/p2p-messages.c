@@ -330,7 +330,7 @@ TEST_F(by, longer_than_a_transfer)
 	self->world.count = 0;
 }
 
-/* ---- What is wrong ---- */
+/* ---- Errors ---- */
 
 static int create(const struct tofu_p2p_params *params)
 {
@@ -457,11 +457,11 @@ TEST_F(by, buffers_that_are_not_there)
 	free(from);
 }
 
-/* ---- What others write ---- */
+/* ---- Records of hostile peers ---- */
 
 #define RECORD_MAX 200
 
-/* A record of anything, or nearly right, with ranks and handles that there are. */
+/* A random or nearly valid record, with ranks and handles that exist. */
 static void record_make(uint64_t *random, char record[RECORD_MAX])
 {
 	struct p2p_announce announce;

@@ -40,7 +40,7 @@ static struct p2p_ring *ring_of(const struct world *world, unsigned int rank)
 
 #define RING 16384
 
-/* What 0 has beyond the least is all for what this test is about. */
+/* All that 0 has beyond the least is for the subject of the test. */
 static struct tofu_p2p_params little(enum tofu_p2p_mode mode, size_t more)
 {
 	struct tofu_p2p_params params = p2p_params();
@@ -115,9 +115,9 @@ TEST_F_TIMEOUT(peers, floods_take_turns, 120)
 	EXPECT_LT(rings, FLOODERS - 1);
 }
 
-/* ---- Those who do not go on ---- */
+/* ---- Peers that stop ---- */
 
-/* Of a process that takes no replies come more announcements than replies fit. */
+/* A process that takes no replies sends more announcements than replies fit. */
 TEST_F_TIMEOUT(peers, who_takes_no_replies_keeps_none_from_others, 120)
 {
 	enum { MANY = 700,
@@ -156,7 +156,7 @@ TEST_F_TIMEOUT(peers, who_takes_no_replies_keeps_none_from_others, 120)
 	}
 }
 
-/* ---- Those who are gone ---- */
+/* ---- Peers that have left ---- */
 
 /* Two requests are asked for in turn: both hear of it. */
 TEST_F_TIMEOUT(peers, who_is_gone_is_noticed_among_others, 60)

@@ -90,7 +90,7 @@ static uint64_t rnd(struct player *player, uint64_t below)
 	return player->random % below;
 }
 
-/* ---- What is sent is known to both ---- */
+/* ---- Messages that both sides can compute ---- */
 
 static uint64_t seed_of(unsigned int from, unsigned int to, unsigned int number)
 {
@@ -139,7 +139,7 @@ static void send_one(struct player *player)
 		memcpy(flying->buf, &(uint64_t){ number }, 8);
 	code = tofu_p2p_isend(player->p2p, flying->buf, bytes, to,
 			      tag_of(seed, number), &flying->request);
-	/* What it sends to itself needs memory until it is received. */
+	/* A message to itself needs memory until it is received. */
 	CHECK(!code || (code == UTOFU_ERR_OUT_OF_MEMORY && restless));
 	if (code)
 		free(flying->buf);
@@ -318,7 +318,7 @@ static void player_run(struct player *player)
 	}
 }
 
-/* What was received may still have to be answered: go on until all are through. */
+/* Received messages may still need an answer: go on until all are through. */
 static void player_meet(struct player *player, struct tofu_nodes *nodes)
 {
 	time_t since = time(NULL);
@@ -451,7 +451,7 @@ TEST_F_TIMEOUT(traffic, rings_that_change_hands, 120)
 	EXPECT_EQ(tofu_nodes_run(PROCESSES, play, -1), 0);
 }
 
-/* ---- Those who are gone ---- */
+/* ---- Processes that have left ---- */
 
 /* Node 1 goes while 0 waits: to receive from it, or for it to receive. */
 static void part(struct tofu_nodes *nodes, unsigned int rank)

@@ -30,7 +30,7 @@ static const struct {
 	{ -1, -1, LEVELS * 16, 6 },  { -1, -1, LEVELS * 16, 7 },
 };
 
-/* What the processes have in common: set before they are made. */
+/* Shared by the processes: set before they are made. */
 static struct {
 	int p, q;
 	int scheduler;
@@ -91,7 +91,7 @@ static uint8_t *buffers_make(struct tofu_message message[PUTS])
 	return area;
 }
 
-/* What stands at a place of a message: no two are alike for long. */
+/* A byte of a message: no two messages are alike for long. */
 static uint8_t byte_of(unsigned int round, unsigned int node, unsigned int put,
 		       size_t at)
 {

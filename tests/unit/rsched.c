@@ -615,12 +615,12 @@ TEST(the_published_exchange_has_these_plans)
 	}
 }
 
-/* ---- What is made into an exchange ---- */
+/* ---- Plans made into exchanges ---- */
 
 static struct tofu_exchange_plan made;
 static struct tofu_part made_part[PUTS_MAX];
 
-/* Stands for the one of the library, and keeps what it is told. */
+/* Replaces the library's function, and keeps its arguments. */
 int tofu_exchange_make(const struct tofu_exchange_plan *plan,
 		       const struct tofu_message *messages, unsigned int count,
 		       struct tofu_exchange **exchange)
@@ -660,7 +660,7 @@ TEST(an_exchange_keeps_the_order_of_its_plan)
 	}
 }
 
-/* ---- What is let in ---- */
+/* ---- Requests that are accepted ---- */
 
 TEST(what_is_wrong_is_refused)
 {
@@ -733,7 +733,7 @@ TEST(the_largest_set_does_not_wrap)
 					   scheduler < 2 ? slow.engines : 0,
 					   request, TOFU_RSCHED_REQUESTS_MAX,
 					   &plan));
-		/* All on one link: one after the other, whoever sends. */
+		/* All on one link: one after the other, for any sender. */
 		EXPECT_LE(one * TOFU_RSCHED_REQUESTS_MAX, plan->makespan_ns);
 		EXPECT_GE(one * (TOFU_RSCHED_REQUESTS_MAX + 1),
 			  plan->makespan_ns);

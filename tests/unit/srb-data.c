@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes through shared receive buffers: all records, whole, once and in
- * each sender's order, whatever their sizes and however full the ring is.
+ * Shared receive buffers deliver all records, whole, once and in each sender's
+ * order, whatever their sizes and however full the ring is.
  */
 #include "srb-util.h"
 #include "harness.h"

@@ -308,7 +308,7 @@ TEST_F_TIMEOUT(epochs, patience_grows_with_the_ring, 60)
 	}
 }
 
-/* ---- What a new epoch begins with ---- */
+/* ---- The start of a new epoch ---- */
 
 static void ring_get(const struct breaker *breaker, uint64_t place, void *to)
 {
@@ -458,8 +458,8 @@ TEST_F_TIMEOUT(epochs, a_port_that_is_not_polled, 60)
 }
 
 /*
- * Processes are stopped wherever they are, for longer than the patience. What
- * they send is not lost, nor is what others do.
+ * Processes are stopped anywhere, for longer than the patience. Neither their
+ * records nor those of others are lost.
  */
 static pid_t *pids;
 

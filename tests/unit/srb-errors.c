@@ -247,7 +247,7 @@ TEST_F(alone, a_ring_that_goes)
 
 /* ---- Owners and senders that lie ---- */
 
-/* What nobody should have written into the counters of a ring. */
+/* A ring gets over invalid values in its counters. */
 TEST_F(alone, counters_that_lie)
 {
 	struct tofu_srb *srb = scene_ring(&scene, self->vcq);
@@ -293,7 +293,7 @@ TEST_F(alone, counters_that_lie)
 	tofu_srb_free(srb);
 }
 
-/* A sender to an owner whose counters are anything sends or fails, and harms nobody. */
+/* With random counters of the owner a sender sends or fails, without harm. */
 TEST_F(alone, an_owner_that_lies)
 {
 	struct tofu_srb_peer peer = scene_peer(&scene, self->id);

@@ -25,7 +25,7 @@ static struct srb_scene scene = {
 static const size_t *sizes;
 static unsigned int count;
 
-/* ---- What is in a record: each word is of its number and its place in it ---- */
+/* ---- Records: each word is made of the record's number and its offset ---- */
 
 static uint64_t word_of(unsigned int number, size_t at)
 {
@@ -176,7 +176,7 @@ TEST_F_TIMEOUT(ring, records_of_half_of_it, 60)
 
 /* ---- 1 GiB ---- */
 
-/* What is not touched is no memory: only the ends of the ring are. */
+/* Only the ends of the ring are touched and take memory. */
 TEST(the_largest_ring)
 {
 	static const size_t small[] = { 100, 3000 };

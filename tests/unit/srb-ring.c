@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ring on plain memory: every size at every position, what is not complete,
- * what an epoch has left, and what nobody should have written.
+ * A ring on plain memory: every size at every position, incomplete records,
+ * the remains of an epoch, and invalid contents.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static void payload_put(const struct srb_ring *ring, uint64_t place,
 			(char)payload_byte(place, i);
 }
 
-/* What a record of such a kind puts there; returns what it takes. */
+/* Put a record of this kind there. Return: the bytes that it takes. */
 static uint64_t record_put(const struct srb_ring *ring, uint64_t place,
 			   uint64_t kind, uint64_t payload)
 {
@@ -155,7 +155,7 @@ TEST(padding_is_skipped)
 	free(ring.memory);
 }
 
-/* ---- What is not complete, or not a record ---- */
+/* ---- Incomplete and invalid records ---- */
 
 TEST(a_record_comes_with_its_tail)
 {
@@ -204,7 +204,7 @@ TEST(heads_that_lie)
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		struct srb_ring ring = ring_make(4096, 0, &consumer);
 
-		/* Whatever the head says, the tail is there. */
+		/* The tail is there for any length in the head. */
 		for (uint64_t at = 0; at < 4096; at += SRB_WORD)
 			word_put(&ring, at, srb_tail(0));
 		word_put(&ring, 0, lies[i]);
@@ -261,9 +261,9 @@ TEST(anything_may_stand_in_a_ring)
 	}
 }
 
-/* ---- What an epoch has left ---- */
+/* ---- Remains of an epoch ---- */
 
-/* Kinds of what stands at a place: some are complete. */
+/* Kinds of contents of a place: some are complete. */
 enum left { WHOLE, PADDED, NOTHING, HEAD, HALF, NO_TAIL, NO_HEAD, KINDS };
 
 static uint64_t left_put(const struct srb_ring *ring, uint64_t place,

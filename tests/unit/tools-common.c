@@ -14,7 +14,7 @@
 #include "common/stats.h"
 #include "common/table.h"
 
-/* What @write prints, to be freed. */
+/* Return: the output of @write, to be freed. */
 static char *printed(void (*write)(FILE *out))
 {
 	char *text = NULL;
@@ -142,7 +142,7 @@ TEST(options_are_kept_where_the_table_says)
 	given = PARSE(&wanted_args, &wanted, "--quiet", "--some=blue,red");
 	EXPECT_EQ(1 << 1 | 1 << 6, given);
 	EXPECT_FALSE(wanted.loud);
-	/* What is not given stays. */
+	/* Options that are not given keep their values. */
 	EXPECT_EQ(9, wanted.small);
 }
 

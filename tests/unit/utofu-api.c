@@ -15,7 +15,7 @@
 
 #define BYTES 65536
 
-/* What programs that were compiled elsewhere rely on. */
+/* The layouts that programs compiled elsewhere rely on. */
 _Static_assert(sizeof(struct utofu_mrq_notice) == 64, "a notice");
 _Static_assert(offsetof(struct utofu_mrq_notice, vcq_id) == 8, "a notice");
 _Static_assert(offsetof(struct utofu_mrq_notice, rmt_value) == 24, "a notice");

@@ -242,7 +242,7 @@ static double addend(unsigned int node, unsigned int round, unsigned int i)
 	return value;
 }
 
-/* What all networks have come to: in the memory that all processes share. */
+/* The results of all networks, in memory that all processes share. */
 static double (*sums)[SUMS][3];
 
 static void doubles(struct tofu_nodes *nodes, unsigned int node)
@@ -385,7 +385,7 @@ TEST_F(over, a_barrier_with_a_dead_node_ends_with_an_error)
 
 /* ---- */
 
-/* Ends with the last barrier, as a program does; nobody waits for the others. */
+/* End after the last barrier, as a program does, without waiting for others. */
 static void last_one(struct tofu_nodes *nodes, unsigned int node)
 {
 	struct gates gates = gates_open(nodes, node, 0);

@@ -29,7 +29,7 @@ static const struct utofu_vbg_setting unlinked = {
 			     UTOFU_PATH_COORD_NULL },
 };
 
-/* A gate without links: a barrier there is one of nobody else. */
+/* A gate without links: its barrier has no other participant. */
 static int set_alone(utofu_vbg_id_t id)
 {
 	struct utofu_vbg_setting setting = unlinked;
@@ -296,7 +296,7 @@ TEST_F(node, no_other_number_is_an_own_gate)
 
 /* ---- Links ---- */
 
-/* What utofu_set_vbg() says of a setting of a[1] with one thing changed */
+/* The code of utofu_set_vbg() for a setting of a[1] with one change */
 #define SETTING(change)                                \
 	({                                             \
 		struct utofu_vbg_setting s = unlinked; \

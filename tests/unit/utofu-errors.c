@@ -104,7 +104,7 @@ static int provoke_FATAL(struct world *w)
 	return code;
 }
 
-/* ---- What is given out ---- */
+/* ---- Resources ---- */
 
 static int provoke_USED(struct world *w)
 {

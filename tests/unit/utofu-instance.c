@@ -71,7 +71,7 @@ static int mappings(void)
 	return lines;
 }
 
-/* What is freed is to be gone: what ASan keeps back would hide a leak. */
+/* Free memory at once: ASan's quarantine would hide a leak. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

@@ -60,7 +60,7 @@ TEST(each_thread_has_its_own)
 	free(line);
 }
 
-/* Those of one-sided communication are provoked in utofu-errors.c. */
+/* utofu-errors.c provokes the errors of one-sided communication. */
 TEST(barriers_have_errors_too)
 {
 	struct utofu_vbg_setting setting;

@@ -21,7 +21,7 @@
 
 #define BIG (1 << 20)
 
-/* What a process of these tests has: set up by node_open(). */
+/* The state of a process of these tests, set up by node_open() */
 struct me {
 	utofu_vcq_hdl_t vcq;
 	uint8_t *buffer;
@@ -322,7 +322,7 @@ FIXTURE_TEARDOWN(launcher)
 	rmdir(self->folder);
 }
 
-/* What a launcher says to ranks; the name is of this process. */
+/* The job name that a launcher gives to ranks; made of this process's ID */
 static char job[64];
 
 static void job_say(const char *size)

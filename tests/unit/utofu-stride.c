@@ -63,7 +63,7 @@ static int wait_report(const SELF *self, const void *cbdata)
 	return got == cbdata ? code : UTOFU_ERR_NOT_FOUND;
 }
 
-/* What a put of blocks from "src" to "dst" does to the latter */
+/* The effect on "dst" of a put of blocks from "src" */
 static void model_move(SELF *self, size_t from, size_t to, size_t length,
 		       size_t stride, size_t blocks)
 {
@@ -77,7 +77,7 @@ static bool model_agrees(const SELF *self)
 	return !memcmp(self->model, self->dst, BYTES);
 }
 
-/* ---- What moves ---- */
+/* ---- Data ---- */
 
 TEST_F(stride, a_put_moves_its_blocks_and_nothing_else)
 {
@@ -184,7 +184,7 @@ TEST_F(stride, paced_ones_move_the_same)
 	EXPECT_TRUE(model_agrees(self));
 }
 
-/* ---- What is told ---- */
+/* ---- Notices ---- */
 
 static void expect_block(struct harness_test *_metadata, const SELF *self,
 			 int type, const struct utofu_mrq_notice *notice,
@@ -260,7 +260,7 @@ TEST_F(stride, many_rounds_of_the_ring)
 	}
 }
 
-/* ---- What fails ---- */
+/* ---- Failures ---- */
 
 TEST_F(stride, a_block_that_fails_does_not_stop_the_others)
 {
@@ -411,7 +411,7 @@ TEST_F(stride, any_bit_may_be_changed)
 
 /* ---- Arguments ---- */
 
-/* What each of the functions and its prepared form says to such arguments */
+/* Arguments, and the code that each function and its prepared form returns */
 struct arguments {
 	size_t length;
 	size_t stride;

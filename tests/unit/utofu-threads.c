@@ -20,7 +20,7 @@
 
 static struct tofu_nodes *nodes;
 
-/* What a thread is about to end, and whether it has ended it */
+/* An object that a thread is about to free, and whether it has done so */
 struct ending {
 	utofu_vcq_hdl_t vcq;
 	utofu_stadd_t at;

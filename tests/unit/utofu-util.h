@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of libtofu share: waiting for reports and notices, and
+ * Helpers for the tests of libtofu: waiting for reports and notices, and
  * machines of several processes.
  */
 #ifndef UNIT_UTOFU_UTIL_H
@@ -38,7 +38,7 @@ int tofu_wait_barrier(utofu_vbg_id_t vbg);
 int tofu_wait_uint64(utofu_vbg_id_t vbg, uint64_t data[]);
 int tofu_wait_double(utofu_vbg_id_t vbg, double data[]);
 
-/* tofu_wait_word - until another thread or node has stored it; 0 if so */
+/* tofu_wait_word - wait until another thread or node stores @value; 0 if so */
 int tofu_wait_word(const uint64_t *word, uint64_t value);
 
 /*
@@ -53,11 +53,11 @@ const char *tofu_last_error(const char *text);
 
 /**
  * struct tofu_nodes - memory that the processes of a machine share
- * @arrived: of tofu_nodes_meet()
- * @vcq:   by node, for the tests' use
- * @stadd: likewise
- * @vbg:   likewise
- * @word:  likewise
+ * @arrived: nodes that have come to tofu_nodes_meet()
+ * @vcq:   VCQ IDs by node, for the tests' use
+ * @stadd: STADDs by node, for the tests' use
+ * @vbg:   VBG IDs by node, for the tests' use
+ * @word:  words by node, for the tests' use
  */
 struct tofu_nodes {
 	unsigned int arrived;

@@ -35,7 +35,7 @@ struct oracle {
 	struct oracle_node node[VIRTUAL_NODES];
 };
 
-/* ---- What a controller asks ---- */
+/* ---- Calls of a controller ---- */
 
 static int mem_read(void *host, uint64_t addr, void *buf, size_t len)
 {

@@ -7,7 +7,7 @@
 #define UNDER_WAY_MAX 60
 #define WORDS (HOME_DATA_BYTES / 2) /* target of atomics, in the region */
 
-/* ---- What is seen ---- */
+/* ---- Observations ---- */
 
 void seen_add(struct seen_log *log, uint64_t time, enum seen_kind kind,
 	      uint64_t value)
