@@ -253,7 +253,7 @@ static void check_good(void)
 	claim("all of them with good arguments");
 }
 
-/* What is printed on standard error after an error, into a file. */
+/* Print the last error to a file in place of standard error, and compare. */
 static bool last_error_says(const char *text, const char *expected)
 {
 	int out = dup(STDERR_FILENO);
@@ -286,7 +286,7 @@ static void check_last_error(void)
 	claim("the last error is printed, and what only says to wait is none");
 }
 
-/* What the child of a process that has opened it is told. */
+/* The library refuses a child of a process that has opened it. */
 static bool child_is_refused(void)
 {
 	utofu_tni_id_t *tnis;

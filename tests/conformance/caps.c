@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a machine says of itself: versions, coordinates, TNIs, capabilities.
+ * The description of a machine: versions, coordinates, TNIs, capabilities.
  *
  * usage: caps TNIS
  */

@@ -244,7 +244,7 @@ static void leave(void)
 
 void meet(void)
 {
-	/* What is bad so far counts against the next claim, at process 0. */
+	/* Failures so far count against the next claim, at process 0. */
 	if (!arrive())
 		control.bad = true;
 	leave();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the conformance programs share: how the processes of a machine find each
- * other with nothing but uTofu, how they agree on a verdict, and how they wait.
+ * Helpers for the conformance programs: how the processes of a machine find
+ * each other with nothing but uTofu, agree on a verdict, and wait.
  * Nothing here knows more of the library than <utofu.h> says.
  *
  * A program runs as one process or more on each node; the processes of a node
@@ -110,7 +110,7 @@ bool engine_apart(void);
  */
 void conform_lose_last(bool node);
 
-/* What is wrong in this process counts against the next claim. */
+/* Failures in this process count against the next claim. */
 bool check_that(bool holds, const char *text, const char *file, int line);
 bool check_code(int code, int expected, const char *text, const char *file,
 		int line);

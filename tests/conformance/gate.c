@@ -22,7 +22,7 @@ static void check_freed_while_armed(enum network network)
 	CODE(utofu_poll_barrier(start_of(&gates), 0),
 	     UTOFU_ERR_INVALID_VBG_ID);
 	network_make(&gates, network, 0);
-	/* What was begun with the old gates is not taken for these. */
+	/* A barrier begun at the old gates is not taken for one at these. */
 	if (world.rank == 0) {
 		CODE(utofu_barrier(start_of(&gates), 0), UTOFU_SUCCESS);
 		rest(5);

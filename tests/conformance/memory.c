@@ -69,7 +69,7 @@ static void check_reserved_stags(void)
 	uint64_t all[RANKS_MAX];
 
 	for (unsigned int stag = 0; stag < STAGS; stag++) {
-		/* What others compute, before anything is registered. */
+		/* Others can compute the STADD before the registration. */
 		CODE(utofu_query_stadd(port.id[world.rank], stag, &asked),
 		     UTOFU_SUCCESS);
 		CHECK((asked & OFFSET_MASK) == 0);

@@ -31,7 +31,7 @@ void network_free(struct gates *gates);
 /* This node's start and end gate. */
 utofu_vbg_id_t start_of(const struct gates *gates);
 
-/* What ended; UTOFU_ERR_NOT_COMPLETED when it does not come to an end. */
+/* Wait for the end; UTOFU_ERR_NOT_COMPLETED when it does not come. */
 int end_barrier(utofu_vbg_id_t vbg);
 int end_uint64(utofu_vbg_id_t vbg, uint64_t data[]);
 int end_double(utofu_vbg_id_t vbg, double data[]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What comes before what: data before their notice, notices in order, the end
+ * The order of events: data before their notice, notices in order, the end
  * of a put before the answer to it, bytes in ascending order.
  */
 #include <stdatomic.h>
@@ -173,7 +173,7 @@ static void check_stream(size_t most)
 		if (utofu_poll_mrq(pong.vcq, 0, &notice) != UTOFU_SUCCESS)
 			continue;
 		CHECK(notice.edata == (came & 255));
-		/* What was put before is there, by another kind of put, too. */
+		/* Data put before is there, also by another kind of put. */
 		CHECK(number_at(pong.area + BYTES + came % SLOT * 8) >
 		      came);
 		came++;

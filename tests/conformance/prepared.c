@@ -70,7 +70,7 @@ static size_t prepare(unsigned int kind, unsigned long flags, uint8_t *desc)
 	}
 	CODE(code, UTOFU_SUCCESS);
 	CHECK(size > 0 && size <= DESC);
-	/* What was given is free for reuse. */
+	/* The argument is free for reuse. */
 	memset(data, 0xff, sizeof(data));
 	return size;
 }

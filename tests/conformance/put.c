@@ -119,7 +119,7 @@ static void piggyback_once(size_t bytes, size_t to, bool by_value)
 		code = utofu_put_piggyback(port.vcq, port.id[world.next], data,
 					   port.stadd[world.next] + to, bytes,
 					   bytes, TCQ | LCL | RMT, NULL);
-	/* What was given is free for reuse. */
+	/* The argument is free for reuse. */
 	memset(data, 0xff, sizeof(data));
 	CODE(code, UTOFU_SUCCESS);
 	take_reports(&port, 1);
@@ -154,7 +154,7 @@ static void check_piggyback(void)
 	claim("piggyback puts of 0, 9 or 33 bytes: INVALID_SIZE");
 }
 
-/* ---- What is told ---- */
+/* ---- Notices and reports ---- */
 
 static void check_notice(uint8_t type, unsigned int peer,
 			 const struct utofu_mrq_notice *notice,

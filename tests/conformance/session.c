@@ -483,7 +483,7 @@ static void check_stopped_chains(pid_t pid)
 				   "a process is its own engine here");
 		return;
 	}
-	/* What the chains before have left is not what this process waits for. */
+	/* Drop the step of earlier chains: this process waits for a new one. */
 	atomic_store(&chain->step, NOTHING);
 	for (size_t i = 0; i < COURSES; i++)
 		check_stopped_chain(&courses[i], pid);

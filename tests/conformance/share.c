@@ -109,7 +109,7 @@ static void check_coords(void)
 		      (r / world.ppn == world.rank / world.ppn));
 }
 
-/* ---- Who gets what ---- */
+/* ---- Shares of the processes ---- */
 
 /* The process of this node that is @by further. */
 static unsigned int sibling(unsigned int by)
