@@ -173,7 +173,7 @@ static uint8_t *memory(void)
 	return fuzz.buffer[below(BUFFERS)] + below(2) * below(BUFFER / 2);
 }
 
-/* What there is of memory(), or so much that it cannot be. */
+/* Return: bytes that memory() has, or more than can exist. */
 static size_t memory_size(void)
 {
 	return rarely() ? PICK(0, 1ULL << 40, UINT64_MAX, 1ULL << 63) :

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every function of <utofu.h> with random arguments of the right types, on a
- * machine of which nobody else has come: handles, IDs, STADDs and prepared
- * commands from pools of what is good, was good once, or never was. What C
- * wants to be valid is: a pointer is NULL, or leads to enough memory. Each
- * call returns a code of the interface, whatever it is; and when all has been
- * freed, a put arrives as ever.
+ * machine without any other process: handles, IDs, STADDs and prepared
+ * commands come from pools of valid, formerly valid and invalid ones. Arguments
+ * are valid for C: a pointer is NULL, or leads to enough memory. Each call
+ * returns some code of the interface; and when all has been freed, a put
+ * arrives as ever.
  *
  *   utofu-fuzz [seeds [first seed [calls of each]]]
  */
