@@ -433,8 +433,8 @@ static void allocated_is_taken(struct harness_test *_metadata,
 }
 
 /*
- * All processes are flooded and receive nothing at first, so that each class
- * has its share; after each turn the allocated bytes are compared.
+ * All others flood process 0, which receives nothing at first, so that each
+ * class has its share; after each turn the allocated bytes are compared.
  */
 TEST_F_TIMEOUT(need, is_what_is_allocated, 120)
 {

@@ -225,8 +225,8 @@ TEST_F_TIMEOUT(peers, who_is_gone_has_no_ring, 60)
 /* ---- More than there are entries for ---- */
 
 /*
- * All entries that there can be are of sends that wait for receives; there is an
- * answer all the same for who asks for an own ring.
+ * Sends that wait for receives hold all entries; a peer that asks for a ring of
+ * its own still gets an answer.
  */
 TEST_F_TIMEOUT(peers, sends_leave_entries_for_answers, 120)
 {

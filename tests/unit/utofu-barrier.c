@@ -280,7 +280,7 @@ TEST_F(node, no_gate_is_found_that_is_not_allocated)
 	EXPECT_EQ(utofu_barrier(NONE, 0), UTOFU_ERR_INVALID_VBG_ID);
 }
 
-/* All that differs from an own gate's ID in a bit is no own gate. */
+/* An ID one bit off that of the process's own gate names none of its gates. */
 TEST_F(node, no_other_number_is_an_own_gate)
 {
 	for (int bit = 0; bit < 64; bit++) {
