@@ -9,6 +9,20 @@
 
 #define MANY TOFU_BLOCKS_MAX
 
+/* A pair, and a put of three blocks between its regions */
+static struct transfer strided(struct pair *p, const struct net_mode *mode)
+{
+	struct transfer put;
+
+	pair_create(p, mode, PAIR_LENGTH);
+	put = p->put;
+	put.stride = 1000;
+	put.blocks = 3;
+	put.lcl_offset = 100;
+	put.rmt_offset = 333;
+	return put;
+}
+
 FIXTURE(stride)
 {
 	struct pair p;
@@ -24,12 +38,7 @@ NET_MODES(stride);
 
 FIXTURE_SETUP(stride)
 {
-	pair_create(&self->p, &variant->mode, PAIR_LENGTH);
-	self->put = self->p.put;
-	self->put.stride = 1000;
-	self->put.blocks = 3;
-	self->put.lcl_offset = 100;
-	self->put.rmt_offset = 333;
+	self->put = strided(&self->p, &variant->mode);
 }
 
 FIXTURE_TEARDOWN(stride)
@@ -53,12 +62,7 @@ NET_MODES_WITHOUT_TIME(stride_now);
 
 FIXTURE_SETUP(stride_now)
 {
-	pair_create(&self->p, &variant->mode, PAIR_LENGTH);
-	self->put = self->p.put;
-	self->put.stride = 1000;
-	self->put.blocks = 3;
-	self->put.lcl_offset = 100;
-	self->put.rmt_offset = 333;
+	self->put = strided(&self->p, &variant->mode);
 }
 
 FIXTURE_TEARDOWN(stride_now)
