@@ -137,6 +137,7 @@ static int kernel_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 		.mark = kernel_mark(new->map[TOFU_MAP_KICK], direct),
 		.poll_patience = kernel_poll_patience(direct),
 		.direct = direct,
+		.kicks = !direct,
 	};
 	*cq = &new->base;
 	return 0;

@@ -45,6 +45,8 @@ struct tofu_port_dev {
  * @mark: where marks are stored, or NULL without a trace
  * @poll_patience: empty polls in a row before one kicks
  * @direct: TOFU_INFO_DIRECT is set: the page's words are registers
+ * @kicks:  a post has to look whether the engine asks for a kick. Otherwise the
+ *          store into the page is all.
  */
 struct tofu_port_cq {
 	struct tofu_port_dev *port;
@@ -58,6 +60,7 @@ struct tofu_port_cq {
 	uint64_t *mark;
 	unsigned int poll_patience;
 	bool direct;
+	bool kicks;
 };
 
 /**

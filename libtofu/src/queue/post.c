@@ -101,10 +101,7 @@ static inline void command_write(struct tofu_queue *queue, uint64_t index,
 				   command_notices(command, slots));
 }
 
-/*
- * @alone: it is one command, and no other is under way. With direct commands
- * the store is the doorbell: no kick is needed.
- */
+/* @alone: it is one command, and no other is under way. */
 static inline int post_end(struct tofu_queue *queue, bool alone)
 {
 	uint64_t tail = queue->toq_tail;
@@ -114,7 +111,7 @@ static inline int post_end(struct tofu_queue *queue, bool alone)
 		tail |= TOFU_FETCH_DIRECT;
 	}
 	tofu_position_release(&queue->cq->page->fetch_start, tail);
-	return !queue->cq->direct;
+	return queue->cq->kicks;
 }
 
 static inline int post_one(struct tofu_queue *queue,

@@ -126,7 +126,7 @@ static inline bool tofu_queue_post_easily(struct tofu_queue *queue,
 		}
 	}
 	tofu_position_release(&page->fetch_start, tail);
-	return !direct;
+	return cq->kicks;
 }
 
 #endif /* QUEUE_POST_H */
