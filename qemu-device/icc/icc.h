@@ -210,6 +210,12 @@ void icc_doorbell(struct icc *icc, unsigned int tni, unsigned int cq,
 /* icc_next_time - when the calendar's next entry is due; UINT64_MAX: never */
 uint64_t icc_next_time(const struct icc *icc);
 
+/*
+ * icc_next_visible - whether software can see what the next entry does. A
+ * command that fails while it is sent is seen all the same.
+ */
+bool icc_next_visible(const struct icc *icc);
+
 /**
  * icc_credit - a packet of this node leaves its first link
  * @tni:  engine that sent it: src_tni of the packet

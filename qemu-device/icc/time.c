@@ -76,6 +76,17 @@ uint64_t icc_next_time(const struct icc *icc)
 	return icc->time ? tofu_heap_time(&icc->time->calendar) : UINT64_MAX;
 }
 
+bool icc_next_visible(const struct icc *icc)
+{
+	const struct tofu_heap *calendar = &icc->time->calendar;
+	const struct icc_entry *entry;
+
+	if (!calendar->count)
+		return false;
+	entry = calendar->item[0].what;
+	return entry->due != ICC_DUE_SEND && entry->due != ICC_DUE_RECEIVE;
+}
+
 /* ---- Packets that wait ---- */
 
 static struct icc_held *hold_new(struct icc_time *t)

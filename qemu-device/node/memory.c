@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "icc/word.h"
+
 /* Bounce buffer of an ordered pull whose source is not mapped. */
 #define BOUNCE 4096
 
@@ -167,67 +169,22 @@ int tofu_memory_store64(void *host, uint64_t addr, uint64_t value)
 	return 0;
 }
 
-/* Execute @op and set @old to the value before; false: @op is unknown. */
-#define DEFINE_ARMW(name, type)                                              \
-	static bool name(type *word, enum tofu_armw_op op, type operand,     \
-			 type compare, uint64_t *old)                        \
-	{                                                                    \
-		switch (op) {                                                \
-		case TOFU_ARMW_CSWAP:                                        \
-			__atomic_compare_exchange_n(word, &compare, operand, \
-						    false, __ATOMIC_SEQ_CST, \
-						    __ATOMIC_SEQ_CST);       \
-			*old = compare;                                      \
-			return true;                                         \
-		case TOFU_ARMW_SWAP:                                         \
-			*old = __atomic_exchange_n(word, operand,            \
-						   __ATOMIC_SEQ_CST);        \
-			return true;                                         \
-		case TOFU_ARMW_ADD:                                          \
-			*old = __atomic_fetch_add(word, operand,             \
-						  __ATOMIC_SEQ_CST);         \
-			return true;                                         \
-		case TOFU_ARMW_XOR:                                          \
-			*old = __atomic_fetch_xor(word, operand,             \
-						  __ATOMIC_SEQ_CST);         \
-			return true;                                         \
-		case TOFU_ARMW_AND:                                          \
-			*old = __atomic_fetch_and(word, operand,             \
-						  __ATOMIC_SEQ_CST);         \
-			return true;                                         \
-		case TOFU_ARMW_OR:                                           \
-			*old = __atomic_fetch_or(word, operand,              \
-						 __ATOMIC_SEQ_CST);          \
-			return true;                                         \
-		default:                                                     \
-			return false;                                        \
-		}                                                            \
-	}
-
-DEFINE_ARMW(armw32, uint32_t)
-DEFINE_ARMW(armw64, uint64_t)
-
 int tofu_memory_armw(void *host, uint64_t addr, unsigned int size,
 		     enum tofu_armw_op op, uint64_t operand, uint64_t compare,
 		     uint64_t *old)
 {
 	void *word;
-	bool known;
+	int err;
 
 	if (size != sizeof(uint32_t) && size != sizeof(uint64_t))
 		return -EINVAL;
 	word = map_word(host, addr, size);
 	if (!word)
 		return -EFAULT;
-	if (size == sizeof(uint32_t))
-		known = armw32(word, op, (uint32_t)operand, (uint32_t)compare,
-			       old);
-	else
-		known = armw64(word, op, operand, compare, old);
-	if (!known)
-		return -EINVAL;
-	written(host, addr, size);
-	return 0;
+	err = icc_word_armw(word, size, op, operand, compare, old);
+	if (!err)
+		written(host, addr, size);
+	return err;
 }
 
 /* ---- Another node's memory ---- */

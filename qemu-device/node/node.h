@@ -16,7 +16,7 @@
  * processor, which stands still meanwhile, at the times that the last call
  * returned; see the end of this file.
  *
- * Other folders include this file only.
+ * Other folders include this file and trace.h only.
  *
  * May include: icc/, fabric/, net/, uapi/
  */

@@ -4,7 +4,7 @@
  * process is killed.
  */
 #define _GNU_SOURCE
-#include "node/internal.h"
+#include "node/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "icc/trace.h"
 
 /* Step by which the file grows. */
 #define STEP (1UL << 20)

@@ -177,8 +177,9 @@ static void emu_doorbell(struct tofu_port_cq *cq)
 	tofu_node_kick(((struct emu_port *)cq->port)->node, false);
 }
 
-static bool emu_poll(struct tofu_port_dev *dev)
+static bool emu_poll(struct tofu_port_dev *dev, const void *what)
 {
+	(void)what;
 	return tofu_node_kick(((struct emu_port *)dev)->node, true);
 }
 

@@ -33,7 +33,7 @@ static inline void tofu_port_doorbell(struct tofu_port_cq *cq)
 static inline bool tofu_port_poll(struct tofu_port_cq *cq)
 {
 	if (!cq->kick)
-		return cq->port->ops->poll(cq->port);
+		return cq->port->ops->poll(cq->port, cq);
 	tofu_kick_store(cq->kick, TOFU_KICK_POLL);
 	return true;
 }
@@ -42,7 +42,7 @@ static inline bool tofu_port_poll(struct tofu_port_cq *cq)
 static inline bool tofu_port_channel_poll(struct tofu_port_gates *gates)
 {
 	if (!gates->kick)
-		return gates->port->ops->poll(gates->port);
+		return gates->port->ops->poll(gates->port, gates);
 	tofu_kick_store(gates->kick, TOFU_CHANNEL_POLL);
 	return true;
 }

@@ -13,10 +13,14 @@ static bool kernel_there(void)
 	return !access(TOFU_KERNEL_DEVICE, F_OK);
 }
 
+int (*tofu_port_home)(struct tofu_port_dev **port);
+
 int tofu_port_open(struct tofu_port_dev **port)
 {
 	const char *name = getenv("TOFU_PORT");
 
+	if (tofu_port_home)
+		return tofu_port_home(port);
 	if (!name)
 		name = kernel_there() ? "kernel" : "emu";
 	if (!strcmp(name, "kernel"))

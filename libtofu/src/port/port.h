@@ -110,8 +110,9 @@ struct tofu_port_links {
  *              the channel counts its barriers from 0 again
  * @doorbell:   wake the engine, which asked for it. @doorbell, @poll and
  *              @channel exist only where queues have no @kick: port/kick.h.
- * @poll:       lend the processor to the engine; true when it may have done
- *              something
+ * @poll:       lend the processor to the engine after an empty poll of @what, a
+ *              struct tofu_port_cq or tofu_port_gates; true when it may have
+ *              done something
  * @channel:    start the barrier that the channel's block describes
  * @now:        nanoseconds of the node's time, from any origin
  * @wait:       yield to other threads and processes, on which the caller may
@@ -137,7 +138,7 @@ struct tofu_port_ops {
 	int (*gate_set)(struct tofu_port_gates *gates, unsigned int index,
 			const struct tofu_port_links *links);
 	void (*doorbell)(struct tofu_port_cq *cq);
-	bool (*poll)(struct tofu_port_dev *port);
+	bool (*poll)(struct tofu_port_dev *port, const void *what);
 	void (*channel)(struct tofu_port_gates *gates);
 	uint64_t (*now)(struct tofu_port_dev *port);
 	unsigned int (*wait)(struct tofu_port_dev *port, unsigned int turn);
@@ -153,6 +154,13 @@ struct tofu_port_ops {
  * Return: 0 or a negative errno.
  */
 int tofu_port_open(struct tofu_port_dev **port);
+
+/*
+ * tofu_port_home - opens the port of a home that contains this library and its
+ * nodes, whatever TOFU_PORT names; NULL elsewhere
+ */
+extern int (*tofu_port_home)(struct tofu_port_dev **port)
+	__attribute__((visibility("hidden")));
 
 /* The individual ports, for tofu_port_open() */
 int tofu_kernel_open(struct tofu_port_dev **port);

@@ -110,6 +110,7 @@ static inline int post_end(struct tofu_queue *queue, bool alone)
 		direct_write(queue, queue->toq_last);
 		tail |= TOFU_FETCH_DIRECT;
 	}
+	tofu_work(TOFU_WORK_POST_SLOW);
 	tofu_position_release(&queue->cq->page->fetch_start, tail);
 	return queue->cq->kicks;
 }

@@ -11,6 +11,7 @@
 #include <endian.h>
 
 #include "port/barrier.h"
+#include "port/work.h"
 #include "queue/queue.h"
 
 /* Signed, since the limit is below the tail when the engine lags too far. */
@@ -125,6 +126,7 @@ static inline bool tofu_queue_post_easily(struct tofu_queue *queue,
 			tail |= TOFU_FETCH_DIRECT;
 		}
 	}
+	tofu_work(TOFU_WORK_POST);
 	tofu_position_release(&page->fetch_start, tail);
 	return cq->kicks;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "port/kick.h"
+#include "port/work.h"
 #include "utofu/instance.h"
 
 TOFU_ASSERT((int)UTOFU_REDUCE_OP_BARRIER == TOFU_REDUCE_BARRIER &&
@@ -84,9 +85,11 @@ static int start(struct tofu_vbg_group *group, unsigned int op,
 	tofu_vbg_lock(group);
 	code = begin_locked(group, op, data, (unsigned int)count);
 	tofu_vbg_unlock(group);
-	if (!code)
-		tofu_port_channel(group->gates);
-	return code;
+	if (code)
+		return code;
+	tofu_work(TOFU_WORK_BARRIER_START);
+	tofu_port_channel(group->gates);
+	return UTOFU_SUCCESS;
 }
 
 int utofu_barrier(utofu_vbg_id_t vbg_id, unsigned long int flags)
@@ -207,6 +210,7 @@ static int end_locked(struct tofu_vbg_group *group, enum kind kind, void *data)
 	done = tofu_done_acquire(&channel->done);
 	if (TOFU_GET(done, TOFU_CHANNEL_ENDED) != group->started)
 		return UTOFU_ERR_NOT_COMPLETED;
+	tofu_work(TOFU_WORK_BARRIER_ENDED);
 	group->begun = false;
 	code = barrier_code(TOFU_GET(done, TOFU_CHANNEL_STATUS));
 	if (code)
@@ -232,6 +236,7 @@ static bool idle(struct tofu_vbg_group *group)
 		__atomic_load_n(&group->empty_polls, __ATOMIC_RELAXED) + 1;
 	bool enough = polls >= group->gates->poll_patience;
 
+	tofu_work(TOFU_WORK_BARRIER_EMPTY);
 	__atomic_store_n(&group->empty_polls, enough ? 0 : polls,
 			 __ATOMIC_RELAXED);
 	return enough && tofu_port_channel_poll(group->gates);

@@ -109,6 +109,16 @@ int tofu_error(int code)
 	return code;
 }
 
+int tofu_last_error_get(void)
+{
+	return last_error;
+}
+
+void tofu_last_error_set(int code)
+{
+	last_error = code;
+}
+
 void utofu_get_last_error(const char *text)
 {
 	const struct code *code = code_find(last_error);

@@ -16,6 +16,12 @@
  */
 __attribute__((cold)) int tofu_error(int code);
 
+/* tofu_last_error_get, tofu_last_error_set - of this thread, for homes that let
+ * programs take turns in it
+ */
+int tofu_last_error_get(void);
+void tofu_last_error_set(int code);
+
 /* tofu_error_known - tofu_error() for a code that the compiler shall know */
 static inline int tofu_error_known(int code)
 {

@@ -20,6 +20,12 @@ static struct tofu_instance of_process = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
+void tofu_instance_init(struct tofu_instance *instance)
+{
+	instance->mark = &instance->nowhere;
+	pthread_mutex_init(&instance->lock, NULL);
+}
+
 struct tofu_instance *tofu_instance_current = &of_process;
 
 /*

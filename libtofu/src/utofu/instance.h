@@ -151,6 +151,9 @@ static inline struct tofu_instance *tofu_instance(void)
 	return tofu_instance_current;
 }
 
+/* tofu_instance_init - make an instance of zeroed memory, which has no port */
+void tofu_instance_init(struct tofu_instance *instance);
+
 /**
  * tofu_instance_open - make sure that there is a port
  *

@@ -2,6 +2,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "port/work.h"
 #include "utofu/instance.h"
 #include "utofu/vcq_id.h"
 
@@ -37,6 +38,7 @@ static bool tcq_poll(const struct tofu_vcq *vcq, struct tofu_report *report)
 
 static inline int tcq_found(const struct tofu_report *report, void **cbdata)
 {
+	tofu_work(TOFU_WORK_TCQ_FOUND);
 	*cbdata = report->cbdata;
 	return report->status == TOFU_ST_OK ? UTOFU_SUCCESS :
 					      tofu_error(tcq_code(report->status));
@@ -48,6 +50,7 @@ __attribute__((noinline)) static int tcq_lend(const struct tofu_vcq *vcq,
 {
 	struct tofu_report report;
 
+	tofu_work(TOFU_WORK_TCQ_EMPTY);
 	if (!tofu_queue_lend(vcq->queue) || !tcq_poll(vcq, &report))
 		return UTOFU_ERR_NOT_FOUND;
 	return tcq_found(&report, cbdata);
@@ -166,6 +169,7 @@ static inline void notice_fill(struct utofu_mrq_notice *notice,
 	unsigned int type = (unsigned int)TOFU_GET(ctrl, TOFU_MRQ_TYPE);
 	bool armw = type_is_armw(type);
 
+	tofu_work(TOFU_WORK_MRQ_FOUND);
 	*notice = (struct utofu_mrq_notice){
 		.notice_type = (uint8_t)type,
 		.vcq_id = TOFU_GET(le64toh(entry->route), TOFU_VCQ_ID_NODE) |
@@ -226,6 +230,7 @@ __attribute__((noinline)) static int mrq_lend(const struct tofu_vcq *vcq,
 {
 	struct tofu_mrq_entry entry;
 
+	tofu_work(TOFU_WORK_MRQ_EMPTY);
 	if (!tofu_queue_lend(vcq->queue) || !mrq_poll(vcq, &entry))
 		return mrq_empty(vcq, notice);
 	return mrq_found(notice, &entry);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the library's calls take on a machine: a table per preset.
+ */
+#ifndef SIM_COSTS_H
+#define SIM_COSTS_H
+
+#include <stdint.h>
+
+#include "net/machine.h"
+#include "port/work.h"
+
+/**
+ * sim_costs - the costs on a machine, by enum tofu_work, ns
+ *
+ * They are what virtual machines in virtual time take, where every instruction
+ * is a nanosecond on each machine; measured there (see
+ * Documentation/sim.rst).
+ */
+const uint32_t *sim_costs(const struct tofu_preset *machine);
+
+#endif /* SIM_COSTS_H */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_OPTIONS_H
+#define SIM_OPTIONS_H
+
+#include "net/machine.h"
+#include "net/topology.h"
+
+/**
+ * struct sim_options - the command line of tofu-sim
+ * @machine: whose times
+ * @shape:   of the machine
+ * @nodes:   that run the program, from node 0 on
+ * @tnis:    of each node
+ * @stack:   bytes of each program's stack
+ * @budget:  seconds of the host's processor that a program may take without a
+ *           call of the library
+ * @limit:   end the run at that virtual time, ns; UINT64_MAX: never
+ * @trace:   folder, or NULL
+ * @quiet:   say nothing about progress
+ * @summary: say at the end what the run has taken
+ * @argv:    program and arguments
+ */
+struct sim_options {
+	const struct tofu_preset *machine;
+	struct tofu_shape shape;
+	uint32_t nodes;
+	unsigned int tnis;
+	uint64_t stack;
+	unsigned int budget;
+	uint64_t limit;
+	const char *trace;
+	bool quiet;
+	bool summary;
+	int argc;
+	char **argv;
+};
+
+/* sim_options_parse - exits with a sentence and status 2 where they are wrong
+ */
+void sim_options_parse(int argc, char **argv, struct sim_options *options);
+
+#endif /* SIM_OPTIONS_H */

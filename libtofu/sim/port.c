@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The port of a simulated node. Only the program that runs calls it, so nothing
+ * is locked. A call first spends the time that the library's work has taken.
+ */
+#include <errno.h>
+
+#include "port/maps.h"
+#include "port/work.h"
+#include "sim.h"
+
+/* Steps in which a wait for the engine goes on */
+#define TURN_NS 100
+
+static struct sim_node *node_of(struct tofu_port_dev *dev)
+{
+	return (struct sim_node *)dev;
+}
+
+static void sim_lock(struct tofu_soft *soft)
+{
+	(void)soft;
+}
+
+static void sim_turn(struct tofu_soft *soft, unsigned int *turn)
+{
+	(void)turn;
+	sim_spend((struct sim_node *)soft, TURN_NS);
+}
+
+/* What has arrived is taken at its time. */
+static void sim_drain(struct tofu_soft *soft)
+{
+	(void)soft;
+}
+
+static int sim_take(struct tofu_soft *soft, enum tofu_share share,
+		    unsigned int tni,
+		    uint64_t (*pick)(void *ctx, uint64_t taken), void *ctx)
+{
+	struct sim_node *node = (struct sim_node *)soft;
+	const uint64_t mask = pick(ctx, node->taken[share][tni]);
+
+	node->taken[share][tni] |= mask;
+	return mask ? 0 : -ENOSPC;
+}
+
+static void sim_give(struct tofu_soft *soft, enum tofu_share share,
+		     unsigned int tni, uint64_t mask)
+{
+	((struct sim_node *)soft)->taken[share][tni] &= ~mask;
+}
+
+static void *sim_alloc(struct tofu_soft *soft, size_t size)
+{
+	(void)soft;
+	return sim_arena_alloc(size);
+}
+
+static void sim_free(struct tofu_soft *soft, void *at, size_t size)
+{
+	(void)soft;
+	sim_arena_free(at, size);
+}
+
+static const struct tofu_soft_ops soft_ops = {
+	.lock = sim_lock,
+	.unlock = sim_lock,
+	.turn = sim_turn,
+	.drain = sim_drain,
+	.take = sim_take,
+	.give = sim_give,
+	.check = tofu_maps_check,
+	.alloc = sim_alloc,
+	.free = sim_free,
+};
+
+static void sim_doorbell(struct tofu_port_cq *cq)
+{
+	struct sim_node *node = node_of(cq->port);
+
+	sim_act(node);
+	icc_doorbell(node->soft.icc, cq->tni, cq->cq,
+		     le64toh(cq->page->fetch_start));
+}
+
+static bool sim_poll(struct tofu_port_dev *dev, const void *what)
+{
+	sim_poll_empty(node_of(dev), what);
+	return false;
+}
+
+static void sim_channel(struct tofu_port_gates *gates)
+{
+	struct sim_node *node = node_of(gates->port);
+
+	sim_act(node);
+	icc_channel_start(node->soft.icc, gates->tni, gates->gate[0]);
+}
+
+static uint64_t sim_now(struct tofu_port_dev *dev)
+{
+	struct sim_node *node = node_of(dev);
+
+	tofu_work(TOFU_WORK_CLOCK);
+	sim_spend_work(node);
+	return node->now;
+}
+
+static unsigned int sim_wait(struct tofu_port_dev *dev, unsigned int turn)
+{
+	(void)turn;
+	tofu_work(TOFU_WORK_YIELD);
+	sim_poll_empty(node_of(dev), dev);
+	return 1;
+}
+
+static int sim_cq_create(struct tofu_port_dev *dev, unsigned int tni,
+			 uint32_t flags, unsigned int toq_code,
+			 unsigned int mrq_code, struct tofu_port_cq **cq)
+{
+	tofu_work(TOFU_WORK_QUEUE);
+	sim_act(node_of(dev));
+	return tofu_soft_cq_create(dev, tni, flags, toq_code, mrq_code, cq);
+}
+
+static void sim_cq_destroy(struct tofu_port_cq *cq)
+{
+	tofu_work(TOFU_WORK_QUEUE);
+	sim_act(node_of(cq->port));
+	tofu_soft_cq_destroy(cq);
+}
+
+static int sim_mem_reg(struct tofu_port_cq *cq, void *addr, size_t length,
+		       uint32_t flags, uint32_t *stag, uint64_t *offset)
+{
+	tofu_work(TOFU_WORK_MEMORY);
+	sim_act(node_of(cq->port));
+	return tofu_soft_mem_reg(cq, addr, length, flags, stag, offset);
+}
+
+static int sim_mem_dereg(struct tofu_port_cq *cq, uint32_t stag)
+{
+	tofu_work(TOFU_WORK_MEMORY);
+	sim_act(node_of(cq->port));
+	return tofu_soft_mem_dereg(cq, stag);
+}
+
+static void sim_close(struct tofu_port_dev *dev)
+{
+	(void)dev;
+}
+
+static const struct tofu_port_ops port_ops = {
+	.cq_create = sim_cq_create,
+	.cq_destroy = sim_cq_destroy,
+	.mem_reg = sim_mem_reg,
+	.mem_dereg = sim_mem_dereg,
+	.gates_create = tofu_soft_gates_create,
+	.gates_destroy = tofu_soft_gates_destroy,
+	.gate_set = tofu_soft_gate_set,
+	.doorbell = sim_doorbell,
+	.poll = sim_poll,
+	.channel = sim_channel,
+	.now = sim_now,
+	.wait = sim_wait,
+	.close = sim_close,
+};
+
+void sim_port_init(struct sim_node *node)
+{
+	node->soft.dev.ops = &port_ops;
+	node->soft.ops = &soft_ops;
+	node->soft.direct = true;
+	/* Every store and every empty poll shall be seen. */
+	icc_set_need_kick(node->soft.icc,
+			  TOFU_NEED_KICK_TAIL | TOFU_NEED_KICK_POLL);
+	tofu_soft_info(&node->soft);
+}
+
+int sim_port_open(struct tofu_port_dev **port)
+{
+	struct sim_node *node = sim_running();
+
+	if (!node)
+		return -ENODEV;
+	*port = &node->soft.dev;
+	return 0;
+}

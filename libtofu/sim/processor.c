@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A node's processor: the program's coroutine, the time that it spends, and its
+ * sleep while it polls in vain.
+ */
+#include <errno.h>
+
+#include "port/work.h"
+#include "program.h"
+#include "sim.h"
+#include "task.h"
+#include "utofu/error.h"
+
+/* A nap is at least that long, and ends for programs that watch a clock. */
+#define NAP_NS 100000ULL
+#define NAPS_DOUBLED 10
+/* A round of more polls than that is not looked for. */
+#define ROUND_POLLS 256
+
+static struct sim_node *running;
+
+struct sim_node *sim_running(void)
+{
+	return running;
+}
+
+/* ---- Turns ---- */
+
+static void run_program(void *arg)
+{
+	struct sim_node *node = arg;
+	const struct sim_params *params = &node->sim->params;
+
+	node->status = sim_program_run(params->program, params->argc,
+				       params->argv);
+	sim_spend_work(node);
+	tofu_instance_close();
+}
+
+int sim_begin(struct sim_node *node)
+{
+	node->task = sim_task_create(node->number - node->sim->params.first,
+				     run_program, node);
+	if (!node->task)
+		return -ENOMEM;
+	node->begun = true;
+	node->wake = 0;
+	return 0;
+}
+
+static void switch_in(struct sim_node *node)
+{
+	running = node;
+	tofu_instance_current = node->instance;
+	tofu_last_error_set(node->last_error);
+	sim_program_switch(node->sim->params.program, node->number);
+	errno = node->saved_errno;
+}
+
+static void switch_out(struct sim_node *node)
+{
+	node->saved_errno = errno;
+	node->last_error = tofu_last_error_get();
+	running = NULL;
+}
+
+static void end(struct sim_node *node)
+{
+	sim_task_destroy(node->task);
+	node->task = NULL;
+	node->ended = true;
+	node->wake = UINT64_MAX;
+	node->sim->stats.running--;
+}
+
+void sim_go_on(struct sim_node *node)
+{
+	if (node->poll.asleep) {
+		node->poll.asleep = false;
+		node->poll.began = node->now;
+		node->poll.naps++;
+	} else {
+		node->sim->event = node->now;
+	}
+	switch_in(node);
+	sim_task_resume(node->task);
+	switch_out(node);
+	node->sim->stats.turns++;
+	if (sim_task_overrun(node->task))
+		node->sim->stop = "a program needs more stack: see --stack";
+	if (sim_task_ended(node->task))
+		end(node);
+}
+
+/* ---- Time ---- */
+
+void sim_spend(struct sim_node *node, uint64_t ns)
+{
+	if (!ns)
+		return;
+	node->wake = node->now + ns;
+	if (node->wake < node->now)
+		node->wake = UINT64_MAX - 1;
+	/* Nothing else happens here meanwhile, and nobody else has to wait. */
+	if (node->wake < node->sim->until &&
+	    sim_node_events(node) > node->wake) {
+		node->now = node->wake;
+		return;
+	}
+	sim_task_yield(node->task);
+}
+
+void sim_spend_work(struct sim_node *node)
+{
+	const uint64_t ns = tofu_worked.ns;
+
+	tofu_worked.ns = 0;
+	sim_spend(node, ns);
+}
+
+void sim_act(struct sim_node *node)
+{
+	sim_spend_work(node);
+	if (node->now < node->poll.floor)
+		sim_spend(node, node->poll.floor - node->now);
+	node->poll.key = NULL;
+	node->poll.naps = 0;
+}
+
+/* ---- Polls in vain ---- */
+
+/* Sleep for whole rounds, so that the end of a nap finds it where it was. */
+static void nap(struct sim_node *node)
+{
+	struct sim_poll *poll = &node->poll;
+	const unsigned int doubled =
+		poll->naps < NAPS_DOUBLED ? poll->naps : NAPS_DOUBLED;
+	const uint64_t rounds = (NAP_NS << doubled) / poll->took + 1;
+
+	poll->asleep = true;
+	node->wake = node->now + rounds * poll->took;
+	sim_task_yield(node->task);
+}
+
+static bool round_again(struct sim_poll *poll, uint64_t now)
+{
+	const uint64_t took = now - poll->began;
+	const bool again = took == poll->took && poll->polls == poll->last_polls;
+
+	poll->took = took;
+	poll->last_polls = poll->polls;
+	poll->began = now;
+	poll->polls = 0;
+	return again;
+}
+
+void sim_poll_empty(struct sim_node *node, const void *key)
+{
+	struct sim_poll *poll = &node->poll;
+
+	sim_spend_work(node);
+	if (!poll->key || poll->polls > ROUND_POLLS) {
+		poll->key = key;
+		poll->began = node->now;
+		poll->took = 0;
+		poll->polls = 0;
+	} else if (poll->key == key && round_again(poll, node->now)) {
+		nap(node);
+	}
+	poll->polls++;
+}
+
+void sim_wake(struct sim_node *node, uint64_t time)
+{
+	struct sim_poll *poll = &node->poll;
+
+	if (!poll->asleep || time >= node->wake)
+		return;
+	poll->asleep = false;
+	poll->naps = 0;
+	poll->floor = time;
+	poll->began += (time - poll->began) / poll->took * poll->took;
+	node->wake = poll->began;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace.h"
+
+#include <stdio.h>
+
+#include "node/trace.h"
+
+#define FACTOR 0x9e3779b97f4a7c15ULL
+
+int sim_trace_open(struct sim_node *node, const char *folder)
+{
+	char path[4096];
+	int bytes = snprintf(path, sizeof(path), "%s/node%u.trace", folder,
+			     node->number);
+
+	if (bytes < 0 || (size_t)bytes >= sizeof(path))
+		return -36; /* ENAMETOOLONG */
+	return tofu_trace_create(path, &node->sim->params.shape, node->number,
+				 node->sim->params.machine, &node->trace);
+}
+
+void sim_trace_close(struct sim_node *node)
+{
+	tofu_trace_destroy(node->trace);
+	node->trace = NULL;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * FACTOR;
+	return hash ^ hash >> 29;
+}
+
+void sim_trace_add(struct sim_node *node, const struct icc_trace *r)
+{
+	uint64_t hash = node->hash;
+
+	hash = mix(hash, r->time);
+	hash = mix(hash, r->end ^ r->id << 1);
+	hash = mix(hash, (uint64_t)r->origin << 32 | r->peer);
+	hash = mix(hash, (uint64_t)r->bytes << 32 | (uint64_t)r->kind << 24 |
+				 (uint64_t)r->type << 16 |
+				 (uint64_t)r->tni << 8 | r->cq);
+	node->hash = mix(hash, (uint64_t)r->detail << 32 | r->wait);
+	if (node->trace && !tofu_trace_add(node->trace, r))
+		node->sim->stop = "a trace cannot be written";
+}
+
+static bool is_response(const struct tofu_packet *pkt)
+{
+	return pkt->type >= TOFU_PKT_DONE;
+}
+
+void sim_trace_link(void *ctx, const struct tofu_net_packet *packet,
+		    uint32_t node, enum tofu_port port, uint64_t start,
+		    uint64_t end)
+{
+	struct sim *sim = ctx;
+	const struct sim_mail *mail = packet->cookie;
+	const struct icc_trace record = {
+		.time = start,
+		.end = end,
+		.id = mail->pkt.tid,
+		.origin = is_response(&mail->pkt) ? packet->dst : packet->src,
+		.peer = packet->dst,
+		.bytes = packet->payload,
+		.kind = ICC_TRACE_LINK,
+		.type = mail->pkt.type,
+		.tni = mail->pkt.src_tni,
+		.cq = mail->pkt.src_cq,
+		.detail = port,
+	};
+
+	sim_trace_add(sim_node_at(sim, node), &record);
+}
+
+uint64_t sim_trace_hash(const struct sim *sim)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < sim->params.count; i++) {
+		const struct sim_node *node = &sim->node[i];
+
+		sum += mix(node->hash, node->number + 1);
+	}
+	return sum;
+}

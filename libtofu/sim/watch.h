@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Looks after a run: reports on its progress, ends it when the user wants it,
+ * and notices programs that never call the library.
+ */
+#ifndef SIM_WATCH_H
+#define SIM_WATCH_H
+
+#include "sim.h"
+
+/**
+ * sim_watch_begin - from now on
+ * @budget: seconds of the processor between two calls of the library
+ * @quiet:  no reports
+ */
+void sim_watch_begin(struct sim *sim, unsigned int budget, bool quiet);
+
+/* sim_watch_tell - after a window: report, if it is time */
+void sim_watch_tell(struct sim *sim);
+
+/* sim_watch_end - no more reports */
+void sim_watch_end(void);
+
+/* sim_watch_say_waiting - name nodes whose programs wait for ever */
+void sim_watch_say_waiting(const struct sim *sim);
+
+#endif /* SIM_WATCH_H */
