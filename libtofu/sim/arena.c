@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "sim.h"
+#include "sim/sim.h"
 
 #include <errno.h>
 #include <sys/mman.h>

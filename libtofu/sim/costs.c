@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "costs.h"
+#include "sim/costs.h"
 
 /*
  * A virtual machine's processor is the same whatever the interconnect's

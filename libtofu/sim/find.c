@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "find.h"
+#include "sim/find.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,16 +3,16 @@
  * What calls of the C library do for the program that makes them.
  */
 #define _GNU_SOURCE
-#include "hooks.h"
+#include "sim/hooks.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "libc.h"
+#include "sim/libc.h"
 #include "port/work.h"
-#include "task.h"
-#include "watch.h"
+#include "sim/task.h"
+#include "sim/watch.h"
 
 #define STATUS_SIGNAL 128
 
@@ -20,14 +20,14 @@ static struct sim *machine;
 
 static int64_t hook_node(void)
 {
-	const struct sim_node *node = sim_running();
+	const struct sim_node *node = sim_node_running();
 
 	return node ? (int64_t)node->number : -1;
 }
 
 static uint64_t hook_now(void)
 {
-	struct sim_node *node = sim_running();
+	struct sim_node *node = sim_node_running();
 
 	tofu_work(TOFU_WORK_CLOCK);
 	sim_spend_work(node);
@@ -36,7 +36,7 @@ static uint64_t hook_now(void)
 
 static void hook_spend(uint64_t ns)
 {
-	struct sim_node *node = sim_running();
+	struct sim_node *node = sim_node_running();
 
 	sim_act(node);
 	sim_spend(node, ns);
@@ -45,7 +45,7 @@ static void hook_spend(uint64_t ns)
 /* A program that yields waits for something: as a poll in vain. */
 static void hook_yield(void)
 {
-	struct sim_node *node = sim_running();
+	struct sim_node *node = sim_node_running();
 
 	tofu_work(TOFU_WORK_YIELD);
 	sim_poll_empty(node, machine);
@@ -75,7 +75,7 @@ static const char *hook_variable(const char *name)
 					     "PMI_RANK" };
 	static const char *const counts[] = { "TOFU_RANKS", "TOFU_NODES",
 					      "PMI_SIZE" };
-	const struct sim_node *node = sim_running();
+	const struct sim_node *node = sim_node_running();
 
 	if (strncmp(name, "TOFU_", 5) && strncmp(name, "PMI_", 4))
 		return NULL;
@@ -102,16 +102,10 @@ static void hook_crashed(int64_t node, int sig, void *addr)
 
 	if (node < 0)
 		return;
-	if (sim_stack_near_end(addr))
-		bytes = snprintf(text, sizeof(text),
-				 "tofu-sim: node %lld: the stack is used up: see --stack\n",
-				 (long long)node);
-	else
-		bytes = snprintf(text, sizeof(text),
-				 "tofu-sim: node %lld: %s at address %p, at %llu ns; the others are ended\n",
-				 (long long)node, strsignal(sig), addr,
-				 (unsigned long long)sim_running()->now);
-	sim_watch_flush();
+	bytes = snprintf(text, sizeof(text),
+			 "tofu-sim: node %lld: %s at address %p, at %llu ns; the others are ended\n",
+			 (long long)node, strsignal(sig), addr,
+			 (unsigned long long)sim_node_running()->now);
 	(void)!write(STDERR_FILENO, text, (size_t)bytes);
 	_exit(STATUS_SIGNAL + sig);
 }

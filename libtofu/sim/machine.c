@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program.h"
-#include "sim.h"
-#include "task.h"
-#include "trace.h"
+#include "sim/program.h"
+#include "sim/sim.h"
+#include "sim/task.h"
+#include "sim/trace.h"
 
 /* The search for the next event looks at one time for so many nodes. */
 #define GROUP 64

@@ -11,16 +11,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "costs.h"
-#include "find.h"
-#include "hooks.h"
-#include "options.h"
+#include "sim/costs.h"
+#include "sim/find.h"
+#include "sim/hooks.h"
+#include "sim/options.h"
 #include "port/host.h"
-#include "program.h"
-#include "ranks.h"
-#include "sim.h"
-#include "trace.h"
-#include "watch.h"
+#include "sim/program.h"
+#include "sim/ranks.h"
+#include "sim/sim.h"
+#include "sim/trace.h"
+#include "sim/watch.h"
 
 #define STATUS_LIMIT 124
 #define STATUS_FAILED 125
@@ -165,6 +165,8 @@ int main(int argc, char **argv)
 	uint64_t began;
 	int status;
 
+	/* A crash in the middle of the run leaves what was printed before. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (sim_ranks_begin(&why))
 		errx(STATUS_FAILED, "%s", why);
 	sim_options_parse(argc, argv, &options);

@@ -15,10 +15,10 @@
 
 #include "icc/word.h"
 #include "port/debug.h"
-#include "program.h"
-#include "sim.h"
-#include "task.h"
-#include "trace.h"
+#include "sim/program.h"
+#include "sim/sim.h"
+#include "sim/task.h"
+#include "sim/trace.h"
 
 static uint64_t min64(uint64_t a, uint64_t b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "options.h"
+#include "sim/options.h"
 
 #include <err.h>
 #include <getopt.h>

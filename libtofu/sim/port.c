@@ -7,7 +7,7 @@
 
 #include "port/maps.h"
 #include "port/work.h"
-#include "sim.h"
+#include "sim/sim.h"
 
 /* Steps in which a wait for the engine goes on */
 #define TURN_NS 100
@@ -180,7 +180,7 @@ void sim_port_init(struct sim_node *node)
 
 int sim_port_open(struct tofu_port_dev **port)
 {
-	struct sim_node *node = sim_running();
+	struct sim_node *node = sim_node_running();
 
 	if (!node)
 		return -ENODEV;

@@ -6,9 +6,9 @@
 #include <errno.h>
 
 #include "port/work.h"
-#include "program.h"
-#include "sim.h"
-#include "task.h"
+#include "sim/program.h"
+#include "sim/sim.h"
+#include "sim/task.h"
 #include "utofu/error.h"
 
 /* A nap is at least that long, and ends for programs that watch a clock. */
@@ -19,7 +19,7 @@
 
 static struct sim_node *running;
 
-struct sim_node *sim_running(void)
+struct sim_node *sim_node_running(void)
 {
 	return running;
 }

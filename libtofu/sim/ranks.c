@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ranks.h"
+#include "sim/ranks.h"
 
 int sim_ranks_begin(char **why)
 {

@@ -6,7 +6,7 @@
 #ifndef SIM_RANKS_H
 #define SIM_RANKS_H
 
-#include "sim.h"
+#include "sim/sim.h"
 
 /**
  * struct sim_vote - what all processes have to know between two windows

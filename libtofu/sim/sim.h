@@ -213,8 +213,8 @@ static inline struct sim_node *sim_node_at(struct sim *sim, uint32_t number)
  */
 void sim_touch(struct sim *sim, uint32_t number, uint64_t time);
 
-/* sim_running - the node whose program runs now, or NULL */
-struct sim_node *sim_running(void);
+/* sim_node_running - the node whose program runs now, or NULL */
+struct sim_node *sim_node_running(void);
 
 /* ---- node.c: a controller's home ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "task.h"
+#include "sim/task.h"
 
 #include <errno.h>
 #include <setjmp.h>

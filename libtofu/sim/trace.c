@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "trace.h"
+#include "sim/trace.h"
 
 #include <stdio.h>
 

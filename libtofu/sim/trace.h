@@ -7,7 +7,7 @@
 #define SIM_TRACE_H
 
 #include "icc/trace.h"
-#include "sim.h"
+#include "sim/sim.h"
 
 /* sim_trace_open - begin the file of a node; 0 or a negative errno */
 int sim_trace_open(struct sim_node *node, const char *folder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "watch.h"
+#include "sim/watch.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "port/host.h"
-#include "ranks.h"
+#include "sim/ranks.h"
 
 #define TICK_US 500000
 #define TICKS_A_SECOND 2
@@ -37,7 +37,7 @@ static struct {
  */
 static void tick(int sig)
 {
-	const struct sim_node *node = sim_running();
+	const struct sim_node *node = sim_node_running();
 	char text[400];
 	int bytes;
 

@@ -6,7 +6,7 @@
 #ifndef SIM_WATCH_H
 #define SIM_WATCH_H
 
-#include "sim.h"
+#include "sim/sim.h"
 
 /**
  * sim_watch_begin - from now on

@@ -8,6 +8,7 @@
  * other event can be due then, that is before the horizon.
  */
 #define _GNU_SOURCE
+#include "node/trace.h"
 #include "node/virtual.h"
 
 #include <errno.h>
