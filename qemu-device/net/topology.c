@@ -3,6 +3,7 @@
  * The 6-D torus: shapes, coordinates, node numbers and routes.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "net/topology.h"
 
@@ -87,14 +88,34 @@ int tofu_shape_unpack(uint64_t word, struct tofu_shape *shape)
 	return 0;
 }
 
+/* Divide *node by @size; returns the remainder. This is done for each packet of
+ * a machine in time, and division by a variable is slow: most axes need none.
+ */
+static uint8_t take(uint32_t *node, uint32_t size)
+{
+	const uint32_t n = *node;
+
+	switch (size) {
+	case 1:
+		return 0;
+	case 2:
+		*node = n / 2;
+		return n % 2;
+	case 3:
+		*node = n / 3;
+		return n % 3;
+	default:
+		*node = n < size ? 0 : n / size;
+		return (uint8_t)(n - *node * size);
+	}
+}
+
 struct tofu_coords tofu_coords_of(const struct tofu_shape *shape, uint32_t node)
 {
 	struct tofu_coords coords;
 
-	for (int i = TOFU_AXES - 1; i >= 0; i--) {
-		coords.c[i] = (uint8_t)(node % shape->size[i]);
-		node /= shape->size[i];
-	}
+	for (int i = TOFU_AXES - 1; i >= 0; i--)
+		coords.c[i] = take(&node, shape->size[i]);
 	return coords;
 }
 
@@ -133,54 +154,102 @@ struct tofu_coords tofu_coords_unpack(uint64_t route)
 	} };
 }
 
-/* Walk along one axis from *at to @goal; returns the hops added at @hop. */
-static size_t walk(const struct tofu_shape *shape, struct tofu_coords *at,
-		   enum tofu_axis axis, unsigned int goal, struct tofu_hop *hop)
+/* The other end of a link. Both ports of A, and of C, lead to the only other
+ * node.
+ */
+static void cross(const struct tofu_shape *shape, enum tofu_axis axis,
+		  enum tofu_port port, struct tofu_coords *at)
 {
-	unsigned int size = shape->size[axis];
-	unsigned int c = at->c[axis];
-	bool plus = goal > c;
-	size_t hops = 0;
+	const unsigned int size = shape->size[axis];
+	const unsigned int c = at->c[axis];
 
-	if (axis_torus[axis])
-		plus = (goal + size - c) % size * 2 <= size;
-	while (c != goal) {
-		c = (c + (plus ? 1 : size - 1)) % size;
-		at->c[axis] = (uint8_t)c;
-		hop[hops].port = axis_port[axis][!plus];
-		hop[hops++].to = *at;
+	if (port == axis_port[axis][0])
+		at->c[axis] = (uint8_t)(c + 1 < size ? c + 1 : 0);
+	else
+		at->c[axis] = (uint8_t)(c ? c - 1 : size - 1);
+}
+
+static unsigned int path_goal(unsigned int path, unsigned int size)
+{
+	return path < size ? path : path % size;
+}
+
+/* Returns the count of legs added at @leg: 0 or 1. */
+static size_t add_leg(const struct tofu_shape *shape, enum tofu_axis axis,
+		      unsigned int from, unsigned int to, struct tofu_leg *leg)
+{
+	const unsigned int size = shape->size[axis];
+	bool plus = to > from;
+	unsigned int hops = plus ? to - from : from - to;
+
+	if (!hops)
+		return 0;
+	if (axis_torus[axis]) {
+		const unsigned int up = plus ? hops : size - hops;
+
+		plus = 2 * up <= size;
+		hops = plus ? up : size - up;
 	}
-	return hops;
+	leg->port = (uint8_t)axis_port[axis][!plus];
+	leg->hops = (uint8_t)hops;
+	return 1;
+}
+
+size_t tofu_route_legs(const struct tofu_shape *shape,
+		       const struct tofu_coords *from,
+		       const struct tofu_coords *to, unsigned int path,
+		       struct tofu_leg *leg)
+{
+	const unsigned int a = path_goal(TOFU_GET(path, TOFU_PATH_A),
+					 shape->size[TOFU_A]);
+	const unsigned int b = path_goal(TOFU_GET(path, TOFU_PATH_B),
+					 shape->size[TOFU_B]);
+	const unsigned int c = path_goal(TOFU_GET(path, TOFU_PATH_C),
+					 shape->size[TOFU_C]);
+	const uint8_t *s = from->c, *e = to->c;
+	size_t n = 0;
+
+	if (!memcmp(s, e, sizeof(from->c)))
+		return 0;
+	n += add_leg(shape, TOFU_B, s[TOFU_B], b, &leg[n]);
+	n += add_leg(shape, TOFU_C, s[TOFU_C], c, &leg[n]);
+	n += add_leg(shape, TOFU_A, s[TOFU_A], a, &leg[n]);
+	n += add_leg(shape, TOFU_X, s[TOFU_X], e[TOFU_X], &leg[n]);
+	n += add_leg(shape, TOFU_Y, s[TOFU_Y], e[TOFU_Y], &leg[n]);
+	n += add_leg(shape, TOFU_Z, s[TOFU_Z], e[TOFU_Z], &leg[n]);
+	n += add_leg(shape, TOFU_A, a, e[TOFU_A], &leg[n]);
+	n += add_leg(shape, TOFU_C, c, e[TOFU_C], &leg[n]);
+	n += add_leg(shape, TOFU_B, b, e[TOFU_B], &leg[n]);
+	return n;
+}
+
+static enum tofu_axis axis_of(enum tofu_port port)
+{
+	int axis = 0;
+
+	while (axis_port[axis][0] != port && axis_port[axis][1] != port)
+		axis++;
+	return (enum tofu_axis)axis;
 }
 
 size_t tofu_route(const struct tofu_shape *shape, uint32_t from, uint32_t to,
 		  unsigned int path, struct tofu_hop *hop)
 {
-	const unsigned int pa = TOFU_GET(path, TOFU_PATH_A);
-	const unsigned int pb = TOFU_GET(path, TOFU_PATH_B);
-	const unsigned int pc = TOFU_GET(path, TOFU_PATH_C);
 	struct tofu_coords at = tofu_coords_of(shape, from);
 	const struct tofu_coords end = tofu_coords_of(shape, to);
-	const struct {
-		enum tofu_axis axis;
-		unsigned int goal;
-	} leg[] = {
-		{ TOFU_B, pb % shape->size[TOFU_B] },
-		{ TOFU_C, pc % shape->size[TOFU_C] },
-		{ TOFU_A, pa % shape->size[TOFU_A] },
-		{ TOFU_X, end.c[TOFU_X] },
-		{ TOFU_Y, end.c[TOFU_Y] },
-		{ TOFU_Z, end.c[TOFU_Z] },
-		{ TOFU_A, end.c[TOFU_A] },
-		{ TOFU_C, end.c[TOFU_C] },
-		{ TOFU_B, end.c[TOFU_B] },
-	};
+	struct tofu_leg leg[TOFU_LEGS_MAX];
+	const size_t legs = tofu_route_legs(shape, &at, &end, path, leg);
 	size_t hops = 0;
 
-	if (from == to)
-		return 0;
-	for (size_t i = 0; i < sizeof(leg) / sizeof(leg[0]); i++)
-		hops += walk(shape, &at, leg[i].axis, leg[i].goal, hop + hops);
+	for (size_t i = 0; i < legs; i++) {
+		const enum tofu_port port = (enum tofu_port)leg[i].port;
+
+		for (unsigned int n = 0; n < leg[i].hops; n++) {
+			cross(shape, axis_of(port), port, &at);
+			hop[hops].port = port;
+			hop[hops++].to = at;
+		}
+	}
 	return hops;
 }
 
@@ -188,17 +257,11 @@ int64_t tofu_neighbour(const struct tofu_shape *shape, uint32_t node,
 		       enum tofu_port port)
 {
 	struct tofu_coords at = tofu_coords_of(shape, node);
-	int axis = 0;
+	const enum tofu_axis axis = axis_of(port);
 
-	while (axis_port[axis][0] != port && axis_port[axis][1] != port)
-		axis++;
 	if (shape->size[axis] == 1)
 		return -1;
-	/* Both ports of A, and of C, lead to the only other node. */
-	at.c[axis] = (uint8_t)((at.c[axis] + (axis_port[axis][0] == port ?
-						      1u :
-						      shape->size[axis] - 1u)) %
-			       shape->size[axis]);
+	cross(shape, axis, port, &at);
 	return tofu_node_at(shape, &at);
 }
 

@@ -52,6 +52,19 @@ struct tofu_hop {
 	struct tofu_coords to;
 };
 
+/* A route has at most so many legs: B, C, A, X, Y, Z, A, C, B. */
+#define TOFU_LEGS_MAX 9
+
+/**
+ * struct tofu_leg - the links of a route along one axis
+ * @port: by which the packet leaves each of the nodes
+ * @hops: count of links; not 0
+ */
+struct tofu_leg {
+	uint8_t port;
+	uint8_t hops;
+};
+
 /**
  * tofu_shape_parse - parse the text of a shape
  * @text:  "4", "2x2", "4x3x8" (X, Y, Z) or six sizes "1x1x1x2x3x2"
@@ -102,6 +115,21 @@ struct tofu_coords tofu_coords_unpack(uint64_t route);
  */
 size_t tofu_route(const struct tofu_shape *shape, uint32_t from, uint32_t to,
 		  unsigned int path, struct tofu_hop *hop);
+
+/**
+ * tofu_route_legs - the same route, in a form that is small and quick to make
+ * @shape: of the machine
+ * @from:  coordinates, as tofu_coords_of() gives them
+ * @to:    coordinates
+ * @path:  TOFU_TOQ_PATH
+ * @leg:   TOFU_LEGS_MAX entries, filled in order
+ *
+ * Return: count of legs; 0 where @from is @to.
+ */
+size_t tofu_route_legs(const struct tofu_shape *shape,
+		       const struct tofu_coords *from,
+		       const struct tofu_coords *to, unsigned int path,
+		       struct tofu_leg *leg);
 
 /**
  * tofu_neighbour - the node at the other end of a port
