@@ -8,6 +8,17 @@
  * machine can keep a replica and feed it with the packets of all nodes, and the
  * replicas agree. Memory grows with the packets under way.
  *
+ * A network has one of two forms:
+ *
+ * - All nodes together: tofu_net_create(), tofu_net_advance().
+ * - A block of nodes, one after the other: tofu_net_create_block(),
+ *   tofu_net_advance_at(). A machine consists of one block or several, which
+ *   can be in different processes. A head takes hop_ns at least to the next
+ *   node. So within a window of hop_ns the nodes can be advanced in any order,
+ *   each to the end of the window.
+ *
+ * Both have the same results.
+ *
  * Not thread-safe.
  */
 #ifndef NET_NETWORK_H
@@ -62,8 +73,19 @@ struct tofu_net_link {
  *           order of their times. The network then forgets the packet.
  * @crosses: the packet occupies a link from @start to @end (ns); for traces.
  *           May be NULL.
+ * @moves:   the head is going on to @node, of this block, and will be there at
+ *           @time (ns, rounded down): tofu_net_next_at() of @node is not later
+ *           now. May be NULL.
+ * @leaves:  the head is going on to @node, which is not of this block, and will
+ *           be there at @ps (picoseconds). The network then forgets the packet:
+ *           hand it to tofu_net_enter() of the block that @node is in. @at is
+ *           the count of links that the head has begun to cross. May be NULL
+ *           where the block is all nodes.
  *
  * They are called for the packets of all nodes, and must not put packets in.
+ * With several blocks, @departs is called in the block that @src is in and
+ * @arrives in the block that the last link begins in, even if @dst is in
+ * another one: the caller carries that over.
  */
 struct tofu_net_ops {
 	void (*departs)(void *ctx, const struct tofu_net_packet *packet,
@@ -73,11 +95,30 @@ struct tofu_net_ops {
 	void (*crosses)(void *ctx, const struct tofu_net_packet *packet,
 			uint32_t node, enum tofu_port port, uint64_t start,
 			uint64_t end);
+	void (*moves)(void *ctx, const struct tofu_net_packet *packet,
+		      uint32_t node, uint64_t time);
+	void (*leaves)(void *ctx, const struct tofu_net_packet *packet,
+		       uint32_t node, uint64_t ps, unsigned int at);
 };
 
 /* tofu_net_create - an idle network; NULL with errno set */
 struct tofu_net *tofu_net_create(const struct tofu_shape *shape,
 				 const struct tofu_preset *machine);
+
+/**
+ * tofu_net_create_block - an idle network of a block of nodes
+ * @shape:   of the whole machine
+ * @machine: must outlive the network
+ * @first:   first node of the block
+ * @count:   nodes of the block; at least 1
+ *
+ * Memory does not depend on the nodes outside the block.
+ *
+ * Return: NULL with errno set to EINVAL (not a part of the shape) or ENOMEM.
+ */
+struct tofu_net *tofu_net_create_block(const struct tofu_shape *shape,
+				       const struct tofu_preset *machine,
+				       uint32_t first, uint32_t count);
 
 /* tofu_net_destroy - drop packets under way; does not free their cookies */
 void tofu_net_destroy(struct tofu_net *net);
@@ -85,24 +126,60 @@ void tofu_net_destroy(struct tofu_net *net);
 /**
  * tofu_net_send - put a packet in
  *
- * @packet->time is not before @until of the last tofu_net_advance().
+ * @packet->time is not before @until of the last tofu_net_advance(), or of the
+ * last tofu_net_advance_at() of @packet->src.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0, -ENOMEM, or -EINVAL (@src not in the block, @dst not a node).
  */
 int tofu_net_send(struct tofu_net *net, const struct tofu_net_packet *packet);
 
 /**
+ * tofu_net_enter - take in a packet from another block
+ *
+ * The arguments are those of the callback @leaves there; the cookie may be
+ * another one. @ps is not before @until of the last tofu_net_advance_at() of
+ * @node.
+ *
+ * Return: 0, -ENOMEM, or -EINVAL (@node not in the block, @src or @dst not a
+ * node, @at not within the route).
+ */
+int tofu_net_enter(struct tofu_net *net, const struct tofu_net_packet *packet,
+		   uint32_t node, uint64_t ps, unsigned int at);
+
+/**
  * tofu_net_advance - compute all events before @until
  *
- * All packets with times before @until have been put in.
+ * Not for a block. All packets with times before @until have been put in.
  */
 void tofu_net_advance(struct tofu_net *net, uint64_t until,
 		      const struct tofu_net_ops *ops, void *ctx);
 
-/* tofu_net_idle - true when no packet is under way */
+/**
+ * tofu_net_next_at - time of the first event at @node of a block
+ *
+ * Events happen where a link begins that a packet crosses, and a loopback packet
+ * is an event at its node.
+ *
+ * Return: ns, rounded down; UINT64_MAX where there is none.
+ */
+uint64_t tofu_net_next_at(const struct tofu_net *net, uint32_t node);
+
+/**
+ * tofu_net_advance_at - compute the events at @node of a block before @until
+ *
+ * All packets of @node with times before @until have been put in, and all other
+ * nodes have been advanced to @until - hop_ns at least and what left their
+ * blocks has entered this one.
+ */
+void tofu_net_advance_at(struct tofu_net *net, uint32_t node, uint64_t until,
+			 const struct tofu_net_ops *ops, void *ctx);
+
+/* tofu_net_idle - true when no packet is under way, in the block */
 bool tofu_net_idle(const struct tofu_net *net);
 
-/* tofu_net_forget - drop packets to and from @node, calling @drop for each */
+/* tofu_net_forget - drop packets to and from @node, calling @drop for each; of a
+ * block, packets that are in it
+ */
 void tofu_net_forget(struct tofu_net *net, uint32_t node,
 		     void (*drop)(void *ctx, const struct tofu_net_packet *p),
 		     void *ctx);
@@ -111,7 +188,9 @@ void tofu_net_forget(struct tofu_net *net, uint32_t node,
 const struct tofu_net_link *tofu_net_link(const struct tofu_net *net,
 					  uint32_t node, enum tofu_port port);
 
-/* tofu_net_link_in - counters of the link that enters @node by @port */
+/* tofu_net_link_in - counters of the link that enters @node by @port; NULL where
+ * it begins in another block
+ */
 const struct tofu_net_link *tofu_net_link_in(const struct tofu_net *net,
 					     uint32_t node, enum tofu_port port);
 

@@ -105,7 +105,9 @@ static void drop(void *ctx, const struct tofu_net_packet *packet)
 	seen_of(ctx, packet)->dropped++;
 }
 
-static const struct tofu_net_ops ops = { departs, arrives, crosses };
+static const struct tofu_net_ops ops = { .departs = departs,
+					 .arrives = arrives,
+					 .crosses = crosses };
 
 static struct world *world_create(const char *shape,
 				  const struct tofu_preset *machine,
