@@ -157,8 +157,8 @@ void tofu_net_advance(struct tofu_net *net, uint64_t until,
 /**
  * tofu_net_next_at - time of the first event at @node of a block
  *
- * Events happen where a link begins that a packet crosses, and a loopback packet
- * is an event at its node.
+ * Events happen where a link begins that a packet crosses. A loopback packet is
+ * an event at its node.
  *
  * Return: ns, rounded down; UINT64_MAX where there is none.
  */
@@ -177,8 +177,8 @@ void tofu_net_advance_at(struct tofu_net *net, uint32_t node, uint64_t until,
 /* tofu_net_idle - true when no packet is under way, in the block */
 bool tofu_net_idle(const struct tofu_net *net);
 
-/* tofu_net_forget - drop packets to and from @node, calling @drop for each; of a
- * block, packets that are in it
+/* tofu_net_forget - drop packets to and from @node, calling @drop for each; of
+ * a block, packets that are in it
  */
 void tofu_net_forget(struct tofu_net *net, uint32_t node,
 		     void (*drop)(void *ctx, const struct tofu_net_packet *p),
@@ -188,8 +188,8 @@ void tofu_net_forget(struct tofu_net *net, uint32_t node,
 const struct tofu_net_link *tofu_net_link(const struct tofu_net *net,
 					  uint32_t node, enum tofu_port port);
 
-/* tofu_net_link_in - counters of the link that enters @node by @port; NULL where
- * it begins in another block
+/* tofu_net_link_in - counters of the link that enters @node by @port; NULL
+ * where it begins in another block
  */
 const struct tofu_net_link *tofu_net_link_in(const struct tofu_net *net,
 					     uint32_t node, enum tofu_port port);
