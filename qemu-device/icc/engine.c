@@ -394,7 +394,7 @@ static void send_answer(struct icc *icc, unsigned int tni,
 	     held->x.status == TOFU_ST_OK ? held->pkt.gap : 0);
 	if (held->x.stage == ICC_READ)
 		return;
-	icc_time_release(icc, pop(&e->answers));
+	free(pop(&e->answers));
 }
 
 /*

@@ -78,8 +78,7 @@ struct icc *icc_create(const struct icc_params *params)
 			cq_init(icc, t, c);
 	}
 	icc_gates_init(icc);
-	if ((icc_streams(icc) && icc_streams_create(icc)) ||
-	    (icc->machine && icc_time_create(icc))) {
+	if (icc->machine && icc_time_create(icc)) {
 		icc_destroy(icc);
 		errno = ENOMEM;
 		return NULL;

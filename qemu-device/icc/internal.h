@@ -353,6 +353,31 @@ struct icc_fences {
 	uint64_t done;
 };
 
+/**
+ * struct icc_stream - requests of a CQ of the machine to a TNI of this node
+ * @key:     names the CQ and the TNI; 0: the entry is unused
+ * @carried: if timed: when the last request is carried out, ns
+ * @failed:  enum tofu_status of the put under way
+ */
+struct icc_stream {
+	uint64_t key;
+	uint64_t carried;
+	uint8_t failed;
+};
+
+/**
+ * struct icc_streams - a hash table of streams, see stream.c
+ * @room:  entries, a power of two; or 0
+ * @count: used ones
+ * @lost:  there was no memory for the status of a put that failed
+ */
+struct icc_streams {
+	struct icc_stream *stream;
+	size_t room;
+	size_t count;
+	bool lost;
+};
+
 struct icc {
 	const struct icc_host_ops *ops;
 	void *host;
@@ -367,7 +392,7 @@ struct icc {
 	bool doorbells;
 	const struct tofu_preset *machine;
 	struct icc_time *time; /* if timed, else NULL */
-	uint8_t *failed; /* of streams: enum tofu_status, see stream.c */
+	struct icc_streams streams;
 	uint32_t answering; /* TNIs with an incomplete answer, a bit each */
 	uint8_t *pages;
 	uint32_t need_kick;
@@ -660,17 +685,18 @@ uint64_t icc_route_coords(struct icc *icc, const struct tofu_packet *pkt);
 
 /* ---- stream.c ---- */
 
-int icc_streams_create(struct icc *icc);
 void icc_streams_destroy(struct icc *icc);
 
-/*
- * icc_stream_number - number the pair of a request's source CQ, of the whole
- * machine, and its target TNI; requests of the same number stay in order
+/**
+ * icc_stream_carry - when a request is carried out that could be at @time, ns
+ *
+ * Requests of a CQ to an engine are carried out in order.
+ *
+ * Return: @time, or when the last one before it is carried out if that is
+ * later; UINT64_MAX where there is no memory.
  */
-size_t icc_stream_number(const struct tofu_packet *pkt);
-
-/* icc_stream_count - count of these numbers */
-size_t icc_stream_count(const struct icc *icc);
+uint64_t icc_stream_carry(struct icc *icc, const struct tofu_packet *pkt,
+			  uint64_t time);
 
 /**
  * icc_stream_status - the status of a packet of a put

@@ -46,8 +46,7 @@ static void insert(struct icc *icc, const struct icc_entry *entry)
 	if (enter(icc->time, entry))
 		return;
 	icc->bad_packets++;
-	if (entry->held)
-		icc_time_release(icc, entry->held);
+	free(entry->held);
 }
 
 void icc_time_plan(struct icc *icc, struct icc_entry entry)
@@ -89,22 +88,6 @@ bool icc_next_visible(const struct icc *icc)
 
 /* ---- Packets that wait ---- */
 
-static struct icc_held *hold_new(struct icc_time *t)
-{
-	struct icc_held *held = t->unused_held;
-
-	if (!held)
-		return malloc(sizeof(*held));
-	t->unused_held = held->next;
-	return held;
-}
-
-void icc_time_release(struct icc *icc, struct icc_held *held)
-{
-	held->next = icc->time->unused_held;
-	icc->time->unused_held = held;
-}
-
 static bool is_request(const struct tofu_packet *pkt)
 {
 	return pkt->type < TOFU_PKT_DONE;
@@ -113,7 +96,7 @@ static bool is_request(const struct tofu_packet *pkt)
 void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 		   const void *payload)
 {
-	struct icc_held *held = hold_new(icc->time);
+	struct icc_held *held = malloc(sizeof(*held) + pkt->payload);
 
 	if (!held) {
 		icc_drop(icc, pkt, "out of memory");
@@ -138,11 +121,12 @@ void icc_time_arrival(struct icc *icc, struct icc_held *held, uint64_t time)
 	};
 
 	if (is_request(pkt) && pkt->type != TOFU_PKT_SIGNAL) {
-		uint64_t *last = &icc->time->carried[icc_stream_number(pkt)];
-
-		if (*last < time)
-			*last = time;
-		entry.time = *last;
+		entry.time = icc_stream_carry(icc, pkt, time);
+		if (entry.time == UINT64_MAX) {
+			icc_drop(icc, pkt, "out of memory");
+			free(held);
+			return;
+		}
 	}
 	icc_time_plan(icc, entry);
 }
@@ -175,20 +159,20 @@ static void arrival(struct icc *icc, struct icc_held *held)
 	arrival_trace(icc, held);
 	if (held->pkt.type == TOFU_PKT_SIGNAL) {
 		icc_gate_signal(icc, &held->pkt, held->payload);
-		icc_time_release(icc, held);
+		free(held);
 		return;
 	}
 	if (is_request(&held->pkt)) {
 		icc_request_begin(icc, x, &held->pkt, held->payload);
 	} else if (!icc_response_begin(icc, x, &held->pkt, held->payload)) {
-		icc_time_release(icc, held);
+		free(held);
 		return;
 	}
 	icc_xfer_run(icc, x);
 	if (x->stage == ICC_READ)
 		icc_engine_answer(icc, held);
 	else
-		icc_time_release(icc, held);
+		free(held);
 }
 
 /* ---- Running ---- */
@@ -248,11 +232,6 @@ int icc_time_create(struct icc *icc)
 
 	if (!t)
 		return -ENOMEM;
-	t->carried = calloc(icc_stream_count(icc), sizeof(*t->carried));
-	if (!t->carried) {
-		free(t);
-		return -ENOMEM;
-	}
 	icc->time = t;
 	icc_engine_init(icc);
 	return 0;
@@ -298,7 +277,5 @@ void icc_time_destroy(struct icc *icc)
 		free_list(t->engine[i].arrivals.first);
 		free(t->engine[i].returning);
 	}
-	free_list(t->unused_held);
-	free(t->carried);
 	free(t);
 }

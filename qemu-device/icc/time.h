@@ -55,7 +55,7 @@ struct icc_entry {
  * @arrived: when it left the last link
  * @here:    when the engine could have taken it
  * @x:       its leg
- * @pkt, @payload: copy of the packet
+ * @pkt, @payload: copy of the packet, of its size
  */
 struct icc_held {
 	struct icc_held *next;
@@ -64,7 +64,7 @@ struct icc_held {
 	uint64_t here;
 	struct icc_xfer x;
 	struct tofu_packet pkt;
-	uint8_t payload[TOFU_PKT_MTU_MAX];
+	uint8_t payload[];
 };
 
 struct icc_held_list {
@@ -107,19 +107,16 @@ struct icc_engine {
  * struct icc_time - timing state of a controller
  * @calendar:  of struct icc_entry
  * @order:     of the next entry
- * @unused_entry, @unused_held: free lists
+ * @unused_entry: free list
  * @read_free, @write_free: when the host interface is free again, each way; ps
- * @carried:   by icc_stream_number(): when the last request is carried out, ns
  * @engine:    by TNI
  */
 struct icc_time {
 	struct tofu_heap calendar;
 	uint64_t order;
 	struct icc_entry *unused_entry;
-	struct icc_held *unused_held;
 	uint64_t read_free;
 	uint64_t write_free;
-	uint64_t *carried;
 	struct icc_engine engine[TOFU_TNIS_MAX];
 };
 
@@ -143,7 +140,6 @@ bool icc_time_run(struct icc *icc);
 /* icc_time_hold - copy a packet and keep it until its time */
 void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 		   const void *payload);
-void icc_time_release(struct icc *icc, struct icc_held *held);
 
 /* icc_time_trace - pass a record to the host, if it keeps a trace */
 void icc_time_trace(struct icc *icc, const struct icc_trace *trace);
