@@ -4,11 +4,112 @@
  * write anything to the CQ page and the rings at any time. So positions are
  * kept here, and the device never reads back what it wrote.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "icc/time.h"
 
 #define RING_ALIGN 256
+
+/* ---- The window ---- */
+
+static bool window_grow(struct icc_cq *cq)
+{
+	struct icc_window *w = &cq->window;
+	struct icc_xfer *chunk;
+
+	if (w->room == TOFU_WINDOW)
+		return false;
+	chunk = calloc(ICC_CHUNK, sizeof(*chunk));
+	if (!chunk)
+		return false;
+	w->chunk[w->room / ICC_CHUNK] = chunk;
+	/* From behind, so that the lowest number is used first. */
+	for (unsigned int i = ICC_CHUNK; i-- > 0;) {
+		chunk[i].kind = ICC_COMMAND;
+		chunk[i].stage = ICC_ENDED;
+		chunk[i].number = (uint8_t)(w->room + i);
+		chunk[i].cq = cq;
+		w->unused[w->spare++] = chunk[i].number;
+	}
+	w->room += ICC_CHUNK;
+	return true;
+}
+
+struct icc_xfer *icc_window_next(struct icc_cq *cq)
+{
+	struct icc_window *w = &cq->window;
+	unsigned int n;
+
+	if (!w->spare && !window_grow(cq))
+		return NULL;
+	n = w->unused[w->spare - 1];
+	return &w->chunk[n / ICC_CHUNK][n % ICC_CHUNK];
+}
+
+void icc_window_add(struct icc_cq *cq, struct icc_xfer *x)
+{
+	cq->window.spare--;
+	cq->window.slot[cq->seq_head % TOFU_WINDOW] = x->number;
+	x->command.seq = cq->seq_head++;
+}
+
+/* The oldest command leaves. It can be looked at until the next one begins. */
+static void window_remove(struct icc_cq *cq)
+{
+	struct icc_window *w = &cq->window;
+
+	w->unused[w->spare++] = w->slot[cq->seq_tail++ % TOFU_WINDOW];
+}
+
+/* ---- Life ---- */
+
+struct icc_cq *icc_cq_make(struct icc *icc, unsigned int tni, unsigned int c)
+{
+	struct icc_cq *cq = icc->tni[tni].cq[c];
+
+	if (cq)
+		return cq;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq) {
+		icc->tni[tni].lost |= 1U << c;
+		icc->ops->misuse(icc->host, "TNI %u CQ %u: out of memory", tni,
+				 c);
+		return NULL;
+	}
+	cq->tni = (uint8_t)tni;
+	cq->cq = (uint8_t)c;
+	cq->page = (struct tofu_cq_page *)(icc->pages + TOFU_CQ_PAGE(tni, c));
+	icc->tni[tni].cq[c] = cq;
+	return cq;
+}
+
+void icc_cq_free(struct icc_cq *cq)
+{
+	if (!cq)
+		return;
+	for (unsigned int i = 0; i < cq->window.room / ICC_CHUNK; i++)
+		free(cq->window.chunk[i]);
+	free(cq->out);
+	free(cq);
+}
+
+/*
+ * What an enabled CQ needs. A timed one gets the rest of its window by demand;
+ * without memory for it, fewer commands are in flight.
+ */
+static bool equip(const struct icc *icc, struct icc_cq *cq)
+{
+	const unsigned int room = icc->time ? ICC_CHUNK : TOFU_WINDOW;
+
+	if (!icc->time && !cq->out)
+		cq->out = calloc(1, sizeof(*cq->out));
+	while (cq->window.room < room) {
+		if (!window_grow(cq))
+			return false;
+	}
+	return icc->time || cq->out;
+}
 
 static uint64_t setting(const struct icc_cq *cq, unsigned int reg)
 {
@@ -75,7 +176,8 @@ void icc_cq_enable(struct icc *icc, struct icc_cq *cq)
 		return;
 	set_status(cq, 0);
 	if (icc->resetting || cq->seq_head != cq->seq_tail ||
-	    !settings_good(cq)) {
+	    icc->tni[cq->tni].lost & 1U << cq->cq || !settings_good(cq) ||
+	    !equip(icc, cq)) {
 		icc_cq_set_error(icc, cq, TOFU_CQ_STATUS_BAD_CONFIG);
 		return;
 	}
@@ -314,12 +416,11 @@ static void tcq_report(struct icc *icc, struct icc_cq *cq,
 void icc_cq_retire(struct icc *icc, struct icc_cq *cq)
 {
 	while (cq->seq_tail != cq->seq_head) {
-		const struct icc_xfer *x =
-			&cq->window[cq->seq_tail % TOFU_WINDOW];
+		const struct icc_xfer *x = icc_window_at(cq, cq->seq_tail);
 
 		if (x->stage != ICC_ENDED)
 			break;
-		cq->seq_tail++;
+		window_remove(cq);
 		if (!icc_cq_enabled(cq))
 			continue;
 		if (icc->time)

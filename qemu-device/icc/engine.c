@@ -13,6 +13,7 @@
 #define PS 1000ULL
 #define FETCH_BURST 64 /* commands that one look at the TOQ takes */
 #define ANSWERS TOFU_CQS_PER_TNI /* struct icc_engine.turn */
+#define TURNS (ANSWERS + 1)
 
 static uint64_t max64(uint64_t a, uint64_t b)
 {
@@ -56,11 +57,6 @@ static struct icc_held *pop(struct icc_held_list *list)
 
 /* ---- Fetch ---- */
 
-static bool window_full(const struct icc_cq *cq)
-{
-	return cq->seq_head - cq->seq_tail >= TOFU_WINDOW;
-}
-
 /* All blocks of a strided command are fetched with it. */
 static void fetch_times(struct icc_cq *cq, struct icc_command *c,
 			const struct icc_entry *entry, uint64_t ready)
@@ -81,15 +77,20 @@ static void block_times(struct icc_command *c, const struct icc_entry *entry)
 	c->ready = max64(c->ready, entry->time);
 }
 
-/* Fetch one command, or one block of it; false where there is none. */
+/*
+ * Fetch one command, or one block of it; false where there is none, or the
+ * window is full.
+ */
 static bool fetch_one(struct icc *icc, struct icc_cq *cq,
 		      const struct icc_entry *entry)
 {
-	struct icc_xfer *x = &cq->window[cq->seq_head % TOFU_WINDOW];
+	struct icc_xfer *x = icc_window_next(cq);
 	const bool block = icc_cq_blocks_left(cq);
 	const bool direct = icc_cq_direct(cq);
 	const uint64_t now = icc_now(icc);
 
+	if (!x)
+		return false;
 	x->stage = ICC_FETCH;
 	icc_command_run(icc, x);
 	if (x->stage == ICC_FETCH)
@@ -120,13 +121,14 @@ static void fetch(struct icc *icc, struct icc_cq *cq,
 {
 	unsigned int fetched = 0;
 
-	while (fetched < FETCH_BURST && !window_full(cq) &&
+	while (fetched < FETCH_BURST &&
 	       !(cq->status & TOFU_CQ_STATUS_TOQ_EXCEPTION) &&
 	       fetch_one(icc, cq, entry))
 		fetched++;
 	if (!fetched)
 		return;
 	icc_cq_publish(cq);
+	icc->tni[cq->tni].sendable |= 1U << cq->cq;
 	icc_engine_kick(icc, cq->tni, icc_now(icc));
 }
 
@@ -147,7 +149,7 @@ void icc_engine_doorbell(struct icc *icc, const struct icc_cq *cq)
 
 void icc_engine_fetch(struct icc *icc, const struct icc_entry *entry)
 {
-	struct icc_cq *cq = &icc->tni[entry->tni].cq[entry->cq];
+	struct icc_cq *cq = icc->tni[entry->tni].cq[entry->cq];
 
 	if (!icc_cq_enabled(cq) || cq->life != entry->life)
 		return;
@@ -199,17 +201,20 @@ void icc_engine_add_steps(struct icc *icc, struct icc_cq *cq,
 
 /* ---- What can be sent ---- */
 
-/* The oldest command with a packet to send, or NULL. */
-static struct icc_xfer *next_command(struct icc_cq *cq)
+/* The oldest command of a CQ with a packet to send, or NULL. */
+static struct icc_xfer *next_command(struct icc_tni *tni, unsigned int c)
 {
+	struct icc_cq *cq = tni->cq[c];
+
 	if (cq->unsent < cq->seq_tail)
 		cq->unsent = cq->seq_tail;
 	for (; cq->unsent != cq->seq_head; cq->unsent++) {
-		struct icc_xfer *x = &cq->window[cq->unsent % TOFU_WINDOW];
+		struct icc_xfer *x = icc_window_at(cq, cq->unsent);
 
 		if (x->stage == ICC_READ)
 			return x;
 	}
+	tni->sendable &= ~(1U << c);
 	return NULL;
 }
 
@@ -227,7 +232,7 @@ static struct icc_choice choice_at(struct icc *icc, unsigned int tni,
 	struct icc_held *held = icc->time->engine[tni].answers.first;
 
 	if (turn != ANSWERS) {
-		choice.x = next_command(&icc->tni[tni].cq[turn]);
+		choice.x = next_command(&icc->tni[tni], turn);
 		if (choice.x)
 			choice.ready = choice.x->command.ready;
 	} else if (held) {
@@ -237,23 +242,47 @@ static struct icc_choice choice_at(struct icc *icc, unsigned int tni,
 	return choice;
 }
 
+/* Turns that may have a packet to send, a bit each. */
+static uint32_t candidates(const struct icc *icc, unsigned int tni)
+{
+	const uint32_t answers = icc->time->engine[tni].answers.first ?
+					 1U << ANSWERS :
+					 0;
+
+	return icc->tni[tni].sendable | answers;
+}
+
 /* The next in turn among those ready; else the one that is ready first. */
-static struct icc_choice choose(struct icc *icc, unsigned int tni)
+static struct icc_choice choose(struct icc *icc, unsigned int tni, uint64_t now)
 {
 	const unsigned int from = icc->time->engine[tni].turn;
-	const uint64_t now = icc_now(icc);
+	const uint32_t all = candidates(icc, tni);
 	struct icc_choice best = { .ready = UINT64_MAX };
+	uint32_t left;
 
-	for (unsigned int i = 0; i <= ANSWERS; i++) {
+	left = (all >> from | all << (TURNS - from)) & TOFU_MASK(TURNS);
+	for (; left && best.ready > now; left &= left - 1) {
+		const unsigned int i = (unsigned int)__builtin_ctz(left);
 		const struct icc_choice c =
-			choice_at(icc, tni, (from + i) % (ANSWERS + 1));
+			choice_at(icc, tni, (from + i) % TURNS);
 
 		if (c.ready < best.ready)
 			best = c;
-		if (best.ready <= now)
-			break;
 	}
 	return best;
+}
+
+static bool more_to_send(struct icc *icc, unsigned int tni)
+{
+	uint32_t left = candidates(icc, tni);
+
+	for (; left; left &= left - 1) {
+		const unsigned int turn = (unsigned int)__builtin_ctz(left);
+
+		if (turn == ANSWERS || next_command(&icc->tni[tni], turn))
+			return true;
+	}
+	return false;
 }
 
 /* ---- Credits ---- */
@@ -376,21 +405,19 @@ static void send_command(struct icc *icc, struct icc_engine *e,
 {
 	const struct icc_command *c = &x->command;
 	const uint32_t fragments = c->fragments;
-	const struct icc_cq *cq = x->cq;
 
 	icc_command_run(icc, x);
-	sent(icc, e, start, cq->out.bytes, !fragments,
+	sent(icc, e, start, icc->out->bytes, !fragments,
 	     c->fragments == fragments ? 0 : command_gap(c));
 }
 
-static void send_answer(struct icc *icc, unsigned int tni,
-			struct icc_engine *e, uint64_t start)
+static void send_answer(struct icc *icc, struct icc_engine *e, uint64_t start)
 {
 	struct icc_held *held = e->answers.first;
 	const bool first = !held->x.arrival.sent;
 
 	icc_xfer_run(icc, &held->x);
-	sent(icc, e, start, icc->tni[tni].out.bytes, first,
+	sent(icc, e, start, icc->out->bytes, first,
 	     held->x.status == TOFU_ST_OK ? held->pkt.gap : 0);
 	if (held->x.stage == ICC_READ)
 		return;
@@ -404,8 +431,9 @@ static void send_answer(struct icc *icc, unsigned int tni,
 void icc_engine_send(struct icc *icc, unsigned int tni)
 {
 	struct icc_engine *e = &icc->time->engine[tni];
-	const struct icc_choice choice = choose(icc, tni);
 	const uint64_t now = icc_now(icc);
+	const struct icc_choice choice = choose(icc, tni, now);
+	struct icc_outbox out;
 	uint64_t start;
 
 	e->send_at = UINT64_MAX;
@@ -423,14 +451,17 @@ void icc_engine_send(struct icc *icc, unsigned int tni)
 			icc_engine_kick(icc, tni, next_credit(e));
 		return;
 	}
-	e->turn = (choice.turn + 1) % (ANSWERS + 1);
+	e->turn = (choice.turn + 1) % TURNS;
 	/* The server may have been idle; the packet has just become ready. */
 	start = max64(start, now ? (now - 1) * PS : 0);
+	/* A packet is read and injected at once, so no engine needs its own. */
+	icc->out = &out;
 	if (choice.turn == ANSWERS)
-		send_answer(icc, tni, e, start);
+		send_answer(icc, e, start);
 	else
 		send_command(icc, e, choice.x, start);
-	if (choose(icc, tni).x)
+	icc->out = NULL;
+	if (more_to_send(icc, tni))
 		icc_engine_kick(icc, tni, to_ns(send_free(icc, e)));
 }
 
@@ -446,9 +477,9 @@ void icc_engine_answer(struct icc *icc, struct icc_held *held)
 void icc_engine_stop(struct icc *icc, struct icc_cq *cq)
 {
 	for (uint64_t seq = cq->seq_tail; seq != cq->seq_head; seq++) {
-		struct icc_xfer *x = &cq->window[seq % TOFU_WINDOW];
+		struct icc_xfer *x = icc_window_at(cq, seq);
 
-		if (x->stage == ICC_READ)
+		if (seq >= cq->seq_tail && x->stage == ICC_READ)
 			icc_command_fail(icc, x, TOFU_ST_PEER);
 	}
 }

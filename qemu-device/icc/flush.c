@@ -47,9 +47,9 @@ static bool windows_empty(const struct icc *icc)
 {
 	for (unsigned int t = 0; t < icc->tnis; t++) {
 		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++) {
-			const struct icc_cq *cq = &icc->tni[t].cq[c];
+			const struct icc_cq *cq = icc->tni[t].cq[c];
 
-			if (cq->seq_head != cq->seq_tail)
+			if (cq && cq->seq_head != cq->seq_tail)
 				return false;
 		}
 	}
@@ -86,8 +86,12 @@ bool icc_flush_progress(struct icc *icc)
 		done = true;
 	for (unsigned int t = 0; t < icc->tnis; t++) {
 		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++) {
-			done |= flush_end(icc, &icc->tni[t].cq[c]);
-			waiting |= icc->tni[t].cq[c].flushing;
+			struct icc_cq *cq = icc->tni[t].cq[c];
+
+			if (!cq)
+				continue;
+			done |= flush_end(icc, cq);
+			waiting |= cq->flushing;
 		}
 	}
 	if (icc->resetting && icc->fence.done >= icc->reset_fence &&

@@ -8,6 +8,7 @@
  * a loop does not block others.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "icc/time.h"
@@ -27,13 +28,31 @@ static void touch(struct icc *icc, const struct icc_gate *gate)
 
 /* ---- Life ---- */
 
-void icc_gates_init(struct icc *icc)
+struct icc_gate *icc_gate_make(struct icc *icc, unsigned int tni,
+			       unsigned int g)
+{
+	struct icc_gate *gate = icc->tni[tni].gate[g];
+
+	if (gate)
+		return gate;
+	gate = calloc(1, sizeof(*gate));
+	if (!gate) {
+		icc->tni[tni].gates_lost |= 1ULL << g;
+		icc->ops->misuse(icc->host, "gate %u of TNI %u: out of memory",
+				 g, tni);
+		return NULL;
+	}
+	gate->tni = (uint8_t)tni;
+	gate->gate = (uint8_t)g;
+	icc->tni[tni].gate[g] = gate;
+	return gate;
+}
+
+void icc_gates_free(struct icc *icc)
 {
 	for (unsigned int t = 0; t < icc->tnis; t++) {
-		for (unsigned int g = 0; g < TOFU_GATES; g++) {
-			icc->tni[t].gate[g].tni = (uint8_t)t;
-			icc->tni[t].gate[g].gate = (uint8_t)g;
-		}
+		for (unsigned int g = 0; g < TOFU_GATES; g++)
+			free(icc->tni[t].gate[g]);
 	}
 }
 
@@ -56,11 +75,14 @@ void icc_gates_reset(struct icc *icc)
 {
 	for (unsigned int t = 0; t < icc->tnis; t++) {
 		for (unsigned int g = 0; g < TOFU_GATES; g++) {
-			struct icc_gate *gate = &icc->tni[t].gate[g];
+			struct icc_gate *gate = icc->tni[t].gate[g];
 
+			if (!gate)
+				continue;
 			forget(gate);
 			memset(gate->setting, 0, sizeof(gate->setting));
 		}
+		icc->tni[t].gates_lost = 0;
 	}
 }
 
@@ -144,7 +166,8 @@ void icc_gate_enable(struct icc *icc, struct icc_gate *gate)
 	if (gate->enabled)
 		return;
 	forget(gate);
-	if (!settings_good(icc, gate)) {
+	if (icc->tni[gate->tni].gates_lost >> gate->gate & 1 ||
+	    !settings_good(icc, gate)) {
 		icc->ops->misuse(icc->host, "gate %u of TNI %u: wrong settings",
 				 gate->gate, gate->tni);
 		return;
@@ -321,8 +344,8 @@ void icc_gate_signal(struct icc *icc, const struct tofu_packet *pkt,
 		icc_drop(icc, pkt, "no such gate or size");
 		return;
 	}
-	gate = &icc->tni[pkt->dst_tni].gate[pkt->dst_cq];
-	if (!is_source(icc, gate, pkt)) {
+	gate = icc->tni[pkt->dst_tni].gate[pkt->dst_cq];
+	if (!gate || !is_source(icc, gate, pkt)) {
 		icc_drop(icc, pkt, "not a source of that gate");
 		return;
 	}
@@ -336,12 +359,13 @@ void icc_gate_signal(struct icc *icc, const struct tofu_packet *pkt,
 static void put_in_local(struct icc *icc, const struct icc_gate *from,
 			 struct icc_gate *gate)
 {
-	if (!gate->enabled || !(gate->sources & BIT(ICC_LCL)) ||
+	if (!gate || !gate->enabled || !(gate->sources & BIT(ICC_LCL)) ||
 	    gate->src[ICC_LCL].gate != from->gate ||
 	    gate->gpid != from->gpid) {
 		icc->ops->misuse(icc->host,
 				 "TNI %u: gate %u is no source of gate %u",
-				 from->tni, from->gate, gate->gate);
+				 from->tni, from->gate,
+				 from->dst[ICC_LCL].gate);
 		return;
 	}
 	put_in(icc, gate, ICC_LCL, &from->out);
@@ -363,9 +387,9 @@ void icc_gates_peer_down(struct icc *icc, uint32_t endpoint)
 {
 	for (unsigned int t = 0; t < icc->tnis; t++) {
 		for (unsigned int g = 0; g < TOFU_GATES; g++) {
-			struct icc_gate *gate = &icc->tni[t].gate[g];
+			struct icc_gate *gate = icc->tni[t].gate[g];
 
-			if (gate->sources & BIT(ICC_RMT) &&
+			if (gate && gate->sources & BIT(ICC_RMT) &&
 			    gate->src[ICC_RMT].peer == endpoint)
 				lose(icc, gate);
 		}
@@ -463,9 +487,9 @@ static bool fires_first(const struct icc *icc, const struct icc_gate *gate)
 static void deliver_local(struct icc *icc, struct icc_gate *gate)
 {
 	struct icc_gate *to =
-		&icc->tni[gate->tni].gate[gate->dst[ICC_LCL].gate];
+		icc->tni[gate->tni].gate[gate->dst[ICC_LCL].gate];
 
-	if (fires_first(icc, to)) {
+	if (to && fires_first(icc, to)) {
 		touch(icc, to);
 		touch(icc, gate);
 		return;
@@ -581,9 +605,11 @@ void icc_channel_start(struct icc *icc, unsigned int tni, unsigned int channel)
 
 	if (tni >= icc->tnis || channel >= TOFU_CHANNELS)
 		return;
-	gate = &icc->tni[tni].gate[channel];
-	if (!gate->channel || gate->phase != ICC_GATE_IDLE) {
-		channel_misuse(icc, gate, "started while it cannot be");
+	gate = icc->tni[tni].gate[channel];
+	if (!gate || !gate->channel || gate->phase != ICC_GATE_IDLE) {
+		icc->ops->misuse(icc->host,
+				 "channel %u of TNI %u: started while it cannot be",
+				 channel, tni);
 		return;
 	}
 	gate->phase = ICC_GATE_STARTED;
@@ -691,7 +717,7 @@ static bool pass(struct icc *icc, struct icc_tni *tni)
 
 	tni->ready = 0;
 	for (; left; left &= left - 1) {
-		struct icc_gate *gate = &tni->gate[__builtin_ctzll(left)];
+		struct icc_gate *gate = tni->gate[__builtin_ctzll(left)];
 
 		if (step(icc, gate)) {
 			done = true;
@@ -734,6 +760,6 @@ static void run(struct icc *icc, unsigned int tni)
 
 void icc_gate_due(struct icc *icc, const struct icc_entry *entry)
 {
-	touch(icc, &icc->tni[entry->tni].gate[entry->cq]);
+	touch(icc, icc->tni[entry->tni].gate[entry->cq]);
 	run(icc, entry->tni);
 }

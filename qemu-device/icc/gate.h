@@ -24,8 +24,8 @@ enum icc_side { ICC_LCL, /* a gate of the same TNI */
  *        enabled; -1: none
  */
 struct icc_link {
-	uint32_t node;
 	int64_t peer;
+	uint32_t node;
 	uint8_t tni;
 	uint8_t gate;
 	uint8_t path;
@@ -68,6 +68,8 @@ enum icc_gate_phase {
  * @fired:    count of firings
  * @ended:    TOFU_CHANNEL_ENDED
  * @setting:  registers TOFU_GATE_SRC_LCL … TOFU_GATE_CHANNEL
+ *
+ * Made when software first writes one of its registers.
  */
 struct icc_gate {
 	uint8_t tni;
@@ -92,7 +94,10 @@ struct icc_gate {
 	uint64_t setting[ICC_GATE_SETTINGS];
 };
 
-void icc_gates_init(struct icc *icc);
+/* icc_gate_make - the gate with these numbers; NULL where there is no memory */
+struct icc_gate *icc_gate_make(struct icc *icc, unsigned int tni,
+			       unsigned int gate);
+void icc_gates_free(struct icc *icc);
 
 /* icc_gates_reset - disable every gate and clear its registers */
 void icc_gates_reset(struct icc *icc);

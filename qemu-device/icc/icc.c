@@ -34,18 +34,12 @@ static bool params_good(const struct icc_params *params)
 	       params->inline_max <= TOFU_PKT_INLINE_MAX && modes_good(params);
 }
 
-static void cq_init(struct icc *icc, unsigned int t, unsigned int c)
+/* What only an untimed controller has; see struct icc. */
+static int untimed_create(struct icc *icc)
 {
-	struct icc_cq *cq = &icc->tni[t].cq[c];
-
-	cq->tni = (uint8_t)t;
-	cq->cq = (uint8_t)c;
-	cq->page = (struct tofu_cq_page *)(icc->pages + TOFU_CQ_PAGE(t, c));
-	for (unsigned int i = 0; i < TOFU_WINDOW; i++) {
-		cq->window[i].kind = ICC_COMMAND;
-		cq->window[i].stage = ICC_ENDED;
-		cq->window[i].cq = cq;
-	}
+	icc->route = calloc(ICC_ROUTES, sizeof(*icc->route));
+	icc->server = calloc(icc->tnis, sizeof(*icc->server));
+	return icc->route && icc->server ? 0 : -ENOMEM;
 }
 
 struct icc *icc_create(const struct icc_params *params)
@@ -73,12 +67,7 @@ struct icc *icc_create(const struct icc_params *params)
 	icc->inline_max = icc_streams(icc) ? TOFU_PKT_MTU_MAX :
 					     params->inline_max;
 	icc->pages = params->pages;
-	for (unsigned int t = 0; t < icc->tnis; t++) {
-		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
-			cq_init(icc, t, c);
-	}
-	icc_gates_init(icc);
-	if (icc->machine && icc_time_create(icc)) {
+	if (icc->machine ? icc_time_create(icc) : untimed_create(icc)) {
 		icc_destroy(icc);
 		errno = ENOMEM;
 		return NULL;
@@ -88,13 +77,22 @@ struct icc *icc_create(const struct icc_params *params)
 
 void icc_destroy(struct icc *icc)
 {
+	for (unsigned int t = 0; t < icc->tnis; t++) {
+		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
+			icc_cq_free(icc->tni[t].cq[c]);
+	}
+	icc_gates_free(icc);
 	icc_time_destroy(icc);
 	icc_streams_destroy(icc);
+	free(icc->route);
+	free(icc->server);
 	free(icc);
 }
 
 static void cq_reset(struct icc *icc, struct icc_cq *cq)
 {
+	if (!cq)
+		return;
 	cq->armed = 0;
 	cq->flushing = false;
 	icc_cq_disable(icc, cq);
@@ -113,7 +111,8 @@ void icc_reset(struct icc *icc)
 {
 	for (unsigned int t = 0; t < icc->tnis; t++) {
 		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
-			cq_reset(icc, &icc->tni[t].cq[c]);
+			cq_reset(icc, icc->tni[t].cq[c]);
+		icc->tni[t].lost = 0;
 	}
 	icc_gates_reset(icc);
 	icc_ports_reset(icc);
@@ -143,7 +142,7 @@ static bool tni_progress(struct icc *icc, struct icc_tni *tni)
 		const unsigned int c = first + (unsigned int)
 						       __builtin_ctz(left);
 
-		done |= icc_cq_start(icc, &tni->cq[c % TOFU_CQS_PER_TNI]);
+		done |= icc_cq_start(icc, tni->cq[c % TOFU_CQS_PER_TNI]);
 	}
 	return done;
 }
@@ -231,9 +230,11 @@ static void cq_peer_down(struct icc *icc, struct icc_cq *cq, uint32_t endpoint)
 	const uint64_t end = cq->seq_head;
 
 	for (uint64_t seq = cq->seq_tail; seq != end; seq++) {
-		struct icc_xfer *x = &cq->window[seq % TOFU_WINDOW];
+		struct icc_xfer *x = icc_window_at(cq, seq);
 
-		if (x->stage == ICC_ENDED || x->command.peer != endpoint)
+		/* The end of one command can retire others, too. */
+		if (seq < cq->seq_tail || x->stage == ICC_ENDED ||
+		    x->command.peer != endpoint)
 			continue;
 		memset(x->command.pending, 0, sizeof(x->command.pending));
 		x->command.outstanding = 0;
@@ -244,8 +245,10 @@ static void cq_peer_down(struct icc *icc, struct icc_cq *cq, uint32_t endpoint)
 void icc_peer_down(struct icc *icc, uint32_t endpoint)
 {
 	for (unsigned int t = 0; t < icc->tnis; t++) {
-		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
-			cq_peer_down(icc, &icc->tni[t].cq[c], endpoint);
+		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++) {
+			if (icc->tni[t].cq[c])
+				cq_peer_down(icc, icc->tni[t].cq[c], endpoint);
+		}
 	}
 	icc_gates_peer_down(icc, endpoint);
 	icc_flush_progress(icc);
@@ -261,7 +264,7 @@ void icc_set_need_kick(struct icc *icc, uint32_t mask)
 		for (; left; left &= left - 1)
 			icc_store_relaxed32(&icc->tni[t]
 						     .cq[__builtin_ctz(left)]
-						     .page->need_kick,
+						     ->page->need_kick,
 					    mask);
 	}
 }

@@ -12,10 +12,17 @@
  * is timed or not. See struct icc_params. All controllers of a machine carry
  * payload in the same way.
  *
- * An untimed controller acts at once and allocates nothing after icc_create().
- * A timed one takes its times from a machine (net/machine.h): it keeps a
- * calendar of events, and memory for commands and packets under way grows as
- * needed. Its home has a clock and calls icc_progress() at icc_next_time().
+ * An untimed controller acts at once. A timed one takes its times from a machine
+ * (net/machine.h): it keeps a calendar of events. Its home has a clock and calls
+ * icc_progress() at icc_next_time().
+ *
+ * Memory is allocated for what software uses. A CQ and a gate get theirs when
+ * one of their registers is first written, and a CQ more when it is enabled.
+ * Where there is none, it cannot be enabled: STATUS has BAD_CONFIG, the gate's
+ * CTRL stays 0, and this lasts until the next reset. An enabled CQ of an untimed
+ * controller needs no more. A timed controller allocates for commands and
+ * packets under way; where that fails, fewer commands of a CQ are in flight, or
+ * an event is dropped and counted as a bad packet.
  *
  * QEMU, the emu port of libtofu, unit tests and fuzzers run this same code.
  *

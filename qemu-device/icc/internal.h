@@ -34,6 +34,10 @@ TOFU_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #define ICC_FRAGMENTS_MAX 128 /* of one command */
 #define ICC_SETTINGS ((TOFU_CQ_GPID - TOFU_CQ_TOQ_BASE) / 8 + 1)
 #define ICC_ROUTES 64 /* routes remembered, a power of two */
+#define ICC_CHUNK 4 /* commands by which a window grows */
+
+TOFU_ASSERT(TOFU_WINDOW % ICC_CHUNK == 0 && TOFU_WINDOW <= 256,
+	    "a window is a whole number of chunks, and a byte numbers a slot");
 
 /* The worst put: every reference a 4 KiB page, the first one cut short. */
 TOFU_ASSERT(TOFU_LENGTH_MAX / ((TOFU_PKT_REFS_MAX - 1) * 4096) + 2 <=
@@ -209,6 +213,7 @@ struct icc_arrival {
  * @kind:   enum icc_kind
  * @stage:  enum icc_stage
  * @status: first error
+ * @number: of a command: its own in the window of its CQ
  * @cq:     of the initiator (command, response) or of the target (request;
  *          NULL where there is none)
  */
@@ -216,6 +221,7 @@ struct icc_xfer {
 	uint8_t kind;
 	uint8_t stage;
 	uint8_t status;
+	uint8_t number;
 	struct icc_cq *cq;
 	union {
 		struct icc_command command;
@@ -233,6 +239,23 @@ typedef enum icc_stage icc_stage_fn(struct icc *icc, struct icc_xfer *x);
 
 /* ---- Command queues ---- */
 
+/**
+ * struct icc_window - commands under way
+ * @chunk:  memory of commands, ICC_CHUNK each; never moved or given back before
+ *          the end
+ * @room:   commands that the chunks have
+ * @spare:  count of commands that are not used
+ * @unused: their numbers, the next one last
+ * @slot:   the command with sequence number n is slot[n mod TOFU_WINDOW]
+ */
+struct icc_window {
+	struct icc_xfer *chunk[TOFU_WINDOW / ICC_CHUNK];
+	uint8_t room;
+	uint8_t spare;
+	uint8_t unused[TOFU_WINDOW];
+	uint8_t slot[TOFU_WINDOW];
+};
+
 struct icc_ring {
 	uint64_t base;
 	uint64_t pos; /* free-running: TOQ entries fetched, others written */
@@ -248,12 +271,12 @@ struct icc_ring {
  * @setting:   registers TOFU_CQ_TOQ_BASE … TOFU_CQ_GPID
  * @armed, @cause: TOFU_CQ_IRQ_*
  * @counter:   TOFU_CQ_COUNTER()
- * @window:    the command with number n is in slot n mod TOFU_WINDOW
+ * @window:    the commands from @seq_tail to @seq_head
  * @seq_head:  number of the next command
  * @seq_tail:  number of the oldest command under way
  * @sending:   the command that has not been injected completely; no other one
  *             starts before it has
- * @out:       outbox of @sending
+ * @out:       if not timed: outbox of @sending; NULL before the first enable
  * @blocks:    of the strided command that was fetched last
  * @tcq_status: first TCQ error among the retired blocks of a strided command
  * @session:   session mode
@@ -270,37 +293,40 @@ struct icc_ring {
  * @flushing:  a flush is under way
  * @flush_seq: the flush waits for commands before this one
  * @flush_fence: and for this fence
+ *
+ * Made when software first writes one of its registers. What each packet needs
+ * comes first and together.
  */
 struct icc_cq {
 	uint8_t tni;
 	uint8_t cq;
 	uint16_t gpid;
 	uint32_t status;
-	struct tofu_cq_page *page;
-	struct icc_ring toq, tcq, mrq;
-	uint64_t stt_base, stt_count;
-	uint64_t mbt_base, mbt_count;
 	uint64_t seq_head, seq_tail;
+	uint64_t unsent;
 	struct icc_xfer *sending;
-	struct icc_blocks blocks;
+	uint32_t life;
 	uint8_t tcq_status;
 	bool session;
-	uint64_t steps;
-	uint64_t armed, cause;
+	bool flushing;
+	struct icc_outbox *out;
+	uint64_t stt_base, stt_count;
+	uint64_t mbt_base, mbt_count;
 	uint64_t counter[TOFU_CQ_COUNTERS];
+	uint64_t stamp[TOFU_CQ_STAMPS];
+	struct tofu_cq_page *page;
+	struct icc_ring toq, tcq, mrq;
+	uint64_t armed, cause;
 	uint64_t tail;
 	uint64_t known;
 	uint64_t direct_tail;
+	uint64_t steps;
+	struct icc_window window;
 	struct tofu_toq_desc direct[2];
-	uint64_t unsent;
-	uint32_t life;
-	uint64_t stamp[TOFU_CQ_STAMPS];
-	bool flushing;
+	struct icc_blocks blocks;
 	uint64_t flush_seq;
 	uint64_t flush_fence;
 	uint64_t setting[ICC_SETTINGS];
-	struct icc_xfer window[TOFU_WINDOW];
-	struct icc_outbox out;
 };
 
 /* ---- The controller ---- */
@@ -309,22 +335,36 @@ struct icc_cq {
  * struct icc_tni - an engine
  * @enabled: enabled CQs, a bit each
  * @ending:  disabled CQs that have to end a stream, a bit each
- * @arrival: the request being taken
- * @asked:   header of that request while its answer is incomplete
- * @out:     outbox of its response
+ * @sendable: if timed: CQs that may have a packet to send, a bit each
+ * @lost:    CQs whose registers found no memory, a bit each: they cannot be
+ *           enabled before the next reset
  * @ready:   gates that may have work, a bit each
  * @blocked: gates whose signal found no room
+ * @gates_lost: as @lost
+ * @cq, @gate: NULL until software writes one of the registers
  */
 struct icc_tni {
 	uint32_t enabled;
 	uint32_t ending;
+	uint32_t sendable;
+	uint32_t lost;
+	uint64_t ready;
+	uint64_t blocked;
+	uint64_t gates_lost;
+	struct icc_cq *cq[TOFU_CQS_PER_TNI];
+	struct icc_gate *gate[TOFU_GATES];
+};
+
+/**
+ * struct icc_server - the request that an engine serves; untimed controllers
+ * @arrival: the request being taken
+ * @asked:   header of that request while its answer is incomplete
+ * @out:     outbox of its response
+ */
+struct icc_server {
 	struct icc_xfer arrival;
 	struct tofu_packet asked;
 	struct icc_outbox out;
-	struct icc_cq cq[TOFU_CQS_PER_TNI];
-	uint64_t ready;
-	uint64_t blocked;
-	struct icc_gate gate[TOFU_GATES];
 };
 
 /**
@@ -405,7 +445,9 @@ struct icc {
 	uint64_t bad_packets;
 	uint64_t port[TOFU_PORTS][TOFU_PORT_COUNTERS];
 	uint64_t port_base[TOFU_PORTS][TOFU_PORT_COUNTERS];
-	struct icc_route route[ICC_ROUTES];
+	struct icc_route *route; /* if not timed, ICC_ROUTES */
+	struct icc_server *server; /* if not timed, by TNI */
+	struct icc_outbox *out; /* if timed, of the packet being sent */
 	struct icc_tni tni[TOFU_TNIS_MAX];
 };
 
@@ -436,13 +478,29 @@ static inline bool icc_cq_enabled(const struct icc_cq *cq)
 	return cq->status & TOFU_CQ_STATUS_ENABLED;
 }
 
-/* icc_cq_at - the CQ with these numbers, or NULL */
+/* icc_cq_at - the CQ with these numbers; NULL: none, or never touched */
 static inline struct icc_cq *icc_cq_at(struct icc *icc, unsigned int tni,
 				       unsigned int cq)
 {
 	if (tni >= icc->tnis || cq >= TOFU_CQS_PER_TNI)
 		return NULL;
-	return &icc->tni[tni].cq[cq];
+	return icc->tni[tni].cq[cq];
+}
+
+/* icc_cq_out - the outbox of the command that @cq is sending */
+static inline struct icc_outbox *icc_cq_out(const struct icc *icc,
+					    const struct icc_cq *cq)
+{
+	return icc->time ? icc->out : cq->out;
+}
+
+/* icc_window_at - the command with the number @seq, which is under way */
+static inline struct icc_xfer *icc_window_at(const struct icc_cq *cq,
+					     uint64_t seq)
+{
+	const unsigned int n = cq->window.slot[seq % TOFU_WINDOW];
+
+	return &cq->window.chunk[n / ICC_CHUNK][n % ICC_CHUNK];
 }
 
 static inline uint64_t icc_ring_mask(const struct icc_ring *ring)
@@ -456,6 +514,17 @@ static inline bool icc_status_is_tcq(unsigned int status)
 	return status != TOFU_ST_OK && status < TOFU_ST_PEER;
 }
 
+/* icc_cq_make - the CQ with these numbers; NULL where there is no memory */
+struct icc_cq *icc_cq_make(struct icc *icc, unsigned int tni, unsigned int c);
+void icc_cq_free(struct icc_cq *cq);
+
+/* icc_window_next - memory for the next command; NULL: the window is full */
+struct icc_xfer *icc_window_next(struct icc_cq *cq);
+
+/* icc_window_add - the command in the memory that was got last has begun */
+void icc_window_add(struct icc_cq *cq, struct icc_xfer *x);
+
+/* icc_cq_enable - check the settings and enable; BAD_CONFIG: cannot be */
 void icc_cq_enable(struct icc *icc, struct icc_cq *cq);
 void icc_cq_disable(struct icc *icc, struct icc_cq *cq);
 

@@ -99,16 +99,29 @@ static bool global_write(struct icc *icc, uint64_t offset, uint64_t value)
 
 /* ---- A CQ's ---- */
 
-/* The CQ that has a register at @offset, or NULL. */
-static struct icc_cq *cq_of(struct icc *icc, uint64_t offset)
+/**
+ * struct place - the CQ or gate that has a register
+ * @reg: of it
+ */
+struct place {
+	unsigned int tni;
+	unsigned int number;
+	uint64_t reg;
+};
+
+/* Find the CQ that has a register at @offset; false: none has. */
+static bool cq_of(const struct icc *icc, uint64_t offset, struct place *place)
 {
 	const uint64_t tni_stride = TOFU_CQ_REGS(1, 0) - TOFU_CQ_REGS(0, 0);
 	const uint64_t in = offset - TOFU_CQ_REGS(0, 0);
 
-	if (offset < TOFU_CQ_REGS(0, 0) || in / tni_stride >= icc->tnis)
-		return NULL;
-	return icc_cq_at(icc, (unsigned int)(in / tni_stride),
-			 (unsigned int)(in % tni_stride / TOFU_CQ_REGS_STRIDE));
+	if (offset < TOFU_CQ_REGS(0, 0) || in / tni_stride >= icc->tnis ||
+	    in % tni_stride / TOFU_CQ_REGS_STRIDE >= TOFU_CQS_PER_TNI)
+		return false;
+	place->tni = (unsigned int)(in / tni_stride);
+	place->number = (unsigned int)(in % tni_stride / TOFU_CQ_REGS_STRIDE);
+	place->reg = offset % TOFU_CQ_REGS_STRIDE;
+	return true;
 }
 
 static bool is_setting(uint64_t reg)
@@ -116,9 +129,14 @@ static bool is_setting(uint64_t reg)
 	return reg >= TOFU_CQ_TOQ_BASE && reg <= TOFU_CQ_GPID;
 }
 
-static bool cq_read(struct icc *icc, struct icc_cq *cq, uint64_t reg,
-		    uint64_t *value)
+static bool cq_read(struct icc *icc, const struct place *place, uint64_t *value)
 {
+	static const struct icc_cq untouched;
+	const struct icc_cq *cq = icc_cq_at(icc, place->tni, place->number);
+	const uint64_t reg = place->reg;
+
+	if (!cq)
+		cq = &untouched;
 	if (is_setting(reg)) {
 		*value = cq->setting[(reg - TOFU_CQ_TOQ_BASE) / 8];
 		return true;
@@ -138,6 +156,8 @@ static bool cq_read(struct icc *icc, struct icc_cq *cq, uint64_t reg,
 		return true;
 	case TOFU_CQ_STATUS:
 		*value = cq->status;
+		if (icc->tni[place->tni].lost & 1U << place->number)
+			*value |= TOFU_CQ_STATUS_BAD_CONFIG;
 		return true;
 	case TOFU_CQ_FLUSH:
 		icc_flush_progress(icc);
@@ -165,9 +185,16 @@ static bool cq_read(struct icc *icc, struct icc_cq *cq, uint64_t reg,
 	return false;
 }
 
-static bool cq_write(struct icc *icc, struct icc_cq *cq, uint64_t reg,
-		     uint64_t value)
+static bool cq_write(struct icc *icc, const struct place *place, uint64_t value)
 {
+	const uint64_t reg = place->reg;
+	struct icc_cq *cq = icc_cq_at(icc, place->tni, place->number);
+
+	if (!cq && reg == TOFU_CQ_CTRL && !(value & TOFU_CQ_CTRL_ENABLE))
+		return true;
+	cq = icc_cq_make(icc, place->tni, place->number);
+	if (!cq)
+		return true; /* STATUS tells */
 	if (is_setting(reg)) {
 		if (icc_cq_enabled(cq))
 			return false;
@@ -197,17 +224,19 @@ static bool cq_write(struct icc *icc, struct icc_cq *cq, uint64_t reg,
 
 /* ---- A gate's ---- */
 
-/* The gate that has a register at @offset, or NULL. */
-static struct icc_gate *gate_of(struct icc *icc, uint64_t offset)
+/* Find the gate that has a register at @offset; false: none has. */
+static bool gate_of(const struct icc *icc, uint64_t offset, struct place *place)
 {
 	const uint64_t tni_stride = TOFU_GATE_REGS(1, 0) - TOFU_GATE_REGS(0, 0);
 	const uint64_t in = offset - TOFU_GATE_REGS(0, 0);
 
 	if (offset < TOFU_GATE_REGS(0, 0) || in / tni_stride >= icc->tnis ||
 	    in % tni_stride / TOFU_GATE_REGS_STRIDE >= TOFU_GATES)
-		return NULL;
-	return &icc->tni[in / tni_stride]
-			.gate[in % tni_stride / TOFU_GATE_REGS_STRIDE];
+		return false;
+	place->tni = (unsigned int)(in / tni_stride);
+	place->number = (unsigned int)(in % tni_stride / TOFU_GATE_REGS_STRIDE);
+	place->reg = offset % TOFU_GATE_REGS_STRIDE;
+	return true;
 }
 
 static bool is_gate_setting(uint64_t reg)
@@ -215,8 +244,14 @@ static bool is_gate_setting(uint64_t reg)
 	return reg >= TOFU_GATE_SRC_LCL && reg <= TOFU_GATE_CHANNEL;
 }
 
-static uint64_t gate_read(const struct icc_gate *gate, uint64_t reg)
+static uint64_t gate_read(const struct icc *icc, const struct place *place)
 {
+	static const struct icc_gate untouched;
+	const struct icc_gate *gate = icc->tni[place->tni].gate[place->number];
+	const uint64_t reg = place->reg;
+
+	if (!gate)
+		gate = &untouched;
 	if (is_gate_setting(reg))
 		return gate->setting[(reg - TOFU_GATE_SRC_LCL) / 8];
 	if (reg == TOFU_GATE_CTRL)
@@ -224,9 +259,17 @@ static uint64_t gate_read(const struct icc_gate *gate, uint64_t reg)
 	return icc_gate_state(gate);
 }
 
-static bool gate_write(struct icc *icc, struct icc_gate *gate, uint64_t reg,
+static bool gate_write(struct icc *icc, const struct place *place,
 		       uint64_t value)
 {
+	const uint64_t reg = place->reg;
+	struct icc_gate *gate = icc->tni[place->tni].gate[place->number];
+
+	if (!gate && reg == TOFU_GATE_CTRL && !(value & TOFU_GATE_CTRL_ENABLE))
+		return true;
+	gate = icc_gate_make(icc, place->tni, place->number);
+	if (!gate)
+		return true; /* it stays disabled */
 	if (is_gate_setting(reg)) {
 		if (gate->enabled)
 			return false;
@@ -251,27 +294,24 @@ static bool access_good(uint64_t offset, unsigned int size)
 
 static bool reg_read(struct icc *icc, uint64_t offset, uint64_t *value)
 {
-	const struct icc_gate *gate = gate_of(icc, offset);
-	struct icc_cq *cq = cq_of(icc, offset);
+	struct place place;
 
-	if (cq)
-		return cq_read(icc, cq, offset % TOFU_CQ_REGS_STRIDE, value);
-	if (!gate)
+	if (cq_of(icc, offset, &place))
+		return cq_read(icc, &place, value);
+	if (!gate_of(icc, offset, &place))
 		return global_read(icc, offset, value);
-	*value = gate_read(gate, offset % TOFU_GATE_REGS_STRIDE);
+	*value = gate_read(icc, &place);
 	return true;
 }
 
 static bool reg_write(struct icc *icc, uint64_t offset, uint64_t value)
 {
-	struct icc_gate *gate = gate_of(icc, offset);
-	struct icc_cq *cq = cq_of(icc, offset);
+	struct place place;
 
-	if (cq)
-		return cq_write(icc, cq, offset % TOFU_CQ_REGS_STRIDE, value);
-	if (gate)
-		return gate_write(icc, gate, offset % TOFU_GATE_REGS_STRIDE,
-				  value);
+	if (cq_of(icc, offset, &place))
+		return cq_write(icc, &place, value);
+	if (gate_of(icc, offset, &place))
+		return gate_write(icc, &place, value);
 	return global_write(icc, offset, value);
 }
 

@@ -58,7 +58,7 @@ static struct icc_xfer *find(struct icc *icc, const struct tofu_packet *pkt)
 	if (!cq || pkt->dst_tni != cq->tni || pkt->dst_cq != cq->cq ||
 	    seq < cq->seq_tail || seq >= cq->seq_head)
 		return NULL;
-	x = &cq->window[seq % TOFU_WINDOW];
+	x = icc_window_at(cq, seq);
 	c = &x->command;
 	if (x->stage == ICC_ENDED || fragment >= c->fragments ||
 	    !(c->pending[fragment / 64] & (1ULL << fragment % 64)))

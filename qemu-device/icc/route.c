@@ -42,7 +42,10 @@ static enum tofu_port last_port(const struct icc *icc, uint32_t from,
 	return hops ? tofu_port_reverse(hop[hops - 1].port) : TOFU_PORTS;
 }
 
-/* Computing a route takes longer than a small put: cache the last ones. */
+/*
+ * Untimed controllers: computing a route takes longer than a small put, so
+ * cache the last ones.
+ */
 static const struct icc_route *route(struct icc *icc, uint32_t endpoint,
 				     unsigned int path)
 {
@@ -66,16 +69,25 @@ static const struct icc_route *route(struct icc *icc, uint32_t endpoint,
 
 uint64_t icc_route_coords(struct icc *icc, const struct tofu_packet *pkt)
 {
-	return route(icc, pkt->src, pkt->path)->coords;
+	struct tofu_coords coords;
+
+	if (!icc->time)
+		return route(icc, pkt->src, pkt->path)->coords;
+	/* Its node has one process, and needs no route. */
+	coords = tofu_coords_of(&icc->shape, pkt->src);
+	return tofu_coords_pack(&coords);
 }
 
 void icc_port_count_sent(struct icc *icc, uint32_t endpoint,
 			 unsigned int path, uint64_t bytes)
 {
-	const struct icc_route *r = route(icc, endpoint, path);
+	const struct icc_route *r;
 
-	if (icc->time || r->out == TOFU_PORTS)
+	if (icc->time)
 		return; /* the network in time counts */
+	r = route(icc, endpoint, path);
+	if (r->out == TOFU_PORTS)
+		return;
 	icc->port[r->out][TOFU_PORT_TX_PACKETS]++;
 	icc->port[r->out][TOFU_PORT_TX_BYTES] += bytes;
 }
@@ -85,7 +97,7 @@ void icc_port_count_arrived(struct icc *icc, const struct tofu_packet *pkt)
 	const struct icc_route *r = route(icc, pkt->src, pkt->path);
 	uint64_t bytes = 0;
 
-	if (icc->time || r->in == TOFU_PORTS)
+	if (r->in == TOFU_PORTS)
 		return;
 	if (pkt->type == TOFU_PKT_PUT ||
 	    (pkt->type == TOFU_PKT_DATA && pkt->status == TOFU_ST_OK))

@@ -92,6 +92,12 @@ static enum icc_stage request_receive(struct icc *icc, struct icc_xfer *x)
 
 /* ---- Read and write ---- */
 
+static struct icc_outbox *outbox(const struct icc *icc,
+				 const struct icc_xfer *x)
+{
+	return icc->time ? icc->out : &icc->server[x->cq->tni].out;
+}
+
 /* A stream is read packet by packet; the CQ may be disabled in between. */
 static enum tofu_status next_part(struct icc *icc, struct icc_xfer *x)
 {
@@ -110,9 +116,10 @@ static enum tofu_status next_part(struct icc *icc, struct icc_xfer *x)
 static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_arrival *a = &x->arrival;
+	struct icc_outbox *out = outbox(icc, x);
 
 	/* A failed answer carries no data. */
-	icc->tni[x->cq->tni].out.bytes = 0;
+	out->bytes = 0;
 	a->part = (uint32_t)icc_part_max(icc, a->pkt->mtu,
 					 a->pkt->length - a->sent);
 	if (icc_streams(icc))
@@ -123,8 +130,7 @@ static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 	 * The outbox takes it all: a request is for TOFU_GET_FRAGMENT_MAX bytes
 	 * at most, and pages have 4 KiB at least.
 	 */
-	if (icc_gather(icc, &a->range, get_inline_max(icc, a->pkt),
-		       &icc->tni[x->cq->tni].out)) {
+	if (icc_gather(icc, &a->range, get_inline_max(icc, a->pkt), out)) {
 		x->status = TOFU_ST_RMT_MEMORY;
 		return ICC_INJECT;
 	}
@@ -346,8 +352,7 @@ static enum icc_stage request_inject(struct icc *icc, struct icc_xfer *x)
 	const struct tofu_packet *req = x->arrival.pkt;
 	const bool with_data = req->type == TOFU_PKT_GET &&
 			       x->status == TOFU_ST_OK;
-	const struct icc_outbox *out =
-		with_data ? &icc->tni[x->cq->tni].out : NULL;
+	const struct icc_outbox *out = with_data ? outbox(icc, x) : NULL;
 	struct tofu_packet *pkt;
 	int err;
 
@@ -418,14 +423,14 @@ void icc_serve(struct icc *icc, const struct tofu_packet *pkt,
 	       const void *payload)
 {
 	const unsigned int t = server_of(icc, pkt);
-	struct icc_tni *tni = &icc->tni[t];
+	struct icc_server *server = &icc->server[t];
 
-	icc_request_begin(icc, &tni->arrival, pkt, payload);
-	icc_xfer_run(icc, &tni->arrival);
-	if (tni->arrival.stage == ICC_ENDED)
+	icc_request_begin(icc, &server->arrival, pkt, payload);
+	icc_xfer_run(icc, &server->arrival);
+	if (server->arrival.stage == ICC_ENDED)
 		return;
-	tni->asked = *pkt;
-	tni->arrival.arrival.pkt = &tni->asked;
+	server->asked = *pkt;
+	server->arrival.arrival.pkt = &server->asked;
 	icc->answering |= 1U << t;
 }
 
@@ -434,7 +439,7 @@ bool icc_serve_progress(struct icc *icc)
 	bool done = false;
 
 	for (unsigned int t = 0; t < icc->tnis; t++) {
-		struct icc_xfer *x = &icc->tni[t].arrival;
+		struct icc_xfer *x = &icc->server[t].arrival;
 		const uint32_t sent = x->arrival.sent;
 
 		if (!(icc->answering & 1U << t))

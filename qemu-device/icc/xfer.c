@@ -327,7 +327,7 @@ static enum icc_stage command_fetch(struct icc *icc, struct icc_xfer *x)
 	c->all_sent = false;
 	c->stream = icc_streams(icc) && (kind_of(c) == TOFU_CMD_PUT ||
 					 kind_of(c) == TOFU_CMD_PUT_PIGGYBACK);
-	c->seq = cq->seq_head++;
+	icc_window_add(cq, x);
 	x->status = TOFU_ST_OK;
 	if (!icc->time)
 		cq->sending = x;
@@ -372,7 +372,8 @@ static enum icc_stage read_put(struct icc *icc, struct icc_xfer *x)
 	enum icc_fault fault;
 
 	fault = icc_translate(icc, x->cq, c->desc.lcl, &span, &range);
-	if (!fault && icc_gather(icc, &range, icc->inline_max, &x->cq->out))
+	if (!fault && icc_gather(icc, &range, icc->inline_max,
+				 icc_cq_out(icc, x->cq)))
 		fault = ICC_FAULT_MEMORY;
 	if (fault)
 		return read_failed(x, fault);
@@ -436,7 +437,7 @@ static enum icc_stage read_nothing(struct icc_command *c)
 static enum icc_stage command_read(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_command *c = &x->command;
-	struct icc_outbox *out = &x->cq->out;
+	struct icc_outbox *out = icc_cq_out(icc, x->cq);
 
 	out->bytes = 0;
 	out->refs = false;
@@ -464,10 +465,10 @@ static enum icc_stage command_read(struct icc *icc, struct icc_xfer *x)
 
 /* ---- Inject ---- */
 
-static uint8_t packet_flags(const struct icc_xfer *x)
+static uint8_t packet_flags(const struct icc_xfer *x,
+			    const struct icc_outbox *out)
 {
 	const struct icc_command *c = &x->command;
-	const struct icc_cq *cq = x->cq;
 	unsigned int flags = 0;
 
 	if (has_flag(c, TOFU_TOQ_F_STRONG_ORDER))
@@ -476,7 +477,7 @@ static uint8_t packet_flags(const struct icc_xfer *x)
 		flags |= TOFU_PKT_F_RMT_NOTICE;
 	if (c->sent + c->part == c->length)
 		flags |= TOFU_PKT_F_LAST;
-	if (cq->out.refs)
+	if (out->refs)
 		flags |= TOFU_PKT_F_REFS;
 	return (uint8_t)flags;
 }
@@ -508,6 +509,7 @@ static uint8_t step_of(const struct icc_xfer *x)
 }
 
 static void command_packet(const struct icc *icc, const struct icc_xfer *x,
+			   const struct icc_outbox *out,
 			   struct tofu_packet *pkt)
 {
 	const struct icc_command *c = &x->command;
@@ -516,9 +518,9 @@ static void command_packet(const struct icc *icc, const struct icc_xfer *x,
 
 	*pkt = (struct tofu_packet){
 		.src = icc->node,
-		.payload = cq->out.bytes,
+		.payload = out->bytes,
 		.type = TOFU_PKT_PUT,
-		.flags = packet_flags(x),
+		.flags = packet_flags(x, out),
 		.path = TOFU_GET(ctrl, TOFU_TOQ_PATH),
 		.edata = TOFU_GET(ctrl, TOFU_TOQ_EDATA),
 		.src_tni = cq->tni,
@@ -601,6 +603,7 @@ static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_command *c = &x->command;
 	struct icc_cq *cq = x->cq;
+	const struct icc_outbox *out = icc_cq_out(icc, cq);
 	struct tofu_packet *pkt;
 	int err = 0;
 
@@ -616,11 +619,11 @@ static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 		return ICC_INJECT;
 
 	pkt = icc->ops->tx_begin(icc->host, (uint32_t)c->peer, TOFU_REQUEST,
-				 cq->out.bytes, &err);
+				 out->bytes, &err);
 	if (!pkt)
 		return err == -EAGAIN ? ICC_INJECT : unreachable(x);
-	command_packet(icc, x, pkt);
-	memcpy(pkt + 1, cq->out.data, cq->out.bytes);
+	command_packet(icc, x, out, pkt);
+	memcpy(pkt + 1, out->data, out->bytes);
 	command_stamp(icc, x, pkt);
 	icc->ops->tx_commit(icc->host);
 	if (icc->time)
@@ -697,6 +700,7 @@ static bool resume(struct icc *icc, struct icc_xfer *x)
 bool icc_cq_start(struct icc *icc, struct icc_cq *cq)
 {
 	unsigned int started = 0;
+	struct icc_xfer *x;
 	bool done = false;
 
 	if (cq->sending)
@@ -704,10 +708,8 @@ bool icc_cq_start(struct icc *icc, struct icc_cq *cq)
 	if (!cq->sending)
 		icc->tni[cq->tni].ending &= ~(1U << cq->cq);
 	while (started < ICC_BURST && !cq->sending && icc_cq_enabled(cq) &&
-	       cq->seq_head - cq->seq_tail < TOFU_WINDOW &&
-	       !(cq->status & TOFU_CQ_STATUS_TOQ_EXCEPTION)) {
-		struct icc_xfer *x = &cq->window[cq->seq_head % TOFU_WINDOW];
-
+	       !(cq->status & TOFU_CQ_STATUS_TOQ_EXCEPTION) &&
+	       (x = icc_window_next(cq))) {
 		x->stage = ICC_FETCH;
 		icc_command_run(icc, x);
 		if (x->stage == ICC_FETCH)
