@@ -10,6 +10,17 @@
 #include "icc/time.h"
 
 #define RING_ALIGN 256
+#define CACHE_LINE 64
+
+/* Zeroed memory that begins with a cache line. */
+static void *alloc_lines(size_t size)
+{
+	void *mem;
+
+	size = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	mem = aligned_alloc(CACHE_LINE, size);
+	return mem ? memset(mem, 0, size) : NULL;
+}
 
 /* ---- The window ---- */
 
@@ -20,7 +31,7 @@ static bool window_grow(struct icc_cq *cq)
 
 	if (w->room == TOFU_WINDOW)
 		return false;
-	chunk = calloc(ICC_CHUNK, sizeof(*chunk));
+	chunk = alloc_lines(ICC_CHUNK * sizeof(*chunk));
 	if (!chunk)
 		return false;
 	w->chunk[w->room / ICC_CHUNK] = chunk;
@@ -70,7 +81,7 @@ struct icc_cq *icc_cq_make(struct icc *icc, unsigned int tni, unsigned int c)
 
 	if (cq)
 		return cq;
-	cq = calloc(1, sizeof(*cq));
+	cq = alloc_lines(sizeof(*cq));
 	if (!cq) {
 		icc->tni[tni].lost |= 1U << c;
 		icc->ops->misuse(icc->host, "TNI %u CQ %u: out of memory", tni,
@@ -276,7 +287,7 @@ void icc_doorbell(struct icc *icc, unsigned int tni, unsigned int c,
 
 	if (!icc->doorbells || !cq || !icc_cq_enabled(cq) || tail == cq->tail)
 		return;
-	if (icc->time)
+	if (icc_traced(icc))
 		doorbell_trace(icc, cq, tail - cq->tail);
 	cq->tail = tail;
 	if (value & TOFU_FETCH_DIRECT) {
@@ -394,7 +405,7 @@ static void tcq_write(struct icc *icc, struct icc_cq *cq,
 		icc->ops->misuse(icc->host, "TNI %u CQ %u: no TCQ at %#llx",
 				 cq->tni, cq->cq,
 				 (unsigned long long)cq->tcq.base);
-	if (icc->time)
+	if (icc_traced(icc))
 		tcq_trace(icc, cq, c, status);
 	icc_cq_event(icc, cq, TOFU_CQ_IRQ_TCQ);
 }

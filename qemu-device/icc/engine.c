@@ -77,6 +77,22 @@ static void block_times(struct icc_command *c, const struct icc_entry *entry)
 	c->ready = max64(c->ready, entry->time);
 }
 
+static void fetch_trace(struct icc *icc, const struct icc_xfer *x)
+{
+	const struct icc_trace trace = {
+		.kind = ICC_TRACE_FETCH,
+		.time = icc_now(icc),
+		.end = max64(icc_now(icc), x->command.ready),
+		.id = icc_tid(x->cq, &x->command),
+		.origin = icc->node,
+		.peer = icc->node,
+		.tni = x->cq->tni,
+		.cq = x->cq->cq,
+	};
+
+	icc_time_trace(icc, &trace);
+}
+
 /*
  * Fetch one command, or one block of it; false where there is none, or the
  * window is full.
@@ -87,7 +103,6 @@ static bool fetch_one(struct icc *icc, struct icc_cq *cq,
 	struct icc_xfer *x = icc_window_next(cq);
 	const bool block = icc_cq_blocks_left(cq);
 	const bool direct = icc_cq_direct(cq);
-	const uint64_t now = icc_now(icc);
 
 	if (!x)
 		return false;
@@ -97,21 +112,12 @@ static bool fetch_one(struct icc *icc, struct icc_cq *cq,
 		return false;
 	if (!block)
 		fetch_times(cq, &x->command, entry,
-			    now + (direct ? 0 : icc->machine->fetch_ns));
+			    icc_now(icc) +
+				    (direct ? 0 : icc->machine->fetch_ns));
 	else if (cq->session)
 		block_times(&x->command, entry);
-	const struct icc_trace trace = {
-		.kind = ICC_TRACE_FETCH,
-		.time = now,
-		.end = max64(now, x->command.ready),
-		.id = icc_tid(cq, &x->command),
-		.origin = icc->node,
-		.peer = icc->node,
-		.tni = cq->tni,
-		.cq = cq->cq,
-	};
-
-	icc_time_trace(icc, &trace);
+	if (icc_traced(icc))
+		fetch_trace(icc, x);
 	return true;
 }
 
@@ -319,7 +325,7 @@ void icc_credit(struct icc *icc, unsigned int tni, uint64_t time)
 	const uint64_t due = time + tofu_preset_flight_ns(icc->machine);
 
 	if (e->returns == e->room) {
-		const size_t room = e->room ? 2 * e->room : 64;
+		const size_t room = e->room ? 2 * e->room : 16;
 		uint64_t *more = realloc(e->returning, room * sizeof(*more));
 
 		if (!more) {
@@ -373,11 +379,27 @@ static void serve(uint64_t *free, uint64_t start, uint64_t ps)
 	*free = max64(*free, start) + ps;
 }
 
+static const struct icc_service *service(struct icc *icc, uint32_t bytes)
+{
+	const struct tofu_preset *m = icc->machine;
+	struct icc_service *s = &icc->time->service;
+
+	if (s->bytes != bytes)
+		*s = (struct icc_service){
+			.bytes = bytes,
+			.tni = tofu_preset_ps(bytes, m->tni_mbs),
+			.both = tofu_preset_ps(bytes, m->tni_both_mbs),
+			.host = tofu_preset_ps(bytes, m->host_mbs),
+		};
+	return s;
+}
+
 static void sent(struct icc *icc, struct icc_engine *e, uint64_t start,
 		 uint32_t bytes, bool first, unsigned int gap)
 {
 	const struct tofu_preset *m = icc->machine;
-	uint64_t ps = tofu_preset_ps(bytes, m->tni_mbs);
+	const struct icc_service *s = service(icc, bytes);
+	uint64_t ps = s->tni;
 
 	if (first)
 		ps = max64(ps, m->command_ns * PS);
@@ -387,9 +409,8 @@ static void sent(struct icc *icc, struct icc_engine *e, uint64_t start,
 						      gap * TOFU_LINE,
 					      m->link_mbs));
 	serve(&e->send_free, start, ps);
-	serve(&e->both_free, start, tofu_preset_ps(bytes, m->tni_both_mbs));
-	serve(&icc->time->read_free, start,
-	      tofu_preset_ps(bytes, m->host_mbs));
+	serve(&e->both_free, start, s->both);
+	serve(&icc->time->read_free, start, s->host);
 }
 
 /* Gap in lines after each packet with data; of a get the target obeys it. */
@@ -523,12 +544,11 @@ static uint64_t receive_free(const struct icc *icc, const struct icc_engine *e)
 static void received(struct icc *icc, struct icc_engine *e, uint64_t start,
 		     uint32_t bytes)
 {
-	const struct tofu_preset *m = icc->machine;
+	const struct icc_service *s = service(icc, bytes);
 
-	serve(&e->receive_free, start, tofu_preset_ps(bytes, m->tni_mbs));
-	serve(&e->both_free, start, tofu_preset_ps(bytes, m->tni_both_mbs));
-	serve(&icc->time->write_free, start,
-	      tofu_preset_ps(bytes, m->host_mbs));
+	serve(&e->receive_free, start, s->tni);
+	serve(&e->both_free, start, s->both);
+	serve(&icc->time->write_free, start, s->host);
 }
 
 /*

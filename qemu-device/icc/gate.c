@@ -458,7 +458,7 @@ static bool send_remote(struct icc *icc, struct icc_gate *gate)
 		return true;
 	}
 	signal_packet(icc, gate, pkt);
-	if (icc->time)
+	if (icc_traced(icc))
 		trace_sent(icc, gate, pkt);
 	icc->ops->tx_commit(icc->host);
 	if (icc->time)

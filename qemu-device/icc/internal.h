@@ -146,30 +146,31 @@ struct icc_outbox {
  * @fetched: if timed: when the engine began with the command
  * @ready:   if timed: when the engine has the descriptor
  *
- * Each block of a strided command is a command here.
+ * Each block of a strided command is a command here. What each packet of a
+ * stream needs comes first and together.
  */
 struct icc_command {
 	struct tofu_toq_desc desc;
-	uint64_t data[4];
-	uint64_t index;
 	uint64_t seq;
+	uint64_t index;
 	int64_t peer;
 	uint32_t length;
 	uint32_t sent;
 	uint32_t part;
 	uint32_t fragments;
 	uint32_t outstanding;
-	uint64_t pending[ICC_FRAGMENTS_MAX / 64];
-	uint64_t value;
 	bool stream;
 	bool all_sent;
-	uint32_t received;
 	bool last_block;
 	bool lcl_beyond;
 	bool rmt_beyond;
 	uint64_t doorbell;
 	uint64_t fetched;
 	uint64_t ready;
+	uint64_t pending[ICC_FRAGMENTS_MAX / 64];
+	uint32_t received;
+	uint64_t value;
+	uint64_t data[4];
 };
 
 /**
@@ -409,12 +410,14 @@ struct icc_stream {
  * struct icc_streams - a hash table of streams, see stream.c
  * @room:  entries, a power of two; or 0
  * @count: used ones
+ * @failures: entries whose put has failed
  * @lost:  there was no memory for the status of a put that failed
  */
 struct icc_streams {
 	struct icc_stream *stream;
 	size_t room;
 	size_t count;
+	size_t failures;
 	bool lost;
 };
 
@@ -432,6 +435,9 @@ struct icc {
 	bool doorbells;
 	const struct tofu_preset *machine;
 	struct icc_time *time; /* if timed, else NULL */
+	struct icc_outbox *out; /* if timed, of the packet being sent */
+	struct icc_route *route; /* if not timed, ICC_ROUTES */
+	struct icc_server *server; /* if not timed, by TNI */
 	struct icc_streams streams;
 	uint32_t answering; /* TNIs with an incomplete answer, a bit each */
 	uint8_t *pages;
@@ -445,9 +451,6 @@ struct icc {
 	uint64_t bad_packets;
 	uint64_t port[TOFU_PORTS][TOFU_PORT_COUNTERS];
 	uint64_t port_base[TOFU_PORTS][TOFU_PORT_COUNTERS];
-	struct icc_route *route; /* if not timed, ICC_ROUTES */
-	struct icc_server *server; /* if not timed, by TNI */
-	struct icc_outbox *out; /* if timed, of the packet being sent */
 	struct icc_tni tni[TOFU_TNIS_MAX];
 };
 

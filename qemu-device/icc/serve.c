@@ -230,10 +230,10 @@ static void notice(struct icc *icc, struct icc_xfer *x, enum tofu_mrq_type type,
 	};
 
 	icc_mrq_write(icc, x->cq, &entry);
-	if (icc->time) {
+	if (icc->time)
 		notice_stamp(icc, x);
+	if (icc_traced(icc))
 		notice_trace(icc, x, type);
-	}
 }
 
 static void request_notice(struct icc *icc, struct icc_xfer *x)
@@ -329,8 +329,6 @@ static void response_packet(const struct icc *icc, const struct icc_xfer *x,
 static void response_trace(struct icc *icc, const struct tofu_packet *req,
 			   const struct tofu_packet *pkt)
 {
-	if (!icc->time)
-		return;
 	const struct icc_trace trace = {
 		.kind = ICC_TRACE_SEND,
 		.time = icc_now(icc),
@@ -365,7 +363,8 @@ static enum icc_stage request_inject(struct icc *icc, struct icc_xfer *x)
 	if (!pkt) /* gone: drop the answer */
 		return err == -EAGAIN ? ICC_INJECT : ICC_ENDED;
 	response_packet(icc, x, out, pkt);
-	response_trace(icc, req, pkt);
+	if (icc_traced(icc))
+		response_trace(icc, req, pkt);
 	icc->ops->tx_commit(icc->host);
 	if (icc->time)
 		icc_engine_committed(icc, req->dst_tni);

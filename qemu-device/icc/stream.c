@@ -52,8 +52,10 @@ static bool renew(struct icc *icc)
 {
 	struct icc_streams *s = &icc->streams;
 	const uint64_t now = icc_now(icc);
-	struct icc_streams new = { .room = FIRST_ROOM, .lost = s->lost };
+	struct icc_streams new = *s;
 
+	new.room = FIRST_ROOM;
+	new.count = 0;
 	for (size_t i = 0; i < s->room; i++)
 		new.count += matters(&s->stream[i], now);
 	while (new.room < 4 * new.count)
@@ -120,21 +122,22 @@ enum tofu_status icc_stream_status(struct icc *icc,
 				   const struct tofu_packet *pkt,
 				   enum tofu_status status)
 {
-	struct icc_stream *stream = status == TOFU_ST_OK ?
-					    find(icc, pkt) :
-					    find_or_add(icc, pkt);
+	struct icc_streams *s = &icc->streams;
+	struct icc_stream *stream;
 
+	if (status == TOFU_ST_OK && !s->failures && !s->lost)
+		return status;
+	stream = status == TOFU_ST_OK ? find(icc, pkt) : find_or_add(icc, pkt);
 	if (!stream) {
-		icc->streams.lost |= status != TOFU_ST_OK;
+		s->lost |= status != TOFU_ST_OK;
 		/* This put may be the one whose failure could not be kept. */
-		if (status == TOFU_ST_OK && pkt->offset && icc->streams.lost)
+		if (status == TOFU_ST_OK && pkt->offset && s->lost)
 			return TOFU_ST_RMT_MEMORY;
 		return status;
 	}
-	if (!pkt->offset)
-		stream->failed = TOFU_ST_OK;
-	if (status == TOFU_ST_OK)
-		return stream->failed;
-	stream->failed = (uint8_t)status;
-	return status;
+	s->failures -= stream->failed != TOFU_ST_OK;
+	if (status != TOFU_ST_OK || !pkt->offset)
+		stream->failed = (uint8_t)status;
+	s->failures += stream->failed != TOFU_ST_OK;
+	return stream->failed;
 }

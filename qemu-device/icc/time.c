@@ -41,12 +41,17 @@ static bool enter(struct icc_time *t, const struct icc_entry *entry)
 	return false;
 }
 
+static struct icc_held *held_of(const struct icc_entry *entry)
+{
+	return entry->due == ICC_DUE_ARRIVAL ? entry->held : NULL;
+}
+
 static void insert(struct icc *icc, const struct icc_entry *entry)
 {
 	if (enter(icc->time, entry))
 		return;
 	icc->bad_packets++;
-	free(entry->held);
+	free(held_of(entry));
 }
 
 void icc_time_plan(struct icc *icc, struct icc_entry entry)
@@ -156,7 +161,8 @@ static void arrival(struct icc *icc, struct icc_held *held)
 {
 	struct icc_xfer *x = &held->x;
 
-	arrival_trace(icc, held);
+	if (icc_traced(icc))
+		arrival_trace(icc, held);
 	if (held->pkt.type == TOFU_PKT_SIGNAL) {
 		icc_gate_signal(icc, &held->pkt, held->payload);
 		free(held);
@@ -220,8 +226,7 @@ bool icc_time_run(struct icc *icc)
 
 void icc_time_trace(struct icc *icc, const struct icc_trace *trace)
 {
-	if (icc->time && icc->ops->trace)
-		icc->ops->trace(icc->host, trace);
+	icc->ops->trace(icc->host, trace);
 }
 
 /* ---- Life ---- */
@@ -252,7 +257,7 @@ static void free_calendar(struct icc_time *t)
 	while (t->calendar.count) {
 		const struct icc_entry entry = take(t);
 
-		free(entry.held);
+		free(held_of(&entry));
 	}
 	while (t->unused_entry) {
 		struct icc_entry *next = t->unused_entry->next;

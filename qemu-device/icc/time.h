@@ -42,10 +42,12 @@ struct icc_entry {
 	uint8_t tni;
 	uint8_t cq;
 	uint32_t life;
-	uint64_t tail;
 	uint64_t since;
-	struct icc_held *held;
-	struct icc_entry *next;
+	union {
+		uint64_t tail;
+		struct icc_held *held;
+		struct icc_entry *next;
+	};
 };
 
 /**
@@ -104,11 +106,24 @@ struct icc_engine {
 };
 
 /**
+ * struct icc_service - how long servers take for a number of bytes, ps
+ * @tni, @both: an engine: one direction, and the part that both share
+ * @host: the host interface
+ */
+struct icc_service {
+	uint64_t bytes;
+	uint64_t tni;
+	uint64_t both;
+	uint64_t host;
+};
+
+/**
  * struct icc_time - timing state of a controller
  * @calendar:  of struct icc_entry
  * @order:     of the next entry
  * @unused_entry: free list
  * @read_free, @write_free: when the host interface is free again, each way; ps
+ * @service:   of the last packet, since the next one often has the same size
  * @engine:    by TNI
  */
 struct icc_time {
@@ -117,6 +132,7 @@ struct icc_time {
 	struct icc_entry *unused_entry;
 	uint64_t read_free;
 	uint64_t write_free;
+	struct icc_service service;
 	struct icc_engine engine[TOFU_TNIS_MAX];
 };
 
@@ -126,6 +142,12 @@ void icc_time_destroy(struct icc *icc);
 static inline uint64_t icc_now(const struct icc *icc)
 {
 	return icc->time ? icc->ops->now(icc->host) : 0;
+}
+
+/* icc_traced - whether records are wanted: else none need be made */
+static inline bool icc_traced(const struct icc *icc)
+{
+	return icc->time && icc->ops->trace;
 }
 
 /* icc_time_plan - add an entry, complete but for @order, to the calendar */
@@ -141,7 +163,7 @@ bool icc_time_run(struct icc *icc);
 void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 		   const void *payload);
 
-/* icc_time_trace - pass a record to the host, if it keeps a trace */
+/* icc_time_trace - pass a record to the host, which keeps a trace */
 void icc_time_trace(struct icc *icc, const struct icc_trace *trace);
 
 /*

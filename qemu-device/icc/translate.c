@@ -14,12 +14,15 @@
 /*
  * Read an entry of either table. Software writes ctrl, its first word, after
  * the rest. So ctrl is read before the rest: otherwise a reused STAG could be
- * seen with its new pages and its old length.
+ * seen with its new pages and its old length. In virtual time software stands
+ * still meanwhile.
  */
 static int read_entry(struct icc *icc, uint64_t addr, void *entry, size_t size)
 {
 	const size_t ctrl = sizeof(__le64);
 
+	if (icc->time)
+		return icc->ops->read(icc->host, addr, entry, size);
 	if (icc->ops->read(icc->host, addr, entry, ctrl))
 		return -EFAULT;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);

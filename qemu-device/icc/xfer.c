@@ -94,7 +94,7 @@ static void command_notice(struct icc *icc, struct icc_xfer *x)
 		     TOFU_SET(TOFU_MRQ_CQ,
 			      TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ));
 	icc_mrq_write(icc, x->cq, &entry);
-	if (icc->time)
+	if (icc_traced(icc))
 		command_notice_trace(icc, x, type);
 }
 
@@ -563,6 +563,8 @@ static void command_stamp(struct icc *icc, const struct icc_xfer *x,
 	cq->stamp[TOFU_CQ_TX_DOORBELL] = x->command.doorbell;
 	cq->stamp[TOFU_CQ_TX_ENGINE] = x->command.fetched;
 	cq->stamp[TOFU_CQ_TX_WIRE] = pkt->time;
+	if (!icc_traced(icc))
+		return;
 	const struct icc_trace trace = {
 		.kind = ICC_TRACE_SEND,
 		.time = icc_now(icc),
