@@ -10,17 +10,6 @@
 #include "icc/time.h"
 
 #define RING_ALIGN 256
-#define CACHE_LINE 64
-
-/* Zeroed memory that begins with a cache line. */
-static void *alloc_lines(size_t size)
-{
-	void *mem;
-
-	size = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-	mem = aligned_alloc(CACHE_LINE, size);
-	return mem ? memset(mem, 0, size) : NULL;
-}
 
 /* ---- The window ---- */
 
@@ -31,7 +20,7 @@ static bool window_grow(struct icc_cq *cq)
 
 	if (w->room == TOFU_WINDOW)
 		return false;
-	chunk = alloc_lines(ICC_CHUNK * sizeof(*chunk));
+	chunk = icc_alloc_lines(ICC_CHUNK * sizeof(*chunk));
 	if (!chunk)
 		return false;
 	w->chunk[w->room / ICC_CHUNK] = chunk;
@@ -81,7 +70,7 @@ struct icc_cq *icc_cq_make(struct icc *icc, unsigned int tni, unsigned int c)
 
 	if (cq)
 		return cq;
-	cq = alloc_lines(sizeof(*cq));
+	cq = icc_alloc_lines(sizeof(*cq));
 	if (!cq) {
 		icc->tni[tni].lost |= 1U << c;
 		icc->ops->misuse(icc->host, "TNI %u CQ %u: out of memory", tni,

@@ -34,7 +34,7 @@ void icc_engine_init(struct icc *icc)
 		e->receive_at = UINT64_MAX;
 		e->answers.end = &e->answers.first;
 		e->arrivals.end = &e->arrivals.first;
-		e->credits = icc->machine->credits;
+		e->credits = (int32_t)icc->machine->credits;
 	}
 }
 
@@ -296,9 +296,9 @@ static bool more_to_send(struct icc *icc, unsigned int tni)
 /* Collect credits that have returned by now; true when there is one to use. */
 static bool have_credit(struct icc_engine *e, uint64_t now)
 {
-	size_t left = 0;
+	uint32_t left = 0;
 
-	for (size_t i = 0; i < e->returns; i++) {
+	for (uint32_t i = 0; i < e->returns; i++) {
 		if (e->returning[i] <= now)
 			e->credits++;
 		else
@@ -325,7 +325,7 @@ void icc_credit(struct icc *icc, unsigned int tni, uint64_t time)
 	const uint64_t due = time + tofu_preset_flight_ns(icc->machine);
 
 	if (e->returns == e->room) {
-		const size_t room = e->room ? 2 * e->room : 16;
+		const uint32_t room = e->room ? 2 * e->room : 16;
 		uint64_t *more = realloc(e->returning, room * sizeof(*more));
 
 		if (!more) {
@@ -472,7 +472,7 @@ void icc_engine_send(struct icc *icc, unsigned int tni)
 			icc_engine_kick(icc, tni, next_credit(e));
 		return;
 	}
-	e->turn = (choice.turn + 1) % TURNS;
+	e->turn = (uint8_t)((choice.turn + 1) % TURNS);
 	/* The server may have been idle; the packet has just become ready. */
 	start = max64(start, now ? (now - 1) * PS : 0);
 	/* A packet is read and injected at once, so no engine needs its own. */

@@ -34,6 +34,15 @@ static bool params_good(const struct icc_params *params)
 	       params->inline_max <= TOFU_PKT_INLINE_MAX && modes_good(params);
 }
 
+void *icc_alloc_lines(size_t size)
+{
+	void *mem;
+
+	size = (size + ICC_LINE - 1) / ICC_LINE * ICC_LINE;
+	mem = aligned_alloc(ICC_LINE, size);
+	return mem ? memset(mem, 0, size) : NULL;
+}
+
 /* What only an untimed controller has; see struct icc. */
 static int untimed_create(struct icc *icc)
 {
@@ -50,7 +59,7 @@ struct icc *icc_create(const struct icc_params *params)
 		errno = EINVAL;
 		return NULL;
 	}
-	icc = calloc(1, sizeof(*icc));
+	icc = icc_alloc_lines(sizeof(*icc));
 	if (!icc)
 		return NULL;
 	icc->ops = params->ops;

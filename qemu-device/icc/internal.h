@@ -35,6 +35,7 @@ TOFU_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #define ICC_SETTINGS ((TOFU_CQ_GPID - TOFU_CQ_TOQ_BASE) / 8 + 1)
 #define ICC_ROUTES 64 /* routes remembered, a power of two */
 #define ICC_CHUNK 4 /* commands by which a window grows */
+#define ICC_LINE 64 /* bytes of a cache line */
 
 TOFU_ASSERT(TOFU_WINDOW % ICC_CHUNK == 0 && TOFU_WINDOW <= 256,
 	    "a window is a whole number of chunks, and a byte numbers a slot");
@@ -470,6 +471,9 @@ static inline bool icc_streams(const struct icc *icc)
  */
 int64_t icc_endpoint(const struct icc *icc, int64_t node, enum tofu_share share,
 		     unsigned int tni, unsigned int number);
+
+/* icc_alloc_lines - allocate zeroed memory of whole cache lines */
+void *icc_alloc_lines(size_t size);
 
 /* icc_drop - count an invalid packet, and otherwise ignore it */
 void icc_drop(struct icc *icc, const struct tofu_packet *pkt, const char *why);

@@ -233,7 +233,7 @@ void icc_time_trace(struct icc *icc, const struct icc_trace *trace)
 
 int icc_time_create(struct icc *icc)
 {
-	struct icc_time *t = calloc(1, sizeof(*t));
+	struct icc_time *t = icc_alloc_lines(sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;

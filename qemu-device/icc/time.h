@@ -88,22 +88,25 @@ struct icc_held_list {
  * @starved:  the engine waits for a credit
  * @returning: times at which credits return
  * @returns, @room: count and capacity of @returning
+ *
+ * What sending needs is one cache line, and what only receiving needs the next.
  */
 struct icc_engine {
-	uint64_t send_free;
-	uint64_t receive_free;
+	_Alignas(ICC_LINE) uint64_t send_free;
 	uint64_t both_free;
 	uint64_t send_at;
+	uint64_t *returning;
+	struct icc_held_list answers;
+	int32_t credits;
+	uint32_t returns;
+	uint32_t room;
+	uint8_t turn;
+	bool starved;
+	uint64_t receive_free;
 	uint64_t receive_at;
 	struct icc_held_list arrivals;
-	unsigned int turn;
-	struct icc_held_list answers;
-	int64_t credits;
-	bool starved;
-	uint64_t *returning;
-	size_t returns;
-	size_t room;
 };
+TOFU_ASSERT_OFFSET(struct icc_engine, receive_free, ICC_LINE);
 
 /**
  * struct icc_service - how long servers take for a number of bytes, ps

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The memory of a controller: how much it takes, and what happens where there
  * is none. One node sends to itself. The linker lets calls of the allocator go
@@ -221,12 +221,11 @@ FIXTURE_VARIANT(memory)
 	const char *machine;
 };
 
-FIXTURE_VARIANT_ADD(memory, timed) { .machine = "k" };
-FIXTURE_VARIANT_ADD(memory, untimed) { .machine = NULL };
-
+FIXTURE_VARIANT_ADD(memory, timed){ .machine = "k" };
+FIXTURE_VARIANT_ADD(memory, untimed){ .machine = NULL };
 
 /* Replace the controller; false: there is no memory. */
-static bool make(FIXTURE_DATA(memory) *self)
+static bool make(FIXTURE_DATA(memory) * self)
 {
 	allocator.watched = true;
 	self->node->icc = icc_create(&self->params);
@@ -234,7 +233,7 @@ static bool make(FIXTURE_DATA(memory) *self)
 	return self->node->icc;
 }
 
-static void destroy(FIXTURE_DATA(memory) *self)
+static void destroy(FIXTURE_DATA(memory) * self)
 {
 	allocator.watched = true;
 	icc_destroy(self->node->icc);
@@ -303,7 +302,7 @@ static bool enable(struct cq *cq)
 	return cq_reg(cq, TOFU_CQ_CTRL) == TOFU_CQ_CTRL_ENABLE;
 }
 
-static void reset(FIXTURE_DATA(memory) *self)
+static void reset(FIXTURE_DATA(memory) * self)
 {
 	allocator.watched = true;
 	icc_reset(self->node->icc);
@@ -311,7 +310,7 @@ static void reset(FIXTURE_DATA(memory) *self)
 	allocator.watched = false;
 }
 
-static struct transfer transfer(FIXTURE_DATA(memory) *self, unsigned int i,
+static struct transfer transfer(FIXTURE_DATA(memory) * self, unsigned int i,
 				enum tofu_command cmd, uint64_t length)
 {
 	const bool get = cmd == TOFU_CMD_GET;
@@ -326,7 +325,7 @@ static struct transfer transfer(FIXTURE_DATA(memory) *self, unsigned int i,
 	};
 }
 
-static void post_and_run(FIXTURE_DATA(memory) *self, const struct transfer *t)
+static void post_and_run(FIXTURE_DATA(memory) * self, const struct transfer *t)
 {
 	allocator.watched = true;
 	transfer_post(t);
@@ -335,7 +334,7 @@ static void post_and_run(FIXTURE_DATA(memory) *self, const struct transfer *t)
 }
 
 /* A put and a get by each queue. */
-static void use(FIXTURE_DATA(memory) *self)
+static void use(FIXTURE_DATA(memory) * self)
 {
 	for (unsigned int i = 0; i < CQS; i++) {
 		const struct transfer put =
@@ -348,13 +347,13 @@ static void use(FIXTURE_DATA(memory) *self)
 	}
 }
 
-static uint64_t gate_reg(FIXTURE_DATA(memory) *self, unsigned int gate,
+static uint64_t gate_reg(FIXTURE_DATA(memory) * self, unsigned int gate,
 			 unsigned int reg)
 {
 	return icc_reg_read(self->node->icc, TOFU_GATE_REGS(1, gate) + reg, 8);
 }
 
-static void gate_set(FIXTURE_DATA(memory) *self, unsigned int gate,
+static void gate_set(FIXTURE_DATA(memory) * self, unsigned int gate,
 		     unsigned int reg, uint64_t value)
 {
 	allocator.watched = true;
@@ -363,7 +362,7 @@ static void gate_set(FIXTURE_DATA(memory) *self, unsigned int gate,
 }
 
 /* A gate that signals the next one; true: it is enabled. */
-static bool enable_gate(FIXTURE_DATA(memory) *self, unsigned int gate)
+static bool enable_gate(FIXTURE_DATA(memory) * self, unsigned int gate)
 {
 	gate_set(self, gate, TOFU_GATE_DST_LCL,
 		 TOFU_SET(TOFU_LINK_GATE, gate + 1) |
