@@ -79,7 +79,7 @@ struct icc_cq *icc_cq_make(struct icc *icc, unsigned int tni, unsigned int c)
 	}
 	cq->tni = (uint8_t)tni;
 	cq->cq = (uint8_t)c;
-	cq->page = (struct tofu_cq_page *)(icc->pages + TOFU_CQ_PAGE(tni, c));
+	cq->page = icc_cq_page(icc, tni, c);
 	icc->tni[tni].cq[c] = cq;
 	return cq;
 }

@@ -98,10 +98,29 @@ void icc_destroy(struct icc *icc)
 	free(icc);
 }
 
-static void cq_reset(struct icc *icc, struct icc_cq *cq)
+/*
+ * Clear the device's words of a page whose CQ does not exist. Look first: a page
+ * that nobody has written takes no memory of its own, in a home with many nodes.
+ */
+static void page_clear(struct tofu_cq_page *page)
 {
-	if (!cq)
+	if (!(__atomic_load_n(&page->status, __ATOMIC_RELAXED) |
+	      __atomic_load_n(&page->need_kick, __ATOMIC_RELAXED) |
+	      __atomic_load_n(&page->toq_head, __ATOMIC_RELAXED)))
 		return;
+	icc_store_relaxed32(&page->status, 0);
+	icc_store_release(&page->toq_head, 0);
+	icc_store_relaxed32(&page->need_kick, 0);
+}
+
+static void cq_reset(struct icc *icc, unsigned int t, unsigned int c)
+{
+	struct icc_cq *cq = icc->tni[t].cq[c];
+
+	if (!cq) {
+		page_clear(icc_cq_page(icc, t, c));
+		return;
+	}
 	cq->armed = 0;
 	cq->flushing = false;
 	icc_cq_disable(icc, cq);
@@ -120,7 +139,7 @@ void icc_reset(struct icc *icc)
 {
 	for (unsigned int t = 0; t < icc->tnis; t++) {
 		for (unsigned int c = 0; c < TOFU_CQS_PER_TNI; c++)
-			cq_reset(icc, icc->tni[t].cq[c]);
+			cq_reset(icc, t, c);
 		icc->tni[t].lost = 0;
 	}
 	icc_gates_reset(icc);

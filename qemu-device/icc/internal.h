@@ -494,6 +494,13 @@ static inline struct icc_cq *icc_cq_at(struct icc *icc, unsigned int tni,
 	return icc->tni[tni].cq[cq];
 }
 
+static inline struct tofu_cq_page *icc_cq_page(const struct icc *icc,
+					       unsigned int tni,
+					       unsigned int cq)
+{
+	return (struct tofu_cq_page *)(icc->pages + TOFU_CQ_PAGE(tni, cq));
+}
+
 /* icc_cq_out - the outbox of the command that @cq is sending */
 static inline struct icc_outbox *icc_cq_out(const struct icc *icc,
 					    const struct icc_cq *cq)

@@ -409,6 +409,17 @@ TEST_F(memory, reading_registers_allocates_nothing)
 	EXPECT_EQ(0, cq_reg(self->cq[0], TOFU_CQ_STATUS));
 }
 
+TEST_F(memory, a_reset_clears_the_pages_of_unused_queues)
+{
+	struct tofu_cq_page *page = self->cq[0]->page;
+
+	page->status = 1;
+	page->need_kick = 2;
+	page->toq_head = 3;
+	reset(self);
+	EXPECT_EQ(0, page->status | page->need_kick | page->toq_head);
+}
+
 TEST_F(memory, an_untimed_queue_allocates_nothing_once_enabled)
 {
 	if (variant->machine)
