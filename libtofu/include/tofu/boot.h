@@ -110,7 +110,9 @@ int tofu_boot_barrier(struct tofu_boot *boot);
  * @bytes: how many, the same number everywhere; 0: only a barrier
  * @all:   set to the bytes of all processes, those of rank 0 first
  *
- * Acts as a barrier. @mine may be part of @all.
+ * Acts as a barrier. @mine may be part of @all. Each process puts to every
+ * other, and keeps up to 256 bytes for each until the boot is freed. In a large
+ * job tofu_boot_tell() is better for what only some processes need.
  *
  * Return: as tofu_boot_barrier(). What @all holds after a failure is undefined.
  */

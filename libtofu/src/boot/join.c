@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -9,8 +8,6 @@
 #include "boot/internal.h"
 #include "utofu/error.h"
 #include "utofu/time.h"
-
-#define PAGE_ALIGN 4096
 
 /* ---- The job ---- */
 
@@ -143,35 +140,6 @@ static int vcq_open(struct tofu_boot *boot)
 	}
 }
 
-/* ---- The area ---- */
-
-static size_t area_size(const struct tofu_boot *boot)
-{
-	size_t words = BOOT_TABLE +
-		       2 * (size_t)boot->job.ranks * BOOT_TABLE_WORDS;
-
-	return (words * sizeof(uint64_t) + PAGE_ALIGN - 1) &
-	       ~(size_t)(PAGE_ALIGN - 1);
-}
-
-static int area_create(struct tofu_boot *boot)
-{
-	size_t size = area_size(boot);
-	int code;
-
-	boot->word = aligned_alloc(PAGE_ALIGN, size);
-	if (!boot->word)
-		return boot_say(boot, UTOFU_ERR_OUT_OF_MEMORY,
-				"no memory for %zu bytes", size);
-	memset(boot->word, 0, size);
-	code = utofu_reg_mem_with_stag(boot->vcq, boot->word, size,
-				       TOFU_BOOT_STAG, 0, &boot->stadd);
-	if (code == UTOFU_SUCCESS)
-		return code;
-	return boot_say(boot, code, "cannot register %zu bytes: %s", size,
-			tofu_error_text(code));
-}
-
 /* ---- Joining and leaving ---- */
 
 static uint32_t hello_draw(void)
@@ -195,7 +163,8 @@ static int join(struct tofu_boot *boot)
 	if (!code)
 		code = vcq_open(boot);
 	if (!code)
-		code = area_create(boot);
+		code = boot_region_create(boot, BOOT_WORDS, TOFU_BOOT_STAG,
+					  &boot->area);
 	if (!code)
 		code = boot_meet(boot);
 	return code ? code : boot_barrier(boot);
@@ -258,9 +227,10 @@ void tofu_boot_abandon(struct tofu_boot *boot)
 {
 	if (!boot)
 		return;
-	/* Deregisters, so that the area is not written after this. */
+	/* Deregisters, so that no memory is written after this. */
 	if (boot->has_vcq)
 		utofu_free_vcq(boot->vcq);
-	free(boot->word);
+	free(boot->table.memory);
+	free(boot->area.memory);
 	free(boot);
 }

@@ -22,11 +22,11 @@ static uint32_t signaller(const struct tofu_boot *boot, unsigned int round)
 
 static void hello_send(struct tofu_boot *boot, unsigned int round)
 {
-	if (tofu_time_now() - boot->last[round] < BOOT_RETRY_NS)
+	if (tofu_time_now() < boot->next[round])
 		return;
 	/* The acknowledgement tells whether it has arrived. */
 	boot_put(boot, signalled(boot, round), BOOT_HELLO + round, boot->hello);
-	boot->last[round] = tofu_time_now();
+	boot->next[round] = tofu_time_now() + BOOT_RETRY_NS;
 }
 
 /* Returns true when this round's signaller knows that it was heard. */
@@ -76,12 +76,24 @@ int boot_meet(struct tofu_boot *boot)
 
 /* ---- Barrier ---- */
 
+#define DISSENT UINT64_C(1)
+
+static size_t epoch_at(const struct tofu_boot *boot, unsigned int round)
+{
+	return BOOT_EPOCH + (boot->epoch & 1) * BOOT_ROUNDS_MAX + round;
+}
+
+/* What a process with this hello sends in this barrier, if it assents */
+static uint64_t signal_of(const struct tofu_boot *boot, uint32_t hello)
+{
+	return (uint64_t)hello << 32 | (uint32_t)(boot->epoch << 1);
+}
+
 static bool signal_seen(const struct tofu_boot *boot, unsigned int round)
 {
-	uint64_t word = boot_word(boot, BOOT_EPOCH + round);
+	uint64_t word = boot_word(boot, epoch_at(boot, round));
 
-	return (uint32_t)(word >> 32) == boot->answered[round] &&
-	       (uint32_t)word >= boot->epoch;
+	return (word & ~DISSENT) == signal_of(boot, boot->answered[round]);
 }
 
 /* A process that is dead never signals: do not wait for it. */
@@ -125,16 +137,17 @@ static int signal_wait(struct tofu_boot *boot, unsigned int round)
 	return UTOFU_SUCCESS;
 }
 
-int boot_barrier(struct tofu_boot *boot)
+int boot_agree(struct tofu_boot *boot, bool assent, bool *all)
 {
+	uint64_t dissent = assent ? 0 : DISSENT;
 	int code;
 
 	boot->epoch++;
 	for (unsigned int r = 0; r < boot->rounds; r++) {
 		uint32_t to = signalled(boot, r);
 
-		code = boot_put(boot, to, BOOT_EPOCH + r,
-				(uint64_t)boot->hello << 32 | boot->epoch);
+		code = boot_put(boot, to, epoch_at(boot, r),
+				signal_of(boot, boot->hello) | dissent);
 		/*
 		 * A leaving process needs this signal before it goes: if it is
 		 * gone, only the answer to the put was lost.
@@ -145,6 +158,15 @@ int boot_barrier(struct tofu_boot *boot)
 		code = signal_wait(boot, r);
 		if (code)
 			return code;
+		dissent |= boot_word(boot, epoch_at(boot, r)) & DISSENT;
 	}
+	*all = !dissent;
 	return UTOFU_SUCCESS;
+}
+
+int boot_barrier(struct tofu_boot *boot)
+{
+	bool all;
+
+	return boot_agree(boot, true, &all);
 }

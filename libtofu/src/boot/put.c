@@ -53,21 +53,22 @@ int boot_put(struct tofu_boot *boot, uint32_t rank, size_t index,
 
 	if (code == UTOFU_SUCCESS)
 		code = utofu_put_piggyback8(boot->vcq, id, value,
-					    boot->stadd + index * sizeof(value),
+					    boot->area.stadd + index * sizeof(value),
 					    sizeof(value), 0, PUT_FLAGS, NULL);
 	return code == UTOFU_SUCCESS ? put_end(boot) : code;
 }
 
-int boot_put_block(struct tofu_boot *boot, uint32_t rank, size_t from,
-		   size_t to, size_t bytes)
+int boot_put_block(struct tofu_boot *boot, uint32_t rank,
+		   const struct boot_region *region, size_t from, size_t to,
+		   size_t bytes)
 {
 	utofu_vcq_id_t id;
 	int code = vcq_of(boot, rank, &id);
 
 	if (code == UTOFU_SUCCESS)
 		code = utofu_put(boot->vcq, id,
-				 boot->stadd + from * sizeof(uint64_t),
-				 boot->stadd + to * sizeof(uint64_t), bytes, 0,
+				 region->stadd + from * sizeof(uint64_t),
+				 region->stadd + to * sizeof(uint64_t), bytes, 0,
 				 PUT_FLAGS, NULL);
 	return code == UTOFU_SUCCESS ? put_end(boot) : code;
 }

@@ -47,7 +47,7 @@ int boot_say_put(const struct tofu_boot *boot, uint32_t rank, int code)
 			rank, tofu_error_text(code));
 }
 
-/* Return: how many are missing; the first of them are in @list. */
+/* Return: how many are missing, or more than are named: those are in @list. */
 static unsigned int missing_find(struct tofu_boot *boot, char *list,
 				 size_t room)
 {
@@ -56,6 +56,8 @@ static unsigned int missing_find(struct tofu_boot *boot, char *list,
 
 	*list = '\0';
 	for (uint32_t rank = 0; rank < boot->job.ranks; rank++) {
+		if (missing > NAMED_MAX)
+			break;
 		if (!boot_is_absence(boot_put(boot, rank, BOOT_PROBE, 1)))
 			continue;
 		if (missing++ < NAMED_MAX)
