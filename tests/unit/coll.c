@@ -82,7 +82,8 @@ static void full_main(struct tofu_nodes *nodes, unsigned int rank)
 
 TEST(all_learn_that_one_has_no_gates)
 {
-	EXPECT_EQ(0, tofu_nodes_run(3, full_main, -1));
+	for (unsigned int count = 2; count <= 6; count++)
+		EXPECT_EQ(0, tofu_nodes_run(count, full_main, -1));
 }
 
 TEST(arguments_are_checked)

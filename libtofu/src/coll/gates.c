@@ -249,6 +249,24 @@ static utofu_vbg_id_t id_of(const utofu_vbg_id_t ids[], int gate)
 	return gate == TOFU_GATE_NONE ? UTOFU_VBG_ID_NULL : ids[gate];
 }
 
+struct utofu_vbg_setting tofu_gate_setting(const struct tofu_gate_links *links,
+					   const utofu_vbg_id_t own[],
+					   unsigned int gate,
+					   utofu_vbg_id_t src_rmt,
+					   utofu_vbg_id_t dst_rmt)
+{
+	return (struct utofu_vbg_setting){
+		.vbg_id = own[gate],
+		.src_lcl_vbg_id = id_of(own, links->src_lcl),
+		.src_rmt_vbg_id = src_rmt,
+		.dst_lcl_vbg_id = id_of(own, links->dst_lcl),
+		.dst_rmt_vbg_id = dst_rmt,
+		.dst_path_coords = { UTOFU_PATH_COORD_NULL,
+				     UTOFU_PATH_COORD_NULL,
+				     UTOFU_PATH_COORD_NULL },
+	};
+}
+
 void tofu_network_settings(const struct tofu_gate_links links[],
 			   unsigned int count, unsigned int rank,
 			   const utofu_vbg_id_t ids[], unsigned int stride,
@@ -261,15 +279,8 @@ void tofu_network_settings(const struct tofu_gate_links links[],
 		size_t src = (size_t)l->src_rank * stride;
 		size_t dst = (size_t)l->dst_rank * stride;
 
-		settings[i] = (struct utofu_vbg_setting){
-			.vbg_id = own[i],
-			.src_lcl_vbg_id = id_of(own, l->src_lcl),
-			.src_rmt_vbg_id = id_of(ids + src, l->src_rmt),
-			.dst_lcl_vbg_id = id_of(own, l->dst_lcl),
-			.dst_rmt_vbg_id = id_of(ids + dst, l->dst_rmt),
-			.dst_path_coords = { UTOFU_PATH_COORD_NULL,
-					     UTOFU_PATH_COORD_NULL,
-					     UTOFU_PATH_COORD_NULL },
-		};
+		settings[i] = tofu_gate_setting(l, own, i,
+						id_of(ids + src, l->src_rmt),
+						id_of(ids + dst, l->dst_rmt));
 	}
 }

@@ -9,7 +9,7 @@
  * Dissemination is not offered: for 2^n ranks it takes the steps of the
  * butterfly, and for other numbers it would count some parts twice.
  *
- * May include: utofu/
+ * May include: utofu/, boot/
  */
 #ifndef COLL_GATES_H
 #define COLL_GATES_H
@@ -63,6 +63,18 @@ struct tofu_gate_links {
 unsigned int tofu_network_links(enum tofu_network network, unsigned int ranks,
 				unsigned int rank,
 				struct tofu_gate_links links[]);
+
+/**
+ * tofu_gate_setting - turn the links of one gate into a setting
+ * @own:  VBG IDs of the rank's gates
+ * @gate: number of the gate
+ * @src_rmt, @dst_rmt: ID of the gate of the other rank, or UTOFU_VBG_ID_NULL
+ */
+struct utofu_vbg_setting tofu_gate_setting(const struct tofu_gate_links *links,
+					   const utofu_vbg_id_t own[],
+					   unsigned int gate,
+					   utofu_vbg_id_t src_rmt,
+					   utofu_vbg_id_t dst_rmt);
 
 /**
  * tofu_network_settings - turn links into settings for utofu_set_vbg()
