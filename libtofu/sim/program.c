@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "sim/data.h"
@@ -143,20 +144,51 @@ static struct place place_of(const struct sim_program *program)
 
 /* ---- The program's copies of libraries' variables ---- */
 
+static bool is_writable(const struct sim_image *image, struct sim_range range)
+{
+	for (size_t i = 0; i < image->writables; i++) {
+		const struct sim_range *part = &image->writable[i];
+
+		if (range.at - part->at < part->len)
+			return true;
+	}
+	return false;
+}
+
+/* The copy of a constant is read-only by now. */
+static int copy_variable(const struct sim_program *program,
+			 struct sim_range range, const void *original)
+{
+	uintptr_t to = program->base + range.at;
+	uintptr_t page = to & ~(sysconf(_SC_PAGESIZE) - 1);
+	bool writable = is_writable(&program->image, range);
+
+	if (!writable && mprotect((void *)page, to + range.len - page,
+				  PROT_READ | PROT_WRITE))
+		return -errno;
+	memcpy((void *)to, original, range.len);
+	if (!writable && mprotect((void *)page, to + range.len - page,
+				  PROT_READ))
+		return -errno;
+	return 0;
+}
+
 /*
  * The dynamic linker looks for the original in the program itself first, since
  * the program is no executable to it.
  */
-static void copy_variables(const struct sim_program *program)
+static int copy_variables(const struct sim_program *program)
 {
-	for (size_t i = 0; i < program->image.copy_count; i++) {
+	int err = 0;
+
+	for (size_t i = 0; i < program->image.copy_count && !err; i++) {
 		const struct sim_copy *copy = &program->image.copies[i];
 		void *original = dlsym(RTLD_DEFAULT, copy->name);
 
 		if (original)
-			memcpy(address(program, copy->range.at), original,
-			       copy->range.len);
+			err = copy_variable(program, copy->range, original);
 	}
+	return err;
 }
 
 static void *find_copy(const struct sim_program *program, const char *name)
@@ -389,7 +421,9 @@ int sim_program_load(const char *path, uint32_t nodes,
 	err = load_image(program, path, why);
 	if (err)
 		goto err_unload;
-	copy_variables(program);
+	err = copy_variables(program);
+	if (err)
+		goto err_unload;
 	err = add_data(program, why);
 	if (err)
 		goto err_unload;
