@@ -141,17 +141,21 @@ static void run_node(void)
 	leave();
 }
 
+static void create_node(struct coroutine *node)
+{
+	node->stack = malloc(STACK_BYTES);
+	getcontext(&node->context);
+	node->context.uc_stack.ss_sp = node->stack;
+	node->context.uc_stack.ss_size = STACK_BYTES;
+	makecontext(&node->context, run_node, 0);
+}
+
 static void create_nodes(int argc, char **argv)
 {
 	arg_count = argc;
 	arg_texts = argv;
-	for (int i = 0; i < NODES; i++) {
-		nodes[i].stack = malloc(STACK_BYTES);
-		getcontext(&nodes[i].context);
-		nodes[i].context.uc_stack.ss_sp = nodes[i].stack;
-		nodes[i].context.uc_stack.ss_size = STACK_BYTES;
-		makecontext(&nodes[i].context, run_node, 0);
-	}
+	for (int i = 0; i < NODES; i++)
+		create_node(&nodes[i]);
 }
 
 /* A turn of a node; false: it has ended */
