@@ -23,8 +23,9 @@ void sim_data_destroy(struct sim_data *data);
 /**
  * sim_data_add - a region more, before the first switch
  *
- * Nodes begin with what it contains now. It does not overlap another one. A region of SIM_DATA_LARGE and more is
- * mapped if @pages says that the whole pages around it are its own.
+ * Nodes begin with what it contains now. It does not overlap another one. One of
+ * SIM_DATA_LARGE and more is mapped if @pages says that the whole pages around
+ * it belong to it.
  *
  * Returns: 0, -ENOMEM, -EBUSY.
  */

@@ -307,6 +307,19 @@ static char *find_needed(const struct file *file, const char *name)
 	return strdup(name);
 }
 
+static int make_weak(const struct file *file, uint64_t at, size_t count)
+{
+	while (count--) {
+		Elf64_Vernaux *aux = at_address(file, at, sizeof(*aux));
+
+		if (!aux)
+			return -1;
+		aux->vna_flags |= VER_FLG_WEAK;
+		at += aux->vna_next;
+	}
+	return 0;
+}
+
 /*
  * Of libtofu the name of a version remains. To be looked for in another library
  * harms nothing when it is weak, and symbols without a version match it.
@@ -325,17 +338,11 @@ static int detach_versions(const struct file *file, uint64_t other)
 		if (!name)
 			return damaged(file, "versions");
 		aux_at = at + needed->vn_aux;
-		for (size_t i = 0; is_libtofu(name) && i < needed->vn_cnt; i++) {
-			Elf64_Vernaux *aux = at_address(file, aux_at,
-							sizeof(*aux));
-
-			if (!aux)
-				return damaged(file, "versions");
-			aux->vna_flags |= VER_FLG_WEAK;
-			aux_at += aux->vna_next;
-		}
-		if (is_libtofu(name))
+		if (is_libtofu(name)) {
 			needed->vn_file = other;
+			if (make_weak(file, aux_at, needed->vn_cnt))
+				return damaged(file, "versions");
+		}
 		if (!needed->vn_next)
 			break;
 		at += needed->vn_next;

@@ -33,7 +33,7 @@ struct sim_copy {
  * @init:      a function, or 0; so is @fini
  * @preinit:   pointers to functions; so are @inits and @finis
  * @writable:  segments, without what is read-only after relocation
- * @tls:       initial contents of thread-local data; @tls_size is the whole size
+ * @tls:       first contents of thread-local data; @tls_size is all of it
  * @needed:    paths of shared objects without libtofu; one without a slash is
  *             looked for where the system's are
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Random numbers of the system: to a node, a sequence that its number begins. */
+/* Random numbers: to a node, a sequence that follows from its number. */
 
 #include "sim/libc-node.h"
 

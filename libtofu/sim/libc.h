@@ -6,20 +6,21 @@
  * clocks show virtual time, sleeping takes virtual time. All else goes on to
  * the C library.
  *
- *	exit, _exit, _Exit, quick_exit		end the node
- *	atexit, on_exit, at_quick_exit		the node's, if they name a
- *						function of the program
- *	getenv, setenv, putenv, unsetenv,	the node's changes, then the hook's
- *	clearenv, secure_getenv			variables, then the process's
- *	clock_gettime, gettimeofday, time,	virtual time; the date at time 0 is
- *	clock, timespec_get			SIM_LIBC_EPOCH
- *	nanosleep, clock_nanosleep, usleep,	spend virtual time; poll and select
- *	sleep, thrd_sleep, poll, select		where they only sleep
- *	sched_yield, thrd_yield			the hook
- *	getrandom, getentropy, arc4random	a sequence of the node's number
- *	getopt and relatives			the node's variables
- *	fork, vfork, exec, pthread_create,	refused
- *	thrd_create, daemon
+ *   exit, _exit, _Exit, quick_exit       end the node
+ *   atexit, on_exit, at_quick_exit       the node's, if they name a function of
+ *                                        the program
+ *   getenv, secure_getenv, setenv,       the node's changes, then what the hook
+ *   putenv, unsetenv, clearenv           says, then the process's variables
+ *   clock_gettime, gettimeofday, time,   virtual time; the date at time 0 is
+ *   clock, timespec_get                  SIM_LIBC_EPOCH
+ *   nanosleep, clock_nanosleep, usleep,  spend virtual time; poll and select
+ *   sleep, thrd_sleep, poll, select      where they only sleep
+ *   sched_yield, thrd_yield              the hook
+ *   getrandom, getentropy, arc4random    a sequence that follows from the
+ *                                        node's number
+ *   getopt and relatives                 the node's variables
+ *   fork, vfork, exec, daemon,           refused
+ *   pthread_create, thrd_create
  *
  * A program that reads environ or the third parameter of main() sees the
  * process's variables. A program that parses its arguments, communicates, and

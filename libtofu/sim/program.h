@@ -43,7 +43,7 @@ struct sim_program;
 int sim_program_load(const char *path, uint32_t nodes,
 		     struct sim_program **program, char **why);
 
-/* sim_program_unload - its nodes have ended, or never run again; NULL is none */
+/* sim_program_unload - its nodes never run again; NULL is none */
 void sim_program_unload(struct sim_program *program);
 
 /**
