@@ -12,6 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* For programs, whatever else is hidden from them */
+#pragma GCC visibility push(default)
+
 /*
  * Values that hooks have said. A program may keep a pointer to one, and many
  * nodes have the same.
@@ -191,3 +194,5 @@ int clearenv(void)
 	node->cleared = true;
 	return 0;
 }
+
+#pragma GCC visibility pop

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* For programs, whatever else is hidden from them */
+#pragma GCC visibility push(default)
+
 typedef int main_fn(int argc, char **argv, char **envp);
 typedef void init_fn(int argc, char **argv, char **envp);
 
@@ -98,8 +101,10 @@ int on_exit(void (*call)(int status, void *arg), void *arg)
 /* A program's destructors call it; sim_node_exit() has run the handlers. */
 void __cxa_finalize(void *dso)
 {
+	void (*real)(void *dso) = REAL(__cxa_finalize);
+
 	if (!dso || !owner_of(dso))
-		REAL(__cxa_finalize)(dso);
+		real(dso);
 }
 
 /* A handler may register others, and may call exit(). */
@@ -180,3 +185,5 @@ void _Exit(int status)
 {
 	_exit(status);
 }
+
+#pragma GCC visibility pop

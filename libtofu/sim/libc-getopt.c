@@ -10,6 +10,9 @@
 
 #include <getopt.h>
 
+/* For programs, whatever else is hidden from them */
+#pragma GCC visibility push(default)
+
 /* Whose arguments the library is reading, and how many it did not see */
 static int64_t reader = -1;
 static int hidden;
@@ -82,3 +85,5 @@ int getopt_long_only(int argc, char *const *argv, const char *options,
 	return end(REAL(getopt_long_only)(argc - hidden, argv + hidden, options,
 					  names, index));
 }
+
+#pragma GCC visibility pop

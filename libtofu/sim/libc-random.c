@@ -9,6 +9,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+/* For programs, whatever else is hidden from them */
+#pragma GCC visibility push(default)
+
 /* Since glibc 2.36 */
 uint32_t arc4random(void);
 void arc4random_buf(void *to, size_t len);
@@ -66,11 +69,12 @@ int getentropy(void *to, size_t len)
 void arc4random_buf(void *to, size_t len)
 {
 	struct sim_node *node = sim_running_node();
+	void (*real)(void *to, size_t len) = REAL(arc4random_buf);
 
 	if (node)
 		fill(node, to, len);
 	else
-		REAL(arc4random_buf)(to, len);
+		real(to, len);
 }
 
 uint32_t arc4random(void)
@@ -93,3 +97,5 @@ uint32_t arc4random_uniform(uint32_t limit)
 	while (drawn < -limit % limit);
 	return drawn % limit;
 }
+
+#pragma GCC visibility pop

@@ -10,6 +10,9 @@
 #include <threads.h>
 #include <unistd.h>
 
+/* For programs, whatever else is hidden from them */
+#pragma GCC visibility push(default)
+
 static int refused(void)
 {
 	errno = ENOSYS;
@@ -154,3 +157,5 @@ int execle(const char *path, const char *first, ...)
 	va_end(args);
 	return REAL(execve)(path, argv, envp);
 }
+
+#pragma GCC visibility pop

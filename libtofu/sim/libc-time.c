@@ -12,6 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* For programs, whatever else is hidden from them */
+#pragma GCC visibility push(default)
+
 #define NS 1000000000ull
 #define US 1000ull
 #define MS 1000000ull
@@ -213,3 +216,5 @@ void thrd_yield(void)
 {
 	sched_yield();
 }
+
+#pragma GCC visibility pop

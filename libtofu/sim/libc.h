@@ -22,6 +22,9 @@
  *   fork, vfork, exec, daemon,           refused
  *   pthread_create, thrd_create
  *
+ * This executable has to export them: the linker does so on its own, unless a
+ * version script says that they are local.
+ *
  * A program that reads environ or the third parameter of main() sees the
  * process's variables. A program that parses its arguments, communicates, and
  * parses on continues with the next argument: what is left of "-abc" is lost.
