@@ -153,31 +153,35 @@ static struct sim_node *ending(void)
 
 void exit(int status)
 {
+	void (*real)(int status) = REAL(exit);
+
 	if (ending())
 		sim_node_exit(status);
-	REAL(exit)(status);
+	real(status);
 	__builtin_unreachable();
 }
 
 void quick_exit(int status)
 {
+	void (*real)(int status) = REAL(quick_exit);
 	struct sim_node *node = ending();
 
 	if (node) {
 		run_handlers(&node->quick, status);
 		leave(node, status);
 	}
-	REAL(quick_exit)(status);
+	real(status);
 	__builtin_unreachable();
 }
 
 void _exit(int status)
 {
+	void (*real)(int status) = REAL(_exit);
 	struct sim_node *node = ending();
 
 	if (node)
 		leave(node, status);
-	REAL(_exit)(status);
+	real(status);
 	__builtin_unreachable();
 }
 
