@@ -107,7 +107,7 @@ static void hook_crashed(int64_t node, int sig, void *addr)
 			 (long long)node, strsignal(sig), addr,
 			 (unsigned long long)sim_node_running()->now);
 	(void)!write(STDERR_FILENO, text, (size_t)bytes);
-	_exit(STATUS_SIGNAL + sig);
+	sim_watch_exit(STATUS_SIGNAL + sig);
 }
 
 static void hook_refused(int64_t node, const char *function)
