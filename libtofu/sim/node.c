@@ -52,6 +52,7 @@ static int mem_write(void *host, uint64_t addr, const void *buf, size_t len)
 {
 	size_t done = 0;
 
+	sim_see(host);
 	while (done < len) {
 		size_t part = len - done;
 		void *to = place(host, addr + done, &part);
@@ -76,6 +77,7 @@ static int mem_armw(void *host, uint64_t addr, unsigned int size,
 
 	if (len < size)
 		return -EFAULT;
+	sim_see(host);
 	return icc_word_armw(word, size, op, operand, compare, old);
 }
 
@@ -291,6 +293,13 @@ static void credit_one(struct sim_node *node)
 		   time);
 }
 
+static void progress(struct sim_node *node)
+{
+	if (icc_next_visible(node->soft.icc))
+		sim_see(node);
+	icc_progress(node->soft.icc);
+}
+
 static bool do_one(struct sim_node *node)
 {
 	if (tofu_heap_time(&node->credits) <= node->now)
@@ -298,7 +307,7 @@ static bool do_one(struct sim_node *node)
 	else if (tofu_heap_time(&node->due) <= node->now)
 		deliver_one(node);
 	else if (icc_next_time(node->soft.icc) <= node->now)
-		icc_progress(node->soft.icc);
+		progress(node);
 	else
 		return false;
 	return true;

@@ -164,21 +164,40 @@ void sim_poll_empty(struct sim_node *node, const void *key)
 		poll->began = node->now;
 		poll->took = 0;
 		poll->polls = 0;
-	} else if (poll->key == key && round_again(poll, node->now)) {
+	} else if (poll->key == key && round_again(poll, node->now) &&
+		   !poll->seen) {
 		nap(node);
 	}
 	poll->polls++;
+	poll->seen = false;
+}
+
+static void wake_at(struct sim_node *node, uint64_t time, uint64_t rounds)
+{
+	struct sim_poll *poll = &node->poll;
+
+	poll->asleep = false;
+	poll->naps = 0;
+	poll->floor = time;
+	poll->began += rounds * poll->took;
+	node->wake = poll->began;
 }
 
 void sim_wake(struct sim_node *node, uint64_t time)
 {
+	const struct sim_poll *poll = &node->poll;
+
+	if (poll->asleep && time < node->wake)
+		wake_at(node, time, (time - poll->began) / poll->took);
+}
+
+/* If that was not expected, the program goes on with the next whole round. */
+void sim_see(struct sim_node *node)
+{
 	struct sim_poll *poll = &node->poll;
 
-	if (!poll->asleep || time >= node->wake)
-		return;
-	poll->asleep = false;
-	poll->naps = 0;
-	poll->floor = time;
-	poll->began += (time - poll->began) / poll->took * poll->took;
-	node->wake = poll->began;
+	poll->seen = true;
+	if (poll->asleep && node->now < node->wake)
+		wake_at(node, node->now,
+			(node->now - poll->began) / poll->took + 1);
 }

@@ -59,6 +59,7 @@ struct sim_mail {
  * @took:  how long the last whole round took; 0: not known
  * @polls: polls of this round
  * @last_polls: polls of the last whole round
+ * @seen:  something has happened since the last look that it can see
  * @asleep: the program sleeps since @began
  * @naps:  how often it slept for nothing in a row
  * @floor: when the event came that woke it. What it does earlier, in the rest
@@ -70,6 +71,7 @@ struct sim_poll {
 	uint64_t took;
 	unsigned int polls;
 	unsigned int last_polls;
+	bool seen;
 	bool asleep;
 	unsigned int naps;
 	uint64_t floor;
@@ -266,6 +268,9 @@ void sim_poll_empty(struct sim_node *node, const void *key);
 
 /* sim_wake - something will happen at @time that a sleeping program can see */
 void sim_wake(struct sim_node *node, uint64_t time);
+
+/* sim_see - something has happened that the program can see */
+void sim_see(struct sim_node *node);
 
 /* sim_act - the program does something that others see: not before its floor */
 void sim_act(struct sim_node *node);
