@@ -376,6 +376,7 @@ int sim_node_create(struct sim *sim, struct sim_node *node, uint32_t number)
 				     .node = number,
 				     .mtu = p->machine->mtu,
 				     .doorbells = true,
+				     .blank = true,
 				     .machine = p->machine,
 				     .ops = &host_ops,
 				     .host = node };

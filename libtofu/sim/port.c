@@ -172,6 +172,7 @@ void sim_port_init(struct sim_node *node)
 	node->soft.dev.ops = &port_ops;
 	node->soft.ops = &soft_ops;
 	node->soft.direct = true;
+	node->soft.blank = true;
 	/* Every store and every empty poll shall be seen. */
 	icc_set_need_kick(node->soft.icc,
 			  TOFU_NEED_KICK_TAIL | TOFU_NEED_KICK_POLL);

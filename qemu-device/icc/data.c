@@ -46,6 +46,12 @@ int icc_gather(struct icc *icc, struct icc_range *range, size_t inline_max,
 	unsigned int refs = 0;
 	int more = 1;
 
+	out->blank = range->blank;
+	if (out->blank) {
+		out->refs = false;
+		out->bytes = (uint32_t)range->left;
+		return 0;
+	}
 	if (range->left <= inline_max)
 		return gather_data(icc, range, out);
 
@@ -73,6 +79,8 @@ static int scatter_data(struct icc *icc, const struct tofu_packet *pkt,
 
 	if (pkt->payload != pkt->length || pkt->length > TOFU_PKT_MTU_MAX)
 		return -EMSGSIZE;
+	if (range->blank || pkt->flags & TOFU_PKT_F_BLANK)
+		return 0;
 	while ((more = icc_range_next(icc, range, &piece)) > 0) {
 		if (write(icc->host, piece.addr, data, piece.len))
 			return -EFAULT;

@@ -13,6 +13,8 @@ static bool modes_good(const struct icc_params *params)
 {
 	const struct tofu_preset *m = params->machine;
 
+	if (params->blank && !params->mtu)
+		return false;
 	if (params->mtu && (params->mtu < TOFU_SIGNAL_BYTES ||
 			    params->mtu > TOFU_PKT_MTU_MAX))
 		return false;
@@ -72,6 +74,7 @@ struct icc *icc_create(const struct icc_params *params)
 	icc->ram_pages = params->ram_pages;
 	icc->machine = params->machine;
 	icc->doorbells = params->doorbells;
+	icc->blank = params->blank;
 	icc->mtu = params->mtu;
 	icc->inline_max = icc_streams(icc) ? TOFU_PKT_MTU_MAX :
 					     params->inline_max;
@@ -217,6 +220,10 @@ int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 {
 	if (pkt->src >= icc->nodes * icc->ppn || pkt->payload > payload_max(icc)) {
 		icc_drop(icc, pkt, "no such node or size");
+		return 0;
+	}
+	if (pkt->flags & TOFU_PKT_F_BLANK && !icc->blank) {
+		icc_drop(icc, pkt, "blank payload");
 		return 0;
 	}
 	if (pkt->type == TOFU_PKT_ARMW && pkt->armw_op >= TOFU_ARMW_OPS) {

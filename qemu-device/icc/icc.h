@@ -135,6 +135,8 @@ struct icc_host_ops {
  * @doorbells: a CQ page is registers: the home calls icc_doorbell() for each
  *          store into fetch_start, and there are direct descriptors. Otherwise
  *          icc_progress() polls the pages.
+ * @blank:  the controller knows blank regions (TOFU_STEERING_BLANK); with a
+ *          stream only, and all controllers of a machine alike
  * @machine: makes the controller timed, with the times of this machine; or NULL
  * @ops, @host: the home
  *
@@ -155,6 +157,7 @@ struct icc_params {
 	size_t inline_max;
 	uint32_t mtu;
 	bool doorbells;
+	bool blank;
 	const struct tofu_preset *machine;
 	const struct icc_host_ops *ops;
 	void *host;

@@ -60,6 +60,7 @@ enum icc_fault { ICC_FAULT_NONE,
  * @at:    next byte, counted in the memory block
  * @left:  bytes
  * @shift: log2 of the page size
+ * @blank: nothing is read or written there
  * @next:  next entry of @page
  * @count: entries of @page that have been read
  * @page:  entries of the page table, from the page of @at on
@@ -68,7 +69,8 @@ struct icc_range {
 	uint64_t table;
 	uint64_t at;
 	uint64_t left;
-	unsigned int shift;
+	uint8_t shift;
+	bool blank;
 	unsigned int next;
 	unsigned int count;
 	uint64_t page[ICC_RANGE_BATCH];
@@ -111,10 +113,12 @@ enum icc_stage {
  * struct icc_outbox - payload between reading and injecting
  * @bytes: of payload
  * @refs:  the payload is references
+ * @blank: the payload comes out of a blank region, and is not there
  */
 struct icc_outbox {
 	uint32_t bytes;
 	bool refs;
+	bool blank;
 	union {
 		uint8_t data[TOFU_PKT_MTU_MAX];
 		struct tofu_ref ref[TOFU_PKT_REFS_MAX];
@@ -434,6 +438,7 @@ struct icc {
 	size_t inline_max;
 	uint32_t mtu; /* of streams; 0: payload by reference */
 	bool doorbells;
+	bool blank;
 	const struct tofu_preset *machine;
 	struct icc_time *time; /* if timed, else NULL */
 	struct icc_outbox *out; /* if timed, of the packet being sent */
@@ -733,6 +738,12 @@ int icc_range_next(struct icc *icc, struct icc_range *range,
 		   struct tofu_ref *piece);
 
 /* ---- data.c ---- */
+
+/* icc_out_carried - bytes of an outbox that really travel */
+static inline uint32_t icc_out_carried(const struct icc_outbox *out)
+{
+	return out->blank ? 0 : out->bytes;
+}
 
 /**
  * icc_gather - fill an outbox from a range

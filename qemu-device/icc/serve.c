@@ -120,6 +120,7 @@ static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 
 	/* A failed answer carries no data. */
 	out->bytes = 0;
+	out->blank = false;
 	a->part = (uint32_t)icc_part_max(icc, a->pkt->mtu,
 					 a->pkt->length - a->sent);
 	if (icc_streams(icc))
@@ -161,7 +162,8 @@ static enum tofu_status write_armw(struct icc *icc, struct icc_xfer *x)
 	const struct tofu_packet *pkt = x->arrival.pkt;
 	struct tofu_ref word;
 
-	if (icc_range_next(icc, &x->arrival.range, &word) < 0)
+	if (x->arrival.range.blank ||
+	    icc_range_next(icc, &x->arrival.range, &word) < 0)
 		return TOFU_ST_RMT_MEMORY;
 	if (word.addr % pkt->armw_size || word.len < pkt->armw_size)
 		return TOFU_ST_RMT_STADD;
@@ -301,6 +303,9 @@ static void response_packet(const struct icc *icc, const struct icc_xfer *x,
 	const struct tofu_packet *req = x->arrival.pkt;
 	unsigned int flags = out && out->refs ? TOFU_PKT_F_REFS : 0;
 
+	if (out && out->blank)
+		flags |= TOFU_PKT_F_BLANK;
+
 	if (icc_streams(icc) && response_last(x))
 		flags |= TOFU_PKT_F_LAST;
 	*pkt = (struct tofu_packet){
@@ -323,7 +328,7 @@ static void response_packet(const struct icc *icc, const struct icc_xfer *x,
 		.time = response_time(icc, out),
 	};
 	if (out)
-		memcpy(pkt + 1, out->data, out->bytes);
+		memcpy(pkt + 1, out->data, icc_out_carried(out));
 }
 
 static void response_trace(struct icc *icc, const struct tofu_packet *req,
@@ -359,7 +364,7 @@ static enum icc_stage request_inject(struct icc *icc, struct icc_xfer *x)
 	    req->type == TOFU_PKT_PUT && !(req->flags & TOFU_PKT_F_LAST))
 		return ICC_ENDED;
 	pkt = icc->ops->tx_begin(icc->host, req->src, TOFU_RESPONSE,
-				 out ? out->bytes : 0, &err);
+				 out ? icc_out_carried(out) : 0, &err);
 	if (!pkt) /* gone: drop the answer */
 		return err == -EAGAIN ? ICC_INJECT : ICC_ENDED;
 	response_packet(icc, x, out, pkt);

@@ -88,6 +88,9 @@ bool icc_next_visible(const struct icc *icc)
 	if (!calendar->count)
 		return false;
 	entry = calendar->item[0].what;
+	if (entry->due == ICC_DUE_ARRIVAL)
+		return !(entry->held->pkt.flags & TOFU_PKT_F_BLANK) ||
+		       entry->held->pkt.flags & TOFU_PKT_F_LAST;
 	return entry->due != ICC_DUE_SEND && entry->due != ICC_DUE_RECEIVE;
 }
 
@@ -101,14 +104,14 @@ static bool is_request(const struct tofu_packet *pkt)
 void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 		   const void *payload)
 {
-	struct icc_held *held = malloc(sizeof(*held) + pkt->payload);
+	struct icc_held *held = malloc(sizeof(*held) + tofu_packet_carried(pkt));
 
 	if (!held) {
 		icc_drop(icc, pkt, "out of memory");
 		return;
 	}
 	held->pkt = *pkt;
-	memcpy(held->payload, payload, pkt->payload);
+	memcpy(held->payload, payload, tofu_packet_carried(pkt));
 	held->here = icc_now(icc);
 	held->arrived = held->here - icc->machine->receive_ns;
 	icc_engine_arrive(icc, held);

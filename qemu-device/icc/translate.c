@@ -83,6 +83,8 @@ enum icc_fault icc_translate(struct icc *icc, const struct icc_cq *cq,
 		return fault;
 
 	range->left = span->length;
+	range->blank = icc->blank &&
+		       TOFU_GET(steering.ctrl, TOFU_STEERING_BLANK);
 	range->next = 0;
 	range->count = 0;
 	if (!span->total)

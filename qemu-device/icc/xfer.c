@@ -441,6 +441,7 @@ static enum icc_stage command_read(struct icc *icc, struct icc_xfer *x)
 
 	out->bytes = 0;
 	out->refs = false;
+	out->blank = false;
 	if (x->status != TOFU_ST_OK)
 		return read_nothing(c);
 	if (c->lcl_beyond)
@@ -479,6 +480,8 @@ static uint8_t packet_flags(const struct icc_xfer *x,
 		flags |= TOFU_PKT_F_LAST;
 	if (out->refs)
 		flags |= TOFU_PKT_F_REFS;
+	if (out->blank)
+		flags |= TOFU_PKT_F_BLANK;
 	return (uint8_t)flags;
 }
 
@@ -621,11 +624,11 @@ static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 		return ICC_INJECT;
 
 	pkt = icc->ops->tx_begin(icc->host, (uint32_t)c->peer, TOFU_REQUEST,
-				 out->bytes, &err);
+				 icc_out_carried(out), &err);
 	if (!pkt)
 		return err == -EAGAIN ? ICC_INJECT : unreachable(x);
 	command_packet(icc, x, out, pkt);
-	memcpy(pkt + 1, out->data, out->bytes);
+	memcpy(pkt + 1, out->data, icc_out_carried(out));
 	command_stamp(icc, x, pkt);
 	icc->ops->tx_commit(icc->host);
 	if (icc->time)

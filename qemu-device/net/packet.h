@@ -47,6 +47,7 @@ enum tofu_share { TOFU_SHARE_CQ,
 #define TOFU_PKT_F_RMT_NOTICE (1U << 1)
 #define TOFU_PKT_F_LAST (1U << 2) /* last fragment of the command */
 #define TOFU_PKT_F_REFS (1U << 3) /* the payload is struct tofu_ref[] */
+#define TOFU_PKT_F_BLANK (1U << 4) /* the payload takes time, but is not there */
 
 #define TOFU_PKT_INLINE_MAX 1024 /* bytes of data in a packet */
 #define TOFU_PKT_MTU_MAX 2048 /* bytes of data in a packet of a stream */
@@ -81,7 +82,8 @@ TOFU_ASSERT_SIZE(struct tofu_ref, 16);
 /**
  * struct tofu_packet - header of a packet; the payload follows
  * @src:     endpoint of the sender; the transport checks it
- * @payload: bytes that follow: data, or a whole number of struct tofu_ref
+ * @payload: bytes that follow: data, or a whole number of struct tofu_ref; with
+ *           F_BLANK, bytes that would follow
  * @type:    enum tofu_packet_type
  * @flags:   TOFU_PKT_F_*
  * @path:    TOFU_TOQ_PATH of the command
@@ -143,6 +145,12 @@ TOFU_ASSERT_SIZE(struct tofu_packet, 96);
 TOFU_ASSERT_OFFSET(struct tofu_packet, length, 24);
 TOFU_ASSERT_OFFSET(struct tofu_packet, tid, 40);
 TOFU_ASSERT_OFFSET(struct tofu_packet, time, 80);
+
+/* tofu_packet_carried - bytes that really follow the header */
+static inline uint32_t tofu_packet_carried(const struct tofu_packet *pkt)
+{
+	return pkt->flags & TOFU_PKT_F_BLANK ? 0 : pkt->payload;
+}
 
 /* tofu_packet_cqs - upper limit of src_cq and dst_cq, by packet type */
 static inline unsigned int tofu_packet_cqs(unsigned int type)

@@ -330,6 +330,8 @@ TOFU_ASSERT_OFFSET(struct tofu_steering, length, 16);
 #define TOFU_STEERING_ENABLE_BITS 1
 #define TOFU_STEERING_READONLY_SHIFT 1 /* others may only read it */
 #define TOFU_STEERING_READONLY_BITS 1
+#define TOFU_STEERING_BLANK_SHIFT 2 /* its bytes are never read or written */
+#define TOFU_STEERING_BLANK_BITS 1
 #define TOFU_STEERING_MBID_SHIFT 32
 #define TOFU_STEERING_MBID_BITS 32
 

@@ -165,7 +165,7 @@ static int kernel_mem_reg(struct tofu_port_cq *base, void *addr, size_t length,
 	struct kernel_cq *cq = (struct kernel_cq *)base;
 	struct tofu_ioc_mem_reg reg = {
 		.size = sizeof(reg),
-		.flags = flags,
+		.flags = flags & ~TOFU_MEM_BLANK,
 		.addr = (uintptr_t)addr,
 		.length = length,
 		.stag = *stag,

@@ -24,6 +24,12 @@
 
 struct tofu_port_ops;
 
+/*
+ * Beside TOFU_MEM_*, a flag of the port's mem_reg: a blank region
+ * (TOFU_STEERING_BLANK) where the controller knows them, else one like others.
+ */
+#define TOFU_MEM_BLANK (1U << 31)
+
 /**
  * struct tofu_port_dev - an open port; first member of each port's own struct
  * @ops:  its functions

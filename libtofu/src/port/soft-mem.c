@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include <tofu/ioctl.h>
+#include "port/port.h"
 
 void tofu_soft_mem_init(struct tofu_soft_mem *mem, void *tables)
 {
@@ -70,6 +70,8 @@ int tofu_soft_mem_reg_locked(struct tofu_soft_mem *mem, void *addr,
 	       TOFU_SET(TOFU_STEERING_MBID, s);
 	if (flags & TOFU_MEM_READ_ONLY)
 		ctrl |= TOFU_SET(TOFU_STEERING_READONLY, 1);
+	if (flags & TOFU_MEM_BLANK)
+		ctrl |= TOFU_SET(TOFU_STEERING_BLANK, 1);
 	mem->steering[s] = (struct tofu_steering){
 		.ctrl = htole64(ctrl),
 		.length = htole64(before + length),

@@ -231,9 +231,14 @@ int tofu_soft_mem_reg(struct tofu_port_cq *base, void *addr, size_t length,
 	struct soft_cq *cq = (struct soft_cq *)base;
 	int err;
 
-	err = soft->ops->check(addr, length, !(flags & TOFU_MEM_READ_ONLY));
-	if (err)
-		return err;
+	if (!soft->blank)
+		flags &= ~TOFU_MEM_BLANK;
+	if (!(flags & TOFU_MEM_BLANK)) {
+		err = soft->ops->check(addr, length,
+				       !(flags & TOFU_MEM_READ_ONLY));
+		if (err)
+			return err;
+	}
 	soft->ops->lock(soft);
 	err = tofu_soft_mem_reg_locked(&cq->mem, addr, length, flags, stag,
 				       offset);

@@ -56,6 +56,7 @@ struct tofu_soft_ops {
  * @pages: its CQ pages
  * @used:  queues of this port by TNI, a bit each; locked
  * @direct: the controller takes direct commands
+ * @blank: the controller knows blank regions
  */
 struct tofu_soft {
 	struct tofu_port_dev dev;
@@ -64,6 +65,7 @@ struct tofu_soft {
 	char *pages;
 	uint32_t used[TOFU_TNIS_MAX];
 	bool direct;
+	bool blank;
 };
 
 /* tofu_soft_info - fill in @dev.info from the controller's registers */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include <tofu/mem.h>
+
 #include "utofu/instance.h"
 #include "utofu/vcq_id.h"
 
@@ -94,7 +96,7 @@ static int mem_reg_locked(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
 		return tofu_error_no_vcq();
 	if (!stadd)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
-	if (flags & ~UTOFU_REG_MEM_FLAG_READ_ONLY)
+	if (flags & ~(UTOFU_REG_MEM_FLAG_READ_ONLY | TOFU_REG_MEM_FLAG_BLANK))
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	if (!addr || (uintptr_t)addr + size < (uintptr_t)addr)
 		return tofu_error(UTOFU_ERR_INVALID_ADDRESS);
@@ -107,6 +109,8 @@ static int mem_reg_locked(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
 	}
 	if (flags & UTOFU_REG_MEM_FLAG_READ_ONLY)
 		mem_flags |= TOFU_MEM_READ_ONLY;
+	if (flags & TOFU_REG_MEM_FLAG_BLANK)
+		mem_flags |= TOFU_MEM_BLANK;
 	return region_make(vcq, addr, size, mem_stag, mem_flags, stadd);
 }
 
