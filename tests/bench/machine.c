@@ -30,6 +30,7 @@
 #include <tofu/boot.h>
 #include <tofu/coll.h>
 #include <tofu/error.h>
+#include <tofu/mem.h>
 #include <tofu/job.h>
 #include <utofu.h>
 
@@ -44,12 +45,6 @@
 #define ALIGN 256 /* of regions */
 #define PATIENCE 1000 /* empty polls before others get the processor */
 #define BLANK_AT ((void *)UINT64_C(0x200000000000))
-
-#ifdef TOFU_REG_MEM_FLAG_BLANK
-#define BLANK_FLAG TOFU_REG_MEM_FLAG_BLANK
-#else
-#define BLANK_FLAG 0UL
-#endif
 
 struct options {
 	uint64_t bytes;
@@ -350,7 +345,7 @@ static void region_open(const struct node *node, unsigned int tni,
 			unsigned char *memory, unsigned int slices,
 			unsigned int stag)
 {
-	unsigned long flags = node->options.blank ? BLANK_FLAG : 0;
+	unsigned long flags = node->options.blank ? TOFU_REG_MEM_FLAG_BLANK : 0;
 	utofu_stadd_t stadd;
 
 	must(node, utofu_reg_mem_with_stag(node->vcq[tni], memory,
