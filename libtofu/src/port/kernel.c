@@ -16,6 +16,9 @@
 #include "port/host.h"
 #include "port/kick.h"
 
+#define KERNEL_MACHINE "/sys/class/tofu/tofu0/machine"
+#define KERNEL_MACHINE_MAX 16
+
 /*
  * A kick from a poll is a trap. An engine that asks for it needs this
  * processor; a few polls before the kick are cheap in comparison.
@@ -28,9 +31,16 @@ static unsigned int kernel_poll_patience(bool direct)
 	return direct ? UINT_MAX : KERNEL_POLL_PATIENCE;
 }
 
+/**
+ * struct kernel_port
+ * @dev:     the public part
+ * @fd:      the device
+ * @machine: name, once it was asked for
+ */
 struct kernel_port {
 	struct tofu_port_dev dev;
 	int fd;
+	char machine[KERNEL_MACHINE_MAX];
 };
 
 /**
@@ -280,6 +290,35 @@ static uint64_t kernel_now(struct tofu_port_dev *dev)
 	return tofu_host_now();
 }
 
+static void kernel_machine_read(struct kernel_port *port)
+{
+	int fd = open(KERNEL_MACHINE, O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = -1;
+
+	if (fd >= 0) {
+		bytes = read(fd, port->machine, sizeof(port->machine) - 1);
+		close(fd);
+	}
+	port->machine[bytes > 0 ? bytes : 0] = '\0';
+	port->machine[strcspn(port->machine, "\n")] = '\0';
+	port->dev.machine = port->machine;
+}
+
+/* The device has the clock that all nodes share; the system's began at boot. */
+static bool kernel_shared(struct tofu_port_dev *dev, uint64_t *now)
+{
+	struct kernel_port *port = (struct kernel_port *)dev;
+	struct tofu_ioc_time time = { .size = sizeof(time) };
+
+	if (!(dev->info.caps & TOFU_INFO_DIRECT) ||
+	    kernel_ioctl(port->fd, TOFU_IOC_TIME, &time) || !time.time)
+		return false;
+	if (!dev->machine)
+		kernel_machine_read(port);
+	*now = time.time;
+	return true;
+}
+
 /* In virtual time no one else wants the processor, and a syscall costs. */
 static unsigned int kernel_wait(struct tofu_port_dev *dev, unsigned int turn)
 {
@@ -303,6 +342,7 @@ static const struct tofu_port_ops kernel_ops = {
 	.gates_destroy = kernel_gates_destroy,
 	.gate_set = kernel_gate_set,
 	.now = kernel_now,
+	.shared = kernel_shared,
 	.wait = kernel_wait,
 	.close = kernel_close,
 };

@@ -9,7 +9,7 @@
  * All functions are thread-safe. A call that destroys or closes an object must
  * be the last one that uses it.
  *
- * May include: fabric/, node/, net/, uapi/
+ * May include: fabric/, node/, icc/, net/, uapi/
  */
 #ifndef PORT_PORT_H
 #define PORT_PORT_H
@@ -34,10 +34,13 @@ struct tofu_port_ops;
  * struct tofu_port_dev - an open port; first member of each port's own struct
  * @ops:  its functions
  * @info: the controller; @info.size and .flags are unused
+ * @machine: the machine whose times the node's clock keeps, in virtual time; ""
+ *        where it has no name, NULL: there is no virtual time
  */
 struct tofu_port_dev {
 	const struct tofu_port_ops *ops;
 	struct tofu_ioc_info info;
+	const char *machine;
 };
 
 /**
@@ -120,7 +123,15 @@ struct tofu_port_links {
  *              struct tofu_port_cq or tofu_port_gates; true when it may have
  *              done something
  * @channel:    start the barrier that the channel's block describes
- * @now:        nanoseconds of the node's time, from any origin
+ * @stamps:     read the stamps of a queue, by enum tofu_cq_stamp. May be NULL.
+ * @now:        nanoseconds of the node's time, from any origin; where the port
+ *              has a machine, from one origin for all nodes
+ * @shared:     where @now is not the clock that all nodes share in virtual
+ *              time: read that clock and set @machine; false: there is none.
+ *              The instance is locked. May be NULL.
+ * @spend:      let the program compute for so many nanoseconds. NULL: time
+ *              passes by itself. Otherwise it passes only in calls that wait,
+ *              poll or spend it.
  * @wait:       yield to other threads and processes, on which the caller may
  *              depend; @turn: calls in a row before this one. Returns the time
  *              it took, counted in polls, at least 1.
@@ -128,7 +139,7 @@ struct tofu_port_links {
  * @close:      undo tofu_port_open(); no queues or gates are left
  *
  * Functions that return int return 0 or a negative errno of tofu/ioctl.h. Only
- * @cq_destroy, @mem_dereg and @wait block: the caller holds no lock.
+ * @cq_destroy, @mem_dereg, @wait and @spend block: the caller holds no lock.
  */
 struct tofu_port_ops {
 	int (*cq_create)(struct tofu_port_dev *port, unsigned int tni,
@@ -146,7 +157,11 @@ struct tofu_port_ops {
 	void (*doorbell)(struct tofu_port_cq *cq);
 	bool (*poll)(struct tofu_port_dev *port, const void *what);
 	void (*channel)(struct tofu_port_gates *gates);
+	void (*stamps)(struct tofu_port_cq *cq,
+		       uint64_t stamp[TOFU_CQ_STAMPS]);
 	uint64_t (*now)(struct tofu_port_dev *port);
+	bool (*shared)(struct tofu_port_dev *port, uint64_t *now);
+	void (*spend)(struct tofu_port_dev *port, uint64_t ns);
 	unsigned int (*wait)(struct tofu_port_dev *port, unsigned int turn);
 	void (*leave)(struct tofu_port_dev *port);
 	void (*close)(struct tofu_port_dev *port);

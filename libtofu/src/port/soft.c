@@ -262,6 +262,18 @@ int tofu_soft_mem_dereg(struct tofu_port_cq *base, uint32_t stag)
 	return err;
 }
 
+/* ---- Stamps ---- */
+
+void tofu_soft_stamps(struct tofu_port_cq *cq, uint64_t stamp[TOFU_CQ_STAMPS])
+{
+	struct tofu_soft *soft = soft_of(cq);
+
+	soft->ops->lock(soft);
+	for (unsigned int i = 0; i < TOFU_CQ_STAMPS; i++)
+		stamp[i] = reg_read(cq, TOFU_CQ_STAMP(i));
+	soft->ops->unlock(soft);
+}
+
 /* ---- The port ---- */
 
 static uint64_t global_read(const struct tofu_soft *soft, unsigned int reg)

@@ -50,7 +50,8 @@ struct tofu_soft_ops {
 /**
  * struct tofu_soft - a port to a controller in this process; the home's own
  * struct begins with it
- * @dev:   the public part; the home sets @dev.ops and calls tofu_soft_info()
+ * @dev:   the public part; the home sets @dev.ops and, in virtual time,
+ *         @dev.machine, and calls tofu_soft_info()
  * @ops:   the home
  * @icc:   the controller
  * @pages: its CQ pages
@@ -80,6 +81,7 @@ void tofu_soft_cq_destroy(struct tofu_port_cq *cq);
 int tofu_soft_mem_reg(struct tofu_port_cq *cq, void *addr, size_t length,
 		      uint32_t flags, uint32_t *stag, uint64_t *offset);
 int tofu_soft_mem_dereg(struct tofu_port_cq *cq, uint32_t stag);
+void tofu_soft_stamps(struct tofu_port_cq *cq, uint64_t stamp[TOFU_CQ_STAMPS]);
 
 int tofu_soft_gates_create(struct tofu_port_dev *dev, unsigned int tni,
 			   unsigned int count, struct tofu_port_gates **gates);
