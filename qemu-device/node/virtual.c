@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "node/trace.h"
+
 /*
  * How far the network is computed ahead. No node needs more, and a node that
  * comes late can still put packets in behind that.
