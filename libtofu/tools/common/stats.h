@@ -22,7 +22,7 @@ struct tofu_stats {
 	uint64_t max;
 };
 
-/* tofu_now - nanoseconds of a monotonic clock */
+/* tofu_now - nanoseconds of a monotonic clock, by default the system's */
 uint64_t tofu_now(void);
 
 /**
@@ -35,6 +35,9 @@ uint64_t tofu_now(void);
  * Return: false where this program cannot read it.
  */
 bool tofu_now_cycles(int64_t offset);
+
+/* tofu_now_by - make @clock the clock of tofu_now() */
+void tofu_now_by(uint64_t (*clock)(void));
 
 /* tofu_stats_of - percentiles by nearest rank; sorts @value in place */
 struct tofu_stats tofu_stats_of(uint64_t *value, size_t count);

@@ -13,9 +13,9 @@
 #define PERF_STAG 17
 #define PAGE 4096
 /*
- * In virtual time a poll takes longer than the measured time, and awaited
- * memory changes without one. Otherwise the poll lets the engine run, and the
- * pause after it lets the other programs run.
+ * On a virtual machine in virtual time a poll takes longer than the measured
+ * time, and awaited memory changes without one. Otherwise the poll lets the
+ * engine run, and the pause after it lets the other programs run.
  */
 #define LOOKS_VIRTUAL 4096
 
@@ -263,7 +263,7 @@ int perf_open(const struct tofu_machine *machine, struct tofu_world *world,
 	perf->place = *place;
 	perf->span = (place->bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
 	perf->size = 2 * perf->span + PAGE;
-	perf->looks = tofu_virtual() ? LOOKS_VIRTUAL : 1;
+	perf->looks = tofu_virtual_runs() ? LOOKS_VIRTUAL : 1;
 	err = peers_choose(perf);
 	if (!err)
 		err = engines_open(perf, why);

@@ -201,6 +201,8 @@ static void place_check(const struct options *options,
 		     machine->nodes - 1);
 	if (options->phases > 0 && !tofu_virtual())
 		errx(EXIT_USAGE, "--phases: there is no virtual time here");
+	if (options->memcpy && tofu_virtual() && !tofu_virtual_runs())
+		errx(EXIT_USAGE, "--memcpy: a copy takes no time on a simulated node");
 }
 
 /* Settle the options that depend on the machine. */

@@ -4,7 +4,7 @@
  * the stamps of both controllers, which in virtual time are one clock.
  *
  * The peer sees the put by its notice, reads its stamps, and sends them back.
- * Both read the files of stamps between the puts, when nothing is measured.
+ * Both read their stamps between the puts, when nothing is measured.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -181,7 +181,8 @@ static int part(struct perf *perf, size_t bytes, char **why,
 	int code = utofu_query_vcq_info(perf->engine[0].id, coords, &tni, &cq,
 					&extra);
 	int err = code == UTOFU_SUCCESS ?
-			  tofu_stamps_open(&stamps, tni, cq, why) : -EIO;
+			  tofu_stamps_open(&stamps, perf->engine[0].vcq, tni,
+					   cq, why) : -EIO;
 
 	if (code != UTOFU_SUCCESS)
 		return err;
