@@ -107,6 +107,20 @@ static uint64_t sim_now(struct tofu_port_dev *dev)
 	return node->now;
 }
 
+static void sim_compute(struct tofu_port_dev *dev, uint64_t ns)
+{
+	struct sim_node *node = node_of(dev);
+
+	sim_act(node);
+	sim_spend(node, ns);
+}
+
+static void sim_stamps(struct tofu_port_cq *cq, uint64_t stamp[TOFU_CQ_STAMPS])
+{
+	sim_act(node_of(cq->port));
+	tofu_soft_stamps(cq, stamp);
+}
+
 static unsigned int sim_wait(struct tofu_port_dev *dev, unsigned int turn)
 {
 	(void)turn;
@@ -162,7 +176,9 @@ static const struct tofu_port_ops port_ops = {
 	.doorbell = sim_doorbell,
 	.poll = sim_poll,
 	.channel = sim_channel,
+	.stamps = sim_stamps,
 	.now = sim_now,
+	.spend = sim_compute,
 	.wait = sim_wait,
 	.close = sim_close,
 };
@@ -170,6 +186,7 @@ static const struct tofu_port_ops port_ops = {
 void sim_port_init(struct sim_node *node)
 {
 	node->soft.dev.ops = &port_ops;
+	node->soft.dev.machine = node->sim->params.machine->name;
 	node->soft.ops = &soft_ops;
 	node->soft.direct = true;
 	node->soft.blank = true;
