@@ -125,6 +125,8 @@ void sim_options_parse(int argc, char **argv, struct sim_options *options)
 		errx(EXIT_USAGE, "which PROGRAM? See --help");
 	options->argv = argv + optind;
 	options->argc = argc - optind;
+	/* A program begins with what it finds there. */
+	optind = 1;
 	options->stack = (options->stack + 4095) & ~4095UL;
 	complete(options);
 }
