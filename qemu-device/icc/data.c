@@ -50,6 +50,7 @@ int icc_gather(struct icc *icc, struct icc_range *range, size_t inline_max,
 	if (out->blank) {
 		out->refs = false;
 		out->bytes = (uint32_t)range->left;
+		range->left = 0;
 		return 0;
 	}
 	if (range->left <= inline_max)
