@@ -27,11 +27,8 @@ static int64_t hook_node(void)
 
 static uint64_t hook_now(void)
 {
-	struct sim_node *node = sim_node_running();
-
 	tofu_work(TOFU_WORK_CLOCK);
-	sim_spend_work(node);
-	return node->now;
+	return sim_time(sim_node_running());
 }
 
 static void hook_spend(uint64_t ns)

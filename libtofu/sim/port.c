@@ -100,11 +100,8 @@ static void sim_channel(struct tofu_port_gates *gates)
 
 static uint64_t sim_now(struct tofu_port_dev *dev)
 {
-	struct sim_node *node = node_of(dev);
-
 	tofu_work(TOFU_WORK_CLOCK);
-	sim_spend_work(node);
-	return node->now;
+	return sim_time(node_of(dev));
 }
 
 static void sim_compute(struct tofu_port_dev *dev, uint64_t ns)

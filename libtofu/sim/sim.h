@@ -54,7 +54,8 @@ struct sim_mail {
  * that event comes, at the time at which that round begins: it finds the event
  * with the poll that would have found it.
  *
- * @key:   of the round's first poll: the queue that it polled
+ * @key:   of the round's first poll: the queue that it polled; NULL: no round
+ * @last_key: of the loop before, which may be the same again
  * @began: when the round began
  * @took:  how long the last whole round took; 0: not known
  * @polls: polls of this round
@@ -67,6 +68,7 @@ struct sim_mail {
  */
 struct sim_poll {
 	const void *key;
+	const void *last_key;
 	uint64_t began;
 	uint64_t took;
 	unsigned int polls;
@@ -262,6 +264,9 @@ void sim_spend(struct sim_node *node, uint64_t ns);
 
 /* sim_spend_work - it has worked as the library has counted */
 void sim_spend_work(struct sim_node *node);
+
+/* sim_time - what a clock shows the program: with the work not yet spent */
+uint64_t sim_time(const struct sim_node *node);
 
 /* sim_poll_empty - it has polled @key, a queue, in vain */
 void sim_poll_empty(struct sim_node *node, const void *key);

@@ -80,6 +80,15 @@ uint64_t icc_next_time(const struct icc *icc)
 	return icc->time ? tofu_heap_time(&icc->time->calendar) : UINT64_MAX;
 }
 
+/* Only software that waits for room in the TOQ looks how far it was fetched. */
+static bool fetch_visible(const struct icc *icc, const struct icc_entry *entry)
+{
+	const struct icc_cq *cq = icc->tni[entry->tni].cq[entry->cq];
+
+	return cq && cq->tail - cq->toq.pos >
+			     TOFU_RING_ENTRIES(cq->toq.code) / 2;
+}
+
 bool icc_next_visible(const struct icc *icc)
 {
 	const struct tofu_heap *calendar = &icc->time->calendar;
@@ -88,10 +97,18 @@ bool icc_next_visible(const struct icc *icc)
 	if (!calendar->count)
 		return false;
 	entry = calendar->item[0].what;
-	if (entry->due == ICC_DUE_ARRIVAL)
+	switch (entry->due) {
+	case ICC_DUE_SEND:
+	case ICC_DUE_RECEIVE:
+		return false;
+	case ICC_DUE_ARRIVAL:
 		return !(entry->held->pkt.flags & TOFU_PKT_F_BLANK) ||
 		       entry->held->pkt.flags & TOFU_PKT_F_LAST;
-	return entry->due != ICC_DUE_SEND && entry->due != ICC_DUE_RECEIVE;
+	case ICC_DUE_GATE:
+		return true;
+	default:
+		return fetch_visible(icc, entry);
+	}
 }
 
 /* ---- Packets that wait ---- */
