@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,10 +109,23 @@ static int nodes_create(struct sim *sim)
 	return err;
 }
 
+/*
+ * The library's large arrays are zeroed and mostly never touched. Without room
+ * kept at the top of the heap, calloc() need not clear them.
+ */
+static void heap_set(void)
+{
+	mallopt(M_TOP_PAD, 0);
+	mallopt(M_MMAP_THRESHOLD, 1 << 25);
+}
+
 static int parts_create(struct sim *sim)
 {
 	const struct sim_params *p = &sim->params;
-	int err = sim_stacks_create(p->count, p->stack);
+	int err;
+
+	heap_set();
+	err = sim_stacks_create(p->count, p->stack);
 
 	if (!err)
 		err = sim_arena_create(p->count * ARENA_NODE);

@@ -11,6 +11,8 @@
 
 /* Steps in which a wait for the engine goes on */
 #define TURN_NS 100
+/* Fewer than others have: tables are sparse, and so are the tables of pages. */
+#define STAGS (2 * TOFU_STAG_AUTO)
 
 static struct sim_node *node_of(struct tofu_port_dev *dev)
 {
@@ -185,6 +187,7 @@ void sim_port_init(struct sim_node *node)
 	node->soft.dev.ops = &port_ops;
 	node->soft.dev.machine = node->sim->params.machine->name;
 	node->soft.ops = &soft_ops;
+	node->soft.stags = STAGS;
 	node->soft.direct = true;
 	node->soft.blank = true;
 	/* Every store and every empty poll shall be seen. */

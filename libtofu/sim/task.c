@@ -20,8 +20,8 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-#define CANARY 0x746f6675736d6b21ULL
-#define CANARIES 8
+/* Words at the end of a stack that stay zero unless it is used up */
+#define CANARIES 64
 
 /**
  * struct sim_task
@@ -94,8 +94,6 @@ struct sim_task *sim_task_create(uint32_t stack, void (*main)(void *arg),
 	task->arg = arg;
 	task->stack = (void *)(stacks.base + stack * stacks.size);
 	task->size = stacks.size;
-	for (int i = 0; i < CANARIES; i++)
-		task->stack[i] = CANARY;
 	task->valgrind = VALGRIND_STACK_REGISTER(
 		task->stack, (char *)task->stack + task->size);
 	return task;
@@ -197,7 +195,7 @@ int sim_task_ended(const struct sim_task *task)
 int sim_task_overrun(const struct sim_task *task)
 {
 	for (int i = 0; i < CANARIES; i++) {
-		if (task->stack[i] != CANARY)
+		if (task->stack[i])
 			return 1;
 	}
 	return 0;

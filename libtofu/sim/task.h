@@ -5,7 +5,8 @@
  * the mask of signals, which takes 25 times as long as the switch.
  *
  * All stacks are in one mapping, as a process cannot have many. So there are no
- * guard pages: the end of each stack holds words that are checked.
+ * guard pages: the end of each stack has to stay zero, which is checked now and
+ * then.
  */
 #ifndef SIM_TASK_H
 #define SIM_TASK_H

@@ -318,6 +318,7 @@ int tofu_emu_open(struct tofu_port_dev **dev)
 		return -ENOMEM;
 	port->soft.dev.ops = &emu_ops;
 	port->soft.ops = &emu_soft_ops;
+	port->soft.stags = 1U << TOFU_STAG_BITS_MAX;
 	err = -ENOMEM;
 	port->soft.pages = emu_pages();
 	if (!port->soft.pages)

@@ -7,15 +7,16 @@
 
 #include "port/port.h"
 
-void tofu_soft_mem_init(struct tofu_soft_mem *mem, void *tables)
+void tofu_soft_mem_init(struct tofu_soft_mem *mem, void *tables, uint32_t stags)
 {
 	char *at = tables;
 
 	mem->steering = (void *)at;
-	at += TOFU_SOFT_STAGS * sizeof(*mem->steering);
+	at += stags * sizeof(*mem->steering);
 	mem->block = (void *)at;
-	at += TOFU_SOFT_STAGS * sizeof(*mem->block);
+	at += stags * sizeof(*mem->block);
 	mem->page = (void *)at;
+	mem->stags = stags;
 	mem->next = TOFU_STAG_AUTO;
 }
 
@@ -27,11 +28,10 @@ static bool stag_used(const struct tofu_soft_mem *mem, uint32_t stag)
 /* The next after the last one given, so that a stale STADD finds nothing. */
 static int stag_find(struct tofu_soft_mem *mem, uint32_t *stag)
 {
-	for (uint32_t i = TOFU_STAG_AUTO; i < TOFU_SOFT_STAGS; i++) {
+	for (uint32_t i = TOFU_STAG_AUTO; i < mem->stags; i++) {
 		uint32_t next = mem->next;
 
-		mem->next = next + 1 < TOFU_SOFT_STAGS ? next + 1 :
-							TOFU_STAG_AUTO;
+		mem->next = next + 1 < mem->stags ? next + 1 : TOFU_STAG_AUTO;
 		if (!stag_used(mem, next)) {
 			*stag = next;
 			return 0;
@@ -85,7 +85,7 @@ int tofu_soft_mem_withdraw_locked(struct tofu_soft_mem *mem, uint32_t stag)
 {
 	struct tofu_steering *steering = &mem->steering[stag];
 
-	if (stag >= TOFU_SOFT_STAGS ||
+	if (stag >= mem->stags ||
 	    !TOFU_GET(le64toh(steering->ctrl), TOFU_STEERING_ENABLE))
 		return -ENOENT;
 	*steering = (struct tofu_steering){ 0 };

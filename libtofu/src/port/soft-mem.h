@@ -13,15 +13,14 @@
 
 #include <tofu/regs.h>
 
-#define TOFU_SOFT_STAGS (1U << TOFU_STAG_BITS_MAX)
-
-/* Bytes of the tables; unused parts are not touched. */
-#define TOFU_SOFT_TABLES                                                \
-	(TOFU_SOFT_STAGS * (sizeof(struct tofu_steering) +              \
-			    sizeof(struct tofu_memory_block) + sizeof(__le64)))
+/* Bytes of the tables for so many STAGs; unused parts are not touched. */
+#define TOFU_SOFT_TABLES(stags)                                \
+	((stags) * (sizeof(struct tofu_steering) +             \
+		    sizeof(struct tofu_memory_block) + sizeof(__le64)))
 
 /**
- * struct tofu_soft_mem - tables, all TOFU_SOFT_STAGS long
+ * struct tofu_soft_mem - tables, all of the same length
+ * @stags:    their length, above TOFU_STAG_AUTO
  * @steering: steering table, at the beginning of the memory
  * @block:    memory block table
  * @page:     page tables, of one entry each
@@ -34,11 +33,13 @@ struct tofu_soft_mem {
 	struct tofu_steering *steering;
 	struct tofu_memory_block *block;
 	__le64 *page;
+	uint32_t stags;
 	uint32_t next;
 };
 
-/* tofu_soft_mem_init - @tables: TOFU_SOFT_TABLES zeroed bytes */
-void tofu_soft_mem_init(struct tofu_soft_mem *mem, void *tables);
+/* tofu_soft_mem_init - @tables: TOFU_SOFT_TABLES(@stags) zeroed bytes */
+void tofu_soft_mem_init(struct tofu_soft_mem *mem, void *tables,
+			uint32_t stags);
 
 /* tofu_soft_mem_reg_locked - the mem_reg of struct tofu_port_ops; the range is
  * not checked

@@ -91,9 +91,9 @@ static int enable_locked(struct soft_cq *cq, uint32_t flags,
 			  TOFU_SET(TOFU_CQ_RINGS_MRQ, mrq_code) |
 			  TOFU_SET(TOFU_CQ_RINGS_SESSION, session));
 	reg_write(base, TOFU_CQ_STT_BASE, (uintptr_t)cq->mem.steering);
-	reg_write(base, TOFU_CQ_STT_COUNT, TOFU_SOFT_STAGS);
+	reg_write(base, TOFU_CQ_STT_COUNT, cq->mem.stags);
 	reg_write(base, TOFU_CQ_MBT_BASE, (uintptr_t)cq->mem.block);
-	reg_write(base, TOFU_CQ_MBT_COUNT, TOFU_SOFT_STAGS);
+	reg_write(base, TOFU_CQ_MBT_COUNT, cq->mem.stags);
 	reg_write(base, TOFU_CQ_GPID, tofu_soft_group());
 	reg_write(base, TOFU_CQ_CTRL, TOFU_CQ_CTRL_ENABLE);
 	return reg_read(base, TOFU_CQ_STATUS) & TOFU_CQ_STATUS_ENABLED ?
@@ -185,10 +185,10 @@ int tofu_soft_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 	if (err)
 		goto err_number;
 	err = -ENOMEM;
-	tables = soft->ops->alloc(soft, TOFU_SOFT_TABLES);
+	tables = soft->ops->alloc(soft, TOFU_SOFT_TABLES(soft->stags));
 	if (!tables)
 		goto err_rings;
-	tofu_soft_mem_init(&cq->mem, tables);
+	tofu_soft_mem_init(&cq->mem, tables, soft->stags);
 	err = cq_enable(cq, flags, toq_code, mrq_code);
 	if (err)
 		goto err_tables;
@@ -196,7 +196,7 @@ int tofu_soft_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 	return 0;
 
 err_tables:
-	soft->ops->free(soft, tables, TOFU_SOFT_TABLES);
+	soft->ops->free(soft, tables, TOFU_SOFT_TABLES(soft->stags));
 err_rings:
 	soft->ops->free(soft, cq->base.toq, cq->rings_size);
 err_number:
@@ -217,7 +217,8 @@ void tofu_soft_cq_destroy(struct tofu_port_cq *base)
 	soft->used[base->tni] &= ~(1U << base->cq);
 	soft->ops->unlock(soft);
 	soft->ops->give(soft, TOFU_SHARE_CQ, base->tni, 1ULL << base->cq);
-	soft->ops->free(soft, cq->mem.steering, TOFU_SOFT_TABLES);
+	soft->ops->free(soft, cq->mem.steering,
+			TOFU_SOFT_TABLES(soft->stags));
 	soft->ops->free(soft, base->toq, cq->rings_size);
 	free(cq);
 }
@@ -296,7 +297,7 @@ void tofu_soft_info(struct tofu_soft *soft)
 	info->coords = global_read(soft, TOFU_REG_COORDS);
 	info->shape = global_read(soft, TOFU_REG_SHAPE);
 	info->ring_code_max = TOFU_RING_CODE_MAX;
-	info->stags = TOFU_SOFT_STAGS;
+	info->stags = soft->stags;
 	info->gates = (uint32_t)TOFU_GET(caps, TOFU_CAPS_GATES);
 	soft->ops->unlock(soft);
 }

@@ -56,6 +56,7 @@ struct tofu_soft_ops {
  * @icc:   the controller
  * @pages: its CQ pages
  * @used:  queues of this port by TNI, a bit each; locked
+ * @stags: of each queue, above TOFU_STAG_AUTO, up to 2^TOFU_STAG_BITS_MAX
  * @direct: the controller takes direct commands
  * @blank: the controller knows blank regions
  */
@@ -65,6 +66,7 @@ struct tofu_soft {
 	struct icc *icc;
 	char *pages;
 	uint32_t used[TOFU_TNIS_MAX];
+	uint32_t stags;
 	bool direct;
 	bool blank;
 };

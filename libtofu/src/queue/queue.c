@@ -89,26 +89,23 @@ bool tofu_queue_takes(const struct tofu_queue *queue, unsigned int number)
 	return lane_number(queue, number) >= 0;
 }
 
-static void lane_free(struct tofu_lane *lane)
-{
-	free(lane->notice);
-	free(lane->report);
-	free(lane);
-}
-
-/* Large and zeroed: takes memory only where it is used. */
+/*
+ * One piece of memory for the lane and its inboxes. They are large, and of what
+ * is not written nothing is read: most of it is never touched.
+ */
 static struct tofu_lane *lane_alloc(const struct tofu_queue *queue)
 {
-	struct tofu_lane *lane = calloc(1, sizeof(*lane));
+	const size_t reports = 2 * (queue->toq_mask + 1);
+	const size_t notices = queue->mrq_mask + 1;
+	struct tofu_lane *lane =
+		malloc(sizeof(*lane) + reports * sizeof(*lane->report) +
+		       notices * sizeof(*lane->notice));
 
 	if (!lane)
 		return NULL;
-	lane->report = calloc(2 * (queue->toq_mask + 1), sizeof(*lane->report));
-	lane->notice = calloc(queue->mrq_mask + 1, sizeof(*lane->notice));
-	if (lane->report && lane->notice)
-		return lane;
-	lane_free(lane);
-	return NULL;
+	*lane = (struct tofu_lane){ .report = (void *)(lane + 1) };
+	lane->notice = (void *)(lane->report + reports);
+	return lane;
 }
 
 int tofu_lane_open(struct tofu_queue *queue, unsigned int number,
@@ -132,7 +129,7 @@ int tofu_lane_open(struct tofu_queue *queue, unsigned int number,
 	}
 	tofu_queue_unlock(queue);
 	if (err)
-		lane_free(l);
+		free(l);
 	else
 		*lane = l;
 	return err;
@@ -144,5 +141,5 @@ void tofu_lane_close(struct tofu_queue *queue, struct tofu_lane *lane)
 	queue->lane[lane->number] = NULL;
 	queue->lanes--;
 	tofu_queue_unlock(queue);
-	lane_free(lane);
+	free(lane);
 }
