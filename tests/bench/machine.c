@@ -637,14 +637,15 @@ static void node_open(struct node *node)
 	boot_must(node, tofu_boot_join(node->options.timeout, node->why,
 				       &node->boot));
 	tnis_find(node);
+	gates_open(node);
+	/* From here on nodes meet at the gates. Its memory is used again. */
+	boot_must(node, tofu_boot_leave(node->boot));
 	memory_open(node);
 	for (unsigned int tni = 0; tni < node->tnis; tni++)
 		queue_open(node, tni);
 	ways_find(node);
 	if (node->options.verify)
 		sources_fill(node);
-	/* No node puts before the barriers in here: all have registered. */
-	gates_open(node);
 }
 
 static struct results work(struct node *node)
@@ -652,6 +653,7 @@ static struct results work(struct node *node)
 	struct results results;
 	uint64_t took;
 
+	/* All have registered what others put to. */
 	barrier(node);
 	took = exchange(node);
 	if (node->options.verify)
@@ -670,7 +672,8 @@ static struct results work(struct node *node)
 
 static void node_close(struct node *node)
 {
-	boot_must(node, tofu_boot_leave(node->boot));
+	/* Nobody frees what others still put to. */
+	barrier(node);
 	tofu_coll_free(node->coll);
 	for (unsigned int tni = 0; tni < node->tnis; tni++)
 		utofu_free_vcq(node->vcq[tni]);
