@@ -14,8 +14,6 @@
  * There is one program at a time, and none of the functions may be called by
  * two threads at once. A function that fails returns a negative errno; where it
  * has a parameter "why", a text says more, which the caller frees.
- *
- * May include: nothing
  */
 #ifndef SIM_PROGRAM_H
 #define SIM_PROGRAM_H
