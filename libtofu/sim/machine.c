@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/program.h"
 #include "sim/sim.h"
 #include "sim/task.h"
 #include "sim/trace.h"

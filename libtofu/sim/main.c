@@ -29,8 +29,6 @@
 /* Programs that watch a clock give up earlier. */
 #define PATIENCE_NS 200000000000ULL
 
-struct tofu_worked tofu_worked;
-
 /* ---- Memory ---- */
 
 /* What a node takes beside its program's data: controller, rings, stack */
@@ -176,6 +174,7 @@ int main(int argc, char **argv)
 		.nodes = options.nodes,
 		.tnis = options.tnis,
 		.stack = options.stack,
+		.software = &sim_programs,
 		.argc = options.argc,
 		.argv = options.argv,
 		.trace = options.trace,

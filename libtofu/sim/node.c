@@ -15,7 +15,6 @@
 
 #include "icc/word.h"
 #include "port/debug.h"
-#include "sim/program.h"
 #include "sim/sim.h"
 #include "sim/task.h"
 #include "sim/trace.h"
@@ -30,8 +29,7 @@ static uint64_t min64(uint64_t a, uint64_t b)
 /* Where bytes of the node are now, and how many of @len lie together there. */
 static void *place(struct sim_node *node, uint64_t addr, size_t *len)
 {
-	return sim_program_at(node->sim->params.program, node->number,
-			      (uintptr_t)addr, len);
+	return node->sim->params.software->place(node, addr, len);
 }
 
 static int mem_read(void *host, uint64_t addr, void *buf, size_t len)
@@ -174,11 +172,13 @@ static bool fence_done(void *host)
 	return true;
 }
 
-/* No interrupt is ever armed here: programs poll. */
 static void irq(void *host, unsigned int vector)
 {
-	(void)host;
+	struct sim_node *node = host;
+
 	(void)vector;
+	if (node->sim->params.software->irq)
+		node->sim->params.software->irq(node);
 }
 
 __attribute__((format(printf, 2, 3))) static void

@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #include "port/work.h"
-#include "sim/program.h"
 #include "sim/sim.h"
 #include "sim/task.h"
 #include "utofu/error.h"
@@ -17,6 +16,8 @@
 #define OVERRUN_TURNS 61
 /* A round of more polls than that is not looked for. */
 #define ROUND_POLLS 256
+
+struct tofu_worked tofu_worked;
 
 static struct sim_node *running;
 
@@ -30,10 +31,8 @@ struct sim_node *sim_node_running(void)
 static void run_program(void *arg)
 {
 	struct sim_node *node = arg;
-	const struct sim_params *params = &node->sim->params;
 
-	node->status = sim_program_run(params->program, params->argc,
-				       params->argv);
+	node->status = node->sim->params.software->run(node);
 	sim_spend_work(node);
 	tofu_instance_close();
 }
@@ -54,7 +53,7 @@ static void switch_in(struct sim_node *node)
 	running = node;
 	tofu_instance_current = node->instance;
 	tofu_last_error_set(node->last_error);
-	sim_program_switch(node->sim->params.program, node->number);
+	node->sim->params.software->enter(node);
 	errno = node->saved_errno;
 }
 

@@ -27,7 +27,7 @@
 #include "utofu/instance.h"
 
 struct sim_task;
-struct sim_program;
+struct sim_node;
 
 /**
  * struct sim_mail - a packet between controllers
@@ -124,13 +124,29 @@ struct sim_node {
 };
 
 /**
+ * struct sim_software - what the nodes' processors run
+ * @run:    the program of a node, on a stack of its own; returns its status
+ * @enter:  bring the node's data in, before its program goes on
+ * @place:  where an address of the node is now; cuts @len to what is in one
+ *          piece there
+ * @irq:    an interrupt of the node's controller; NULL: no program enables any
+ */
+struct sim_software {
+	int (*run)(struct sim_node *node);
+	void (*enter)(struct sim_node *node);
+	void *(*place)(struct sim_node *node, uint64_t addr, size_t *len);
+	void (*irq)(struct sim_node *node);
+};
+
+/**
  * struct sim_params - what machine, and what runs on it
  * @shape, @machine: of the network
  * @nodes:  nodes that run the program: the first ones
  * @tnis:   of each node
  * @stack:  bytes of a program's stack
- * @program: the program
- * @argv:   its arguments
+ * @software: how to run the program
+ * @program: of @software
+ * @argv:   the program's arguments
  * @trace:  folder for traces, or NULL
  * @first, @count: the block of nodes that this process has
  */
@@ -140,7 +156,8 @@ struct sim_params {
 	uint32_t nodes;
 	unsigned int tnis;
 	size_t stack;
-	struct sim_program *program;
+	const struct sim_software *software;
+	void *program;
 	int argc;
 	char **argv;
 	const char *trace;
@@ -252,6 +269,9 @@ void sim_port_init(struct sim_node *node);
 int sim_port_open(struct tofu_port_dev **port);
 
 /* ---- processor.c: a program's time ---- */
+
+/* sim_programs - programs that sim/program.h loads: @program is one */
+extern const struct sim_software sim_programs;
 
 /* sim_begin - make the coroutine of the node's program */
 int sim_begin(struct sim_node *node);
