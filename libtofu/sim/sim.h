@@ -97,6 +97,7 @@ struct sim_poll {
  * @last_error: utofu_get_last_error()'s
  * @saved_errno: errno, while it does not run
  * @status: exit status, once @ended
+ * @waited: by port: the network's last wait_ns
  * @hash:   of its trace
  * @trace:  file of its trace, or NULL
  */
@@ -119,6 +120,7 @@ struct sim_node {
 	int status;
 	bool begun;
 	bool ended;
+	uint64_t waited[TOFU_PORTS];
 	uint64_t hash;
 	struct tofu_trace *trace;
 };

@@ -51,11 +51,22 @@ static bool is_response(const struct tofu_packet *pkt)
 	return pkt->type >= TOFU_PKT_DONE;
 }
 
+/* How long the packet that now has a link waited for it */
+static uint32_t wait_for(struct sim_node *node, enum tofu_port port)
+{
+	const uint64_t all =
+		tofu_net_link(node->sim->net, node->number, port)->wait_ns;
+	const uint64_t wait = all - node->waited[port];
+
+	node->waited[port] = all;
+	return (uint32_t)wait;
+}
+
 void sim_trace_link(void *ctx, const struct tofu_net_packet *packet,
-		    uint32_t node, enum tofu_port port, uint64_t start,
+		    uint32_t number, enum tofu_port port, uint64_t start,
 		    uint64_t end)
 {
-	struct sim *sim = ctx;
+	struct sim_node *node = sim_node_at(ctx, number);
 	const struct sim_mail *mail = packet->cookie;
 	const struct icc_trace record = {
 		.time = start,
@@ -69,9 +80,10 @@ void sim_trace_link(void *ctx, const struct tofu_net_packet *packet,
 		.tni = mail->pkt.src_tni,
 		.cq = mail->pkt.src_cq,
 		.detail = port,
+		.wait = wait_for(node, port),
 	};
 
-	sim_trace_add(sim_node_at(sim, node), &record);
+	sim_trace_add(node, &record);
 }
 
 uint64_t sim_trace_hash(const struct sim *sim)

@@ -18,7 +18,7 @@ void sim_trace_add(struct sim_node *node, const struct icc_trace *record);
 
 /* sim_trace_link - the crosses of struct tofu_net_ops */
 void sim_trace_link(void *sim, const struct tofu_net_packet *packet,
-		    uint32_t node, enum tofu_port port, uint64_t start,
+		    uint32_t number, enum tofu_port port, uint64_t start,
 		    uint64_t end);
 
 /*
