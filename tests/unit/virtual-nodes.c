@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "virtual-runner.h"
 
+#include "icc/trace.h"
+
 #include "harness.h"
 
 #define RUNS 4
@@ -102,15 +104,93 @@ static bool traces_same(const char *folder, uint32_t nodes, int run)
 	return true;
 }
 
+/* Records of a node's trace by time, those of a time in some order */
+struct records {
+	struct icc_trace *at;
+	size_t count;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct icc_trace *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return memcmp(a, b, sizeof(*x));
+}
+
+static struct records records_of(const char *path)
+{
+	struct icc_trace_header header = { 0 };
+	struct records all = { NULL, 0 };
+	FILE *file = fopen(path, "r");
+
+	if (!file || fread(&header, sizeof(header), 1, file) != 1)
+		abort();
+	all.at = calloc(header.records + 1, sizeof(*all.at));
+	all.count = fread(all.at, sizeof(*all.at), header.records, file);
+	fclose(file);
+	if (all.count != header.records)
+		abort();
+	qsort(all.at, all.count, sizeof(*all.at), by_time);
+	return all;
+}
+
+static void say_record(const char *who, const struct icc_trace *r)
+{
+	fprintf(stderr,
+		"# %s: %llu to %llu, kind %u, id %#llx, peer %u, detail %u, wait %u\n",
+		who, (unsigned long long)r->time, (unsigned long long)r->end,
+		r->kind, (unsigned long long)r->id, r->peer, r->detail,
+		r->wait);
+}
+
+/* Records of a time can stand in another order. */
+static bool trace_as_oracle(const char *oracle, const char *trace)
+{
+	const struct records a = records_of(oracle), b = records_of(trace);
+	bool same = a.count == b.count && a.count;
+
+	if (!same)
+		fprintf(stderr, "# %zu and %zu records\n", a.count, b.count);
+	for (size_t i = 0; same && i < a.count; i++) {
+		same = !by_time(&a.at[i], &b.at[i]);
+		if (same)
+			continue;
+		say_record("oracle", &a.at[i]);
+		say_record("node", &b.at[i]);
+	}
+	free(a.at);
+	free(b.at);
+	return same;
+}
+
+static bool traces_as_oracle(const char *folder, uint32_t nodes, int run)
+{
+	char a[64], b[64];
+
+	for (uint32_t n = 0; n < nodes; n++) {
+		snprintf(a, sizeof(a), "%s/node%u.trace", folder, n);
+		trace_path(b, folder, n, run);
+		if (!trace_as_oracle(a, b)) {
+			fprintf(stderr, "# the trace of node %u differs\n", n);
+			return false;
+		}
+	}
+	return true;
+}
+
 static void remove_traces(const char *folder)
 {
 	char path[64];
 
-	for (int run = 0; run < RUNS; run++) {
-		for (uint32_t n = 0; n < VIRTUAL_NODES; n++) {
+	for (uint32_t n = 0; n < VIRTUAL_NODES; n++) {
+		for (int run = 0; run < RUNS; run++) {
 			trace_path(path, folder, n, run);
 			unlink(path);
 		}
+		snprintf(path, sizeof(path), "%s/node%u.trace", folder, n);
+		unlink(path);
 	}
 	rmdir(folder);
 }
@@ -192,7 +272,7 @@ TEST_F_TIMEOUT(same, as_without_nodes_and_every_time, 120)
 
 	tofu_shape_parse(variant->scenario.shape, &shape);
 	nodes = tofu_shape_nodes(&shape);
-	oracle_run(&variant->scenario, self->oracle);
+	oracle_run(&variant->scenario, self->folder, self->oracle);
 	for (uint32_t n = 0; n < nodes; n++)
 		ASSERT_LT(100, self->oracle[n].count);
 	for (int run = 0; run < RUNS; run++) {
@@ -201,6 +281,7 @@ TEST_F_TIMEOUT(same, as_without_nodes_and_every_time, 120)
 					  self->folder, run));
 		ASSERT_TRUE(seen_same(self->oracle, self->log, nodes));
 		ASSERT_TRUE(traces_same(self->folder, nodes, run));
+		ASSERT_TRUE(traces_as_oracle(self->folder, nodes, run));
 	}
 }
 

@@ -36,7 +36,10 @@ bool runner_open(struct runner *r, const struct scenario *scenario,
 	};
 	char *why = NULL;
 
-	if (!home_alone(&r->home))
+	uint8_t *pages = aligned_alloc(4096, TOFU_PAGES_HALF);
+
+	memset(pages, 0, TOFU_PAGES_HALF);
+	if (!home_alone(&r->home, pages))
 		return false;
 	params.pages = r->home.pages;
 	r->clock = 12345 + 1000000 * number;

@@ -258,6 +258,17 @@ void cpu_wake(struct cpu *cpu, uint64_t now)
 	cpu->next = now + 10;
 }
 
+bool home_alone(struct home *home, void *pages)
+{
+	memset(home, 0, sizeof(*home));
+	home->pages = pages;
+	home->ram = mmap(NULL, HOME_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	home->data = home->ram + HOME_DATA;
+	home->page = (void *)(home->pages + TOFU_CQ_PAGE(HOME_TNI, HOME_CQ));
+	return home->ram != MAP_FAILED;
+}
+
 void ports_see(struct cpu *cpu, uint64_t now)
 {
 	for (int port = 0; port < TOFU_PORTS; port++) {

@@ -114,11 +114,15 @@ bool seen_same(const struct seen_log *a, const struct seen_log *b,
 void scenario_enable(const struct scenario *scenario, struct home *home,
 		     uint32_t node);
 
-/* home_alone - memory and rings, without a node; for the oracle */
-bool home_alone(struct home *home);
+/* home_alone - memory and rings, without a node; @pages are the controller's */
+bool home_alone(struct home *home, void *pages);
 
-/* oracle_run - run the scenario without nodes; fills the logs of all */
-void oracle_run(const struct scenario *scenario, struct seen_log *log);
+/**
+ * oracle_run - run the scenario without nodes; fills the logs of all
+ * @folder: for traces, node<number>.trace of each node
+ */
+void oracle_run(const struct scenario *scenario, const char *folder,
+		struct seen_log *log);
 
 /* ports_see - log all counters of ports, at the end */
 void ports_see(struct cpu *cpu, uint64_t now);
