@@ -598,6 +598,21 @@ static void channel_misuse(struct icc *icc, const struct icc_gate *gate,
 			 gate->tni, what);
 }
 
+static void trace_started(struct icc *icc, const struct icc_gate *gate)
+{
+	const struct icc_trace trace = {
+		.kind = ICC_TRACE_CHANNEL,
+		.time = icc_now(icc),
+		.end = icc_now(icc),
+		.origin = icc->node,
+		.peer = icc->node,
+		.tni = gate->tni,
+		.cq = gate->gate,
+	};
+
+	icc_time_trace(icc, &trace);
+}
+
 void icc_channel_start(struct icc *icc, unsigned int tni, unsigned int channel)
 {
 	const struct tofu_preset *m = icc->machine;
@@ -612,6 +627,8 @@ void icc_channel_start(struct icc *icc, unsigned int tni, unsigned int channel)
 				 channel, tni);
 		return;
 	}
+	if (icc_traced(icc))
+		trace_started(icc, gate);
 	gate->phase = ICC_GATE_STARTED;
 	touch(icc, gate);
 	defer(icc, gate, m ? m->doorbell_ns + m->fetch_ns : 0);

@@ -12,7 +12,7 @@
 #include <tofu/desc.h>
 
 #define ICC_TRACE_MAGIC 0x4543415254464f54ULL /* "TOFTRACE" in memory order */
-#define ICC_TRACE_VERSION 1
+#define ICC_TRACE_VERSION 2
 
 /**
  * enum icc_trace_kind - the event of a record
@@ -28,6 +28,7 @@
  * @ICC_TRACE_TCQ:    a TCQ entry; @detail is enum tofu_status
  * @ICC_TRACE_MARK:   software begins a phase: @id holds eight characters of
  *                    its name, the first one lowest; 0: the phase ends
+ * @ICC_TRACE_CHANNEL: software starts a barrier by the channel of gate @cq
  */
 enum icc_trace_kind {
 	ICC_TRACE_DOORBELL = 1,
@@ -38,6 +39,7 @@ enum icc_trace_kind {
 	ICC_TRACE_NOTICE,
 	ICC_TRACE_TCQ,
 	ICC_TRACE_MARK,
+	ICC_TRACE_CHANNEL,
 };
 
 /**
@@ -70,7 +72,7 @@ TOFU_ASSERT_SIZE(struct icc_trace_header, 64);
  * @kind:   enum icc_trace_kind
  * @type:   of packets: enum tofu_packet_type
  * @tni:    of this node; of LINK: of the packet's sender
- * @cq:     of @tni; of a SIGNAL the gate
+ * @cq:     of @tni; of a SIGNAL and of CHANNEL the gate
  * @detail: see above
  * @wait:   of LINK: ns that the packet waited for the link
  */

@@ -8,8 +8,8 @@ way of a packet is a flow of arrows. Events are written as they come.
 import json
 
 from . import records
-from .records import (DOORBELL, FETCH, LINK, MARK, NOTICE, RECEIVE, SEND, TCQ, Lanes, Links,
-                      Recent, mark_name, notice_name, type_name)
+from .records import (CHANNEL, DOORBELL, FETCH, LINK, MARK, NOTICE, RECEIVE, SEND, TCQ, Lanes,
+                      Links, Recent, mark_name, notice_name, type_name)
 
 # Window over which a link's share of time is computed, ns
 WINDOW = 10000
@@ -167,6 +167,11 @@ class Writer:
                     pid=record.node + 1, tid=thread, ts=record.time,
                     args={"slots": record.bytes})
 
+    def _channel(self, record):
+        thread = self._thread(record.node, (DOORBELLS, 0), "doorbells")
+        self._event(ph="i", s="t", name=f"TNI {record.tni} gate {record.cq}",
+                    pid=record.node + 1, tid=thread, ts=record.time)
+
     def _fetch(self, record):
         self._slice(record, (COMMANDS, record.tni), f"TNI {record.tni} fetch", "fetch",
                     cq=record.cq)
@@ -211,7 +216,7 @@ class Writer:
     def write(self):
         kinds = {DOORBELL: self._doorbell, FETCH: self._fetch, SEND: self._send,
                  LINK: self._link, RECEIVE: self._receive, NOTICE: self._notice,
-                 TCQ: self._tcq, MARK: self._mark}
+                 TCQ: self._tcq, MARK: self._mark, CHANNEL: self._channel}
         end = 0
         for record in self._trace.records():
             kinds[record.kind](record)

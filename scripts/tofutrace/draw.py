@@ -11,8 +11,8 @@ from xml.sax.saxutils import escape
 
 from . import records
 from .errors import TraceError
-from .records import (DOORBELL, FETCH, LINK, MARK, NOTICE, RECEIVE, SEND, TCQ, Lanes, Links,
-                      mark_name, type_name)
+from .records import (CHANNEL, DOORBELL, FETCH, LINK, MARK, NOTICE, RECEIVE, SEND, TCQ, Lanes,
+                      Links, mark_name, type_name)
 
 # Pixels
 WIDTH, LEFT, RIGHT = 1200, 128, 24
@@ -143,8 +143,9 @@ class Picture:
         elif record.kind == FETCH and record.end > record.time:
             self._bar(record, (FETCHES, record.tni), record.end, "#9aa5b1", "fetch",
                       f"fetch, {record.time} to {record.end} ns")
-        elif record.kind in (DOORBELL, NOTICE, TCQ):
-            self._marks[record.node, (MARKS, 0), 0].append((record.time, record.kind))
+        elif record.kind in (DOORBELL, NOTICE, TCQ, CHANNEL):
+            kind = DOORBELL if record.kind == CHANNEL else record.kind
+            self._marks[record.node, (MARKS, 0), 0].append((record.time, kind))
 
     def end(self):
         for node in sorted(self._phase):

@@ -12,7 +12,7 @@ import struct
 from .errors import TraceError
 
 MAGIC = b"TOFTRACE"
-VERSION = 1
+VERSION = 2
 HEADER = struct.Struct("<8sIIQQ32s")
 RECORD = struct.Struct("<QQQIIIBBBBII")
 # Records sorted at a time; of the others only positions are kept
@@ -26,8 +26,8 @@ TNIS = 6
 CQS = 12
 GATES = 48
 
-DOORBELL, FETCH, SEND, LINK, RECEIVE, NOTICE, TCQ, MARK = range(1, 9)
-KINDS = ["", "doorbell", "fetch", "send", "link", "receive", "notice", "tcq", "mark"]
+DOORBELL, FETCH, SEND, LINK, RECEIVE, NOTICE, TCQ, MARK, CHANNEL = range(1, 10)
+KINDS = ["", "doorbell", "fetch", "send", "link", "receive", "notice", "tcq", "mark", "channel"]
 PUT, GET, ARMW, SIGNAL, DONE, DATA, VALUE = 1, 2, 3, 15, 16, 17, 18
 TYPES = {PUT: "put", GET: "get", ARMW: "armw", SIGNAL: "signal", DONE: "done", DATA: "data",
          VALUE: "value"}
@@ -46,6 +46,11 @@ def is_request(record):
 def is_signal(record):
     """A packet between gates: its cq is the number of a gate."""
     return record.type == SIGNAL
+
+
+def is_gate(record):
+    """Its cq is the number of a gate."""
+    return record.kind == CHANNEL or is_signal(record)
 
 
 def type_name(record):
@@ -105,13 +110,13 @@ class File:
     def _bad(self, fields):
         """Why a record is invalid, or None."""
         time, end, _, origin, peer, _, kind, packet, tni, cq, detail, _ = fields
-        if not DOORBELL <= kind <= MARK:
+        if not DOORBELL <= kind <= CHANNEL:
             return f"kind {kind}"
         if end < time:
             return f"ends at {end}, before it begins at {time}"
         if max(origin, peer) >= self.nodes:
             return f"node {max(origin, peer)} of a machine of {self.nodes}"
-        if tni >= TNIS or cq >= (GATES if packet == SIGNAL else CQS):
+        if tni >= TNIS or cq >= (GATES if packet == SIGNAL or kind == CHANNEL else CQS):
             return f"TNI {tni} CQ {cq}"
         if kind == LINK and detail >= len(PORTS):
             return f"port {detail}"

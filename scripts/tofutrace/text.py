@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Records as lines of text."""
 
-from .records import (DOORBELL, FETCH, KINDS, LINK, MARK, NOTICE, PORTS, RECEIVE, SEND, TCQ,
-                      is_signal, mark_name, notice_name, type_name)
+from .records import (CHANNEL, DOORBELL, FETCH, KINDS, LINK, MARK, NOTICE, PORTS, RECEIVE, SEND,
+                      TCQ, is_gate, is_signal, mark_name, notice_name, type_name)
 
 
 def _command(record):
@@ -14,10 +14,10 @@ def _packet(record, other):
 
 
 def _detail(record):
-    queue = f"TNI {record.tni} {'gate' if is_signal(record) else 'CQ'} {record.cq}"
+    queue = f"TNI {record.tni} {'gate' if is_gate(record) else 'CQ'} {record.cq}"
     if record.kind == DOORBELL:
         return f"{queue}: {record.bytes} slots"
-    if record.kind == FETCH:
+    if record.kind in (FETCH, CHANNEL):
         return queue
     if record.kind == SEND:
         return f"{queue}: {_packet(record, 'to')}, {_command(record)}"

@@ -35,7 +35,7 @@ uint64_t flight(unsigned int hops, uint64_t bytes)
 }
 #include "net/network.h"
 
-#define KINDS (ICC_TRACE_MARK + 1)
+#define KINDS (ICC_TRACE_CHANNEL + 1)
 #define ARRIVALS 65536
 
 struct arrival {

@@ -92,6 +92,7 @@ TEST_F(timed, a_signal_takes_its_way)
 	start(self->mesh, 3);
 	expect_end(_metadata, self->mesh, 3,
 		   START + begin_ns() + signal_ns(3) + toy.write_ns);
+	EXPECT_EQ(START, clock_seen(self->net, 0, ICC_TRACE_CHANNEL).time);
 	sent = clock_seen(self->net, 0, ICC_TRACE_SEND);
 	received = clock_seen(self->net, 3, ICC_TRACE_RECEIVE);
 	EXPECT_EQ(TOFU_PKT_SIGNAL, sent.type);
