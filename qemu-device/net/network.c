@@ -9,7 +9,7 @@
 
 #include "net/heap.h"
 #include "net/network.h"
-#include "net/queue.h"
+#include "net/pairing.h"
 
 #define PS 1000ULL
 #define CACHE_LINE 64

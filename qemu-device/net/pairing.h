@@ -4,8 +4,8 @@
  * entries (a pairing heap), so it allocates nothing and an empty one is small.
  * Zeroed memory is an empty queue.
  */
-#ifndef NET_QUEUE_H
-#define NET_QUEUE_H
+#ifndef NET_PAIRING_H
+#define NET_PAIRING_H
 
 #include <stdint.h>
 
@@ -43,4 +43,4 @@ static inline uint64_t tofu_queue_time(const struct tofu_queue *queue)
 	return queue->first ? queue->time : UINT64_MAX;
 }
 
-#endif /* NET_QUEUE_H */
+#endif /* NET_PAIRING_H */

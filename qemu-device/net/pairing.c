@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "net/queue.h"
+#include "net/pairing.h"
 
 #include <stdbool.h>
 #include <stddef.h>
