@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/doorbells.h"
 #include "sim/sim.h"
 #include "sim/task.h"
 #include "sim/trace.h"
@@ -86,7 +87,7 @@ bool sim_window(struct sim *sim, uint64_t from)
 /* What a node's rings, tables, pages and instance need of the arena, at most */
 #define ARENA_NODE (64UL << 20)
 
-static int nodes_create(struct sim *sim)
+static int nodes_create(struct sim *sim, char **why)
 {
 	const struct sim_params *p = &sim->params;
 	int err = 0;
@@ -98,6 +99,8 @@ static int nodes_create(struct sim *sim)
 		sim->next[i] = UINT64_MAX;
 		if (!err && p->trace)
 			err = sim_trace_open(node, p->trace);
+		if (!err && p->doorbells && node->number < p->nodes)
+			err = sim_doorbells_open(node, p->doorbells, why);
 		if (!err && node->number < p->nodes) {
 			err = sim_begin(node);
 			sim->next[i] = 0;
@@ -118,7 +121,7 @@ static void heap_set(void)
 	mallopt(M_MMAP_THRESHOLD, 1 << 25);
 }
 
-static int parts_create(struct sim *sim)
+static int parts_create(struct sim *sim, char **why)
 {
 	const struct sim_params *p = &sim->params;
 	int err;
@@ -137,7 +140,7 @@ static int parts_create(struct sim *sim)
 					 p->count);
 	if (!sim->node || !sim->next || !sim->group || !sim->net)
 		return -ENOMEM;
-	return nodes_create(sim);
+	return nodes_create(sim, why);
 }
 
 int sim_create(const struct sim_params *params, struct sim **result, char **why)
@@ -149,9 +152,10 @@ int sim_create(const struct sim_params *params, struct sim **result, char **why)
 	if (!sim)
 		return -ENOMEM;
 	sim->params = *params;
-	err = parts_create(sim);
+	err = parts_create(sim, why);
 	if (err) {
-		if (asprintf(why, "the machine cannot be made: %s",
+		if (!*why &&
+		    asprintf(why, "the machine cannot be made: %s",
 			     strerror(-err)) < 0)
 			*why = NULL;
 		sim_destroy(sim);

@@ -178,13 +178,15 @@ int main(int argc, char **argv)
 		.argc = options.argc,
 		.argv = options.argv,
 		.trace = options.trace,
+		.doorbells = options.doorbells,
 	};
 	sim_ranks_block(tofu_shape_nodes(&params.shape), &params.first,
 			&params.count);
 	params.program = load(&options, tofu_shape_nodes(&params.shape));
 	memory_check(options.argv[0], params.count,
 		     sim_program_node_bytes(params.program));
-	tofu_worked.cost = sim_costs(options.machine);
+	tofu_worked.cost = options.doorbells ? sim_costs_least() :
+					       sim_costs(options.machine);
 	tofu_port_home = sim_port_open;
 	if (sim_create(&params, &sim, &why))
 		errx(STATUS_FAILED, "%s", why ? why : "out of memory");

@@ -15,6 +15,7 @@
 
 #include "icc/word.h"
 #include "port/debug.h"
+#include "sim/doorbells.h"
 #include "sim/sim.h"
 #include "sim/task.h"
 #include "sim/trace.h"
@@ -405,4 +406,5 @@ void sim_node_destroy(struct sim_node *node)
 	if (node->soft.icc)
 		icc_destroy(node->soft.icc);
 	sim_trace_close(node);
+	sim_doorbells_close(node);
 }

@@ -30,6 +30,8 @@ static const char usage[] =
 	"      --budget SECONDS   of the host's processor that a program may compute\n"
 	"                         between two calls of the library (default 10)\n"
 	"      --trace FOLDER     write what each node's controller does, for tofu-trace\n"
+	"      --doorbells FOLDER ring the doorbells at the times in these traces, which the\n"
+	"                         same program has written, on virtual machines or here\n"
 	"  -q, --quiet            do not report on progress\n"
 	"      --summary          say at the end what the run has taken, and the hash of\n"
 	"                         all that happened\n"
@@ -82,6 +84,8 @@ static const struct tofu_option table[] = {
 	  TOFU_AT(struct sim_options, budget), .min = 1, .max = 1000000 },
 	{ .name = "trace", .kind = TOFU_ARG_TEXT,
 	  TOFU_AT(struct sim_options, trace) },
+	{ .name = "doorbells", .kind = TOFU_ARG_TEXT,
+	  TOFU_AT(struct sim_options, doorbells) },
 	{ .name = "quiet", .letter = 'q', .kind = TOFU_ARG_SET,
 	  TOFU_AT(struct sim_options, quiet), .min = 1 },
 	{ .name = "summary", .kind = TOFU_ARG_SET,

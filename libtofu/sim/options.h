@@ -16,6 +16,7 @@
  *           call of the library
  * @limit:   end the run at that virtual time, ns; UINT64_MAX: never
  * @trace:   folder, or NULL
+ * @doorbells: folder of traces that say when they ring, or NULL
  * @quiet:   say nothing about progress
  * @summary: say at the end what the run has taken
  * @argv:    program and arguments
@@ -29,6 +30,7 @@ struct sim_options {
 	unsigned int budget;
 	uint64_t limit;
 	const char *trace;
+	const char *doorbells;
 	bool quiet;
 	bool summary;
 	int argc;

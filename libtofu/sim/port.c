@@ -7,6 +7,7 @@
 
 #include "port/maps.h"
 #include "port/work.h"
+#include "sim/doorbells.h"
 #include "sim/sim.h"
 
 /* Steps in which a wait for the engine goes on */
@@ -82,6 +83,7 @@ static void sim_doorbell(struct tofu_port_cq *cq)
 	struct sim_node *node = node_of(cq->port);
 
 	sim_act(node);
+	sim_doorbells_wait(node, ICC_TRACE_DOORBELL, cq->tni, cq->cq);
 	icc_doorbell(node->soft.icc, cq->tni, cq->cq,
 		     le64toh(cq->page->fetch_start));
 }
@@ -97,6 +99,8 @@ static void sim_channel(struct tofu_port_gates *gates)
 	struct sim_node *node = node_of(gates->port);
 
 	sim_act(node);
+	sim_doorbells_wait(node, ICC_TRACE_CHANNEL, gates->tni,
+			   gates->gate[0]);
 	icc_channel_start(node->soft.icc, gates->tni, gates->gate[0]);
 }
 

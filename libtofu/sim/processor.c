@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "port/work.h"
+#include "sim/doorbells.h"
 #include "sim/sim.h"
 #include "sim/task.h"
 #include "utofu/error.h"
@@ -71,6 +72,7 @@ static void end(struct sim_node *node)
 	node->ended = true;
 	node->wake = UINT64_MAX;
 	node->sim->stats.running--;
+	sim_doorbells_end(node);
 }
 
 void sim_go_on(struct sim_node *node)

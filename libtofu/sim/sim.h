@@ -28,6 +28,7 @@
 
 struct sim_task;
 struct sim_node;
+struct sim_doorbells;
 
 /**
  * struct sim_mail - a packet between controllers
@@ -100,6 +101,7 @@ struct sim_poll {
  * @waited: by port: the network's last wait_ns
  * @hash:   of its trace
  * @trace:  file of its trace, or NULL
+ * @doorbells: when they ring, or NULL: when the program rings them
  */
 struct sim_node {
 	struct tofu_soft soft;
@@ -123,6 +125,7 @@ struct sim_node {
 	uint64_t waited[TOFU_PORTS];
 	uint64_t hash;
 	struct tofu_trace *trace;
+	struct sim_doorbells *doorbells;
 };
 
 /**
@@ -150,6 +153,7 @@ struct sim_software {
  * @program: of @software
  * @argv:   the program's arguments
  * @trace:  folder for traces, or NULL
+ * @doorbells: folder of traces whose doorbells ring again, or NULL
  * @first, @count: the block of nodes that this process has
  */
 struct sim_params {
@@ -163,6 +167,7 @@ struct sim_params {
 	int argc;
 	char **argv;
 	const char *trace;
+	const char *doorbells;
 	uint32_t first;
 	uint32_t count;
 };
