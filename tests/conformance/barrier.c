@@ -326,7 +326,7 @@ static void check_death(bool node)
 		claim_skip(name, "fewer than 3");
 		return;
 	}
-	if (engine_apart() && !node) {
+	if (node_remains() && !node) {
 		claim_skip(name, "a node outlives its process here");
 		return;
 	}

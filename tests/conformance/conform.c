@@ -396,11 +396,21 @@ void world_read(void)
 	world_neighbours();
 }
 
-bool engine_apart(void)
+static bool port_is(const char *name)
 {
 	const char *port = getenv("TOFU_PORT");
 
-	return port && !strcmp(port, "kernel");
+	return port && !strcmp(port, name);
+}
+
+bool engine_apart(void)
+{
+	return port_is("kernel");
+}
+
+bool node_remains(void)
+{
+	return engine_apart() || port_is("sim");
 }
 
 static void world_open(void)

@@ -21,7 +21,7 @@
 
 #include <utofu.h>
 
-#define RANKS_MAX 16
+#define RANKS_MAX 128
 #define TNIS_MAX 6
 #define WAIT_SECONDS 60
 
@@ -94,6 +94,9 @@ int conform_end(void);
  */
 void world_read(void);
 bool engine_apart(void);
+
+/* Whether a node is still there when its processes have ended. */
+bool node_remains(void);
 
 /*
  * Before a statement in which the processes of a node would be in each other's
