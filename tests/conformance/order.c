@@ -19,12 +19,22 @@ static const size_t sizes[] = { 8, 33, 1920, 5000, 70001, BYTES };
 
 static struct port ping, pong;
 
+/* Answers take the default path, whatever the path of what they answer is. */
+static bool any_path;
+
+static void put_to(struct port *from, struct port *to, unsigned int rank,
+		   utofu_vcq_id_t id, size_t bytes, uint64_t edata,
+		   unsigned long flags)
+{
+	CODE(utofu_put(from->vcq, id, from->stadd[world.rank] + BYTES,
+		       to->stadd[rank], bytes, edata, flags, NULL),
+	     UTOFU_SUCCESS);
+}
+
 static void put(struct port *from, struct port *to, unsigned int rank,
 		size_t bytes, uint64_t edata, unsigned long flags)
 {
-	CODE(utofu_put(from->vcq, to->id[rank], from->stadd[world.rank] + BYTES,
-		       to->stadd[rank], bytes, edata, flags, NULL),
-	     UTOFU_SUCCESS);
+	put_to(from, to, rank, to->id[rank], bytes, edata, flags);
 }
 
 /* ---- Data before notice ---- */
@@ -98,6 +108,17 @@ static bool is_asked(bool by_notice, size_t bytes, uint8_t value)
 	return true;
 }
 
+/* The previous node's put came by the path of its target, which is this one. */
+static void answer(void)
+{
+	utofu_vcq_id_t id = ping.id[world.prev];
+
+	if (!any_path)
+		CODE(utofu_set_vcq_id_path(&id, world.coords[world.rank] + 3),
+		     UTOFU_SUCCESS);
+	put_to(&pong, &ping, world.prev, id, 8, 2, RMT);
+}
+
 /*
  * Everybody asks the next node, and answers the previous one with another
  * VCQ, by the same TNI or another one.
@@ -114,7 +135,7 @@ static void answer_once(size_t bytes, bool by_notice, uint8_t value)
 	    LCL | (by_notice ? RMT : STRONG));
 	while ((seen < 2 || !asked) && patient(&patience)) {
 		if (!asked && is_asked(by_notice, bytes, value)) {
-			put(&pong, &ping, world.prev, 8, 2, RMT);
+			answer();
 			asked = true;
 		}
 		if (utofu_poll_mrq(ping.vcq, 0, &notice) != UTOFU_SUCCESS)
@@ -250,8 +271,13 @@ static void check_strong_order(void)
 	claim("STRONG_ORDER: a word comes after all before it");
 }
 
-int main(void)
+/*
+ * usage: order [paths]; with it, answers do not overtake whatever path they take,
+ * which a controller with a machine does not promise.
+ */
+int main(int argc, char **argv)
 {
+	any_path = argc > 1 && !strcmp(argv[1], "paths");
 	conform_begin();
 	port_open(&ping, 0, 0, 2 * BYTES);
 	port_open(&pong, 0, 0, 2 * BYTES);
