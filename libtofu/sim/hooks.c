@@ -94,15 +94,19 @@ static const char *hook_variable(const char *name)
 /* Of a handler of the signal: no buffers. */
 static void hook_crashed(int64_t node, int sig, void *addr)
 {
+	const struct sim_node *running = sim_node_running();
 	char text[256];
 	int bytes;
 
 	if (node < 0)
 		return;
 	bytes = snprintf(text, sizeof(text),
-			 "tofu-sim: node %lld: %s at address %p, at %llu ns; the others are ended\n",
+			 "tofu-sim: node %lld: %s at address %p, at %llu ns%s; the others are ended\n",
 			 (long long)node, strsignal(sig), addr,
-			 (unsigned long long)sim_node_running()->now);
+			 (unsigned long long)running->now,
+			 sim_task_overrun(running->task) ?
+				 ": it needs more stack, see --stack" :
+				 "");
 	(void)!write(STDERR_FILENO, text, (size_t)bytes);
 	sim_watch_exit(STATUS_SIGNAL + sig);
 }

@@ -25,6 +25,7 @@
 #define STATUS_LIMIT 124
 #define STATUS_FAILED 125
 #define STATUS_NO_PROGRAM 127
+#define STATUS_SIGNAL 128
 
 /* Programs that watch a clock give up earlier. */
 #define PATIENCE_NS 200000000000ULL
@@ -133,6 +134,8 @@ static int stopped(const struct sim *sim, int status)
 	if (!sim->stop)
 		return status;
 	warnx("%s; %u programs had not ended", sim->stop, sim->stats.running);
+	if (sim_watch_interrupted())
+		return STATUS_SIGNAL + sim_watch_interrupted();
 	return sim->stop == limit_reached ? STATUS_LIMIT : STATUS_FAILED;
 }
 

@@ -347,7 +347,7 @@ void sim_node_run(struct sim_node *node, uint64_t until)
 			break;
 		node->now = time;
 		if (events <= time) {
-			node->sim->event = time;
+			sim_event(node->sim, time);
 			while (do_one(node))
 				;
 		}

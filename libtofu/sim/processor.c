@@ -4,6 +4,7 @@
  * sleep while it polls in vain.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "port/work.h"
 #include "sim/doorbells.h"
@@ -15,6 +16,8 @@
 #define NAP_NS 100000ULL
 #define NAPS_DOUBLED 10
 #define OVERRUN_TURNS 61
+/* A time that no run comes to: 292 years */
+#define NEVER_NS (1ULL << 63)
 /* A round of more polls than that is not looked for. */
 #define ROUND_POLLS 256
 
@@ -75,6 +78,15 @@ static void end(struct sim_node *node)
 	sim_doorbells_end(node);
 }
 
+static void stop_for_stack(struct sim_node *node)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text),
+		 "node %u needs more stack: see --stack", node->number);
+	node->sim->stop = text;
+}
+
 void sim_go_on(struct sim_node *node)
 {
 	if (node->poll.asleep) {
@@ -82,7 +94,7 @@ void sim_go_on(struct sim_node *node)
 		node->poll.began = node->now;
 		node->poll.naps++;
 	} else {
-		node->sim->event = node->now;
+		sim_event(node->sim, node->now);
 	}
 	switch_in(node);
 	sim_task_resume(node->task);
@@ -92,7 +104,7 @@ void sim_go_on(struct sim_node *node)
 	if ((sim_task_ended(node->task) ||
 	     node->sim->stats.turns % OVERRUN_TURNS == 0) &&
 	    sim_task_overrun(node->task))
-		node->sim->stop = "a program needs more stack: see --stack";
+		stop_for_stack(node);
 	if (sim_task_ended(node->task))
 		end(node);
 }
@@ -112,6 +124,9 @@ void sim_spend(struct sim_node *node, uint64_t ns)
 		node->now = node->wake;
 		return;
 	}
+	/* A sleep ends, however long it is, unless nobody lives to see that. */
+	if (node->wake < NEVER_NS)
+		sim_event(node->sim, node->wake);
 	sim_task_yield(node->task);
 }
 

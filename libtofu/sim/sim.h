@@ -195,7 +195,7 @@ struct sim_stats {
  * @next:   by node: when there is something to do, ns
  * @group:  by GROUP nodes: the least of their @next
  * @until:  end of the window
- * @event:  time of the last event that was no nap's end
+ * @event:  time of the last event that was no nap's end, or is known to come
  * @stop:   why to end early, or NULL
  */
 struct sim {
@@ -240,6 +240,13 @@ static inline struct sim_node *sim_node_at(struct sim *sim, uint32_t number)
 /* sim_touch - a node has something to do at @time, perhaps earlier than known
  */
 void sim_touch(struct sim *sim, uint32_t number, uint64_t time);
+
+/* sim_event - something happens at @time, so that it is worth while to wait */
+static inline void sim_event(struct sim *sim, uint64_t time)
+{
+	if (time > sim->event)
+		sim->event = time;
+}
 
 /* sim_node_running - the node whose program runs now, or NULL */
 struct sim_node *sim_node_running(void);

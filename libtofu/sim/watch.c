@@ -67,11 +67,10 @@ static void tick(int sig)
 
 static void interrupt(int sig)
 {
-	(void)sig;
 	/* The second one ends a run whose window does not end. */
 	if (watch.interrupted)
-		sim_watch_exit(128 + SIGINT);
-	watch.interrupted = 1;
+		sim_watch_exit(128 + sig);
+	watch.interrupted = sig;
 }
 
 void sim_watch_begin(struct sim *sim, unsigned int budget, bool quiet)
@@ -118,6 +117,11 @@ void sim_watch_tell(struct sim *sim)
 	now = tofu_host_now();
 	if (now - watch.reported >= REPORT_NS)
 		report(sim, now);
+}
+
+int sim_watch_interrupted(void)
+{
+	return watch.interrupted;
 }
 
 void sim_watch_end(void)

@@ -18,6 +18,9 @@ void sim_watch_begin(struct sim *sim, unsigned int budget, bool quiet);
 /* sim_watch_tell - after a window: report, if it is time */
 void sim_watch_tell(struct sim *sim);
 
+/* sim_watch_interrupted - by which signal the user has ended the run, or 0 */
+int sim_watch_interrupted(void);
+
 /* sim_watch_end - no more reports */
 void sim_watch_end(void);
 
