@@ -20,6 +20,11 @@
 #define NEVER_NS (1ULL << 63)
 /* A round of more polls than that is not looked for. */
 #define ROUND_POLLS 256
+/*
+ * So many equal rounds in a row are no accident: a loop that does something
+ * else after some polls in vain does so earlier.
+ */
+#define ROUNDS 20
 
 struct tofu_worked tofu_worked;
 
@@ -167,42 +172,60 @@ static void nap(struct sim_node *node)
 	sim_task_yield(node->task);
 }
 
-static bool round_again(struct sim_poll *poll, uint64_t now)
+/* The entry of a loop, or one to be used for it */
+static struct sim_loop *loop_of(struct sim_poll *poll)
 {
-	const uint64_t took = now - poll->began;
-	const bool again = took == poll->took && poll->polls == poll->last_polls;
+	const uintptr_t hash = (uintptr_t)poll->key / 64 ^
+			       (uintptr_t)poll->frame / 16;
+	struct sim_loop *loop = &poll->loop[hash % SIM_LOOPS];
 
-	poll->took = took;
-	poll->last_polls = poll->polls;
-	poll->began = now;
-	poll->polls = 0;
-	return again;
+	if (loop->key != poll->key || loop->frame != poll->frame)
+		*loop = (struct sim_loop){ .key = poll->key,
+					   .frame = poll->frame };
+	return loop;
 }
 
-/* A loop that is entered again takes what it took before, as a rule. */
-static void round_first(struct sim_poll *poll, const void *key, uint64_t now)
+static void round_first(struct sim_poll *poll, const void *key,
+			const void *frame, uint64_t now)
 {
-	if (key != poll->last_key || poll->polls > ROUND_POLLS)
-		poll->took = 0;
 	poll->key = key;
-	poll->last_key = key;
+	poll->frame = frame;
+	poll->took = loop_of(poll)->took;
+	poll->again = 0;
 	poll->began = now;
 	poll->polls = 0;
+	poll->seen = false;
+}
+
+/* Return: whether nothing but such rounds is to be expected. */
+static bool round_last(struct sim_poll *poll, uint64_t now)
+{
+	struct sim_loop *loop = loop_of(poll);
+	const uint64_t took = now - poll->began;
+	const bool quiet = !poll->seen;
+
+	poll->again = took == poll->took ? poll->again + 1 : 0;
+	poll->took = took;
+	poll->began = now;
+	poll->polls = 0;
+	poll->seen = false;
+	if (poll->again >= ROUNDS)
+		loop->took = took;
+	return quiet && poll->again && loop->took == took;
 }
 
 void sim_poll_empty(struct sim_node *node, const void *key)
 {
 	struct sim_poll *poll = &node->poll;
+	const void *frame = __builtin_frame_address(0);
 
 	sim_spend_work(node);
-	if (!poll->key || poll->polls > ROUND_POLLS) {
-		round_first(poll, key, node->now);
-	} else if (poll->key == key && round_again(poll, node->now) &&
-		   !poll->seen) {
+	if (!poll->key || poll->polls > ROUND_POLLS)
+		round_first(poll, key, frame, node->now);
+	else if (poll->key == key && poll->frame == frame &&
+		 round_last(poll, node->now))
 		nap(node);
-	}
 	poll->polls++;
-	poll->seen = false;
 }
 
 static void wake_at(struct sim_node *node, uint64_t time, uint64_t rounds)

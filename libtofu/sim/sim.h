@@ -47,37 +47,52 @@ struct sim_mail {
 };
 
 /**
+ * struct sim_loop - a loop that has been seen to do nothing but poll
+ * @key, @frame: as in struct sim_poll
+ * @took:  how long each of its rounds took; 0: it has not been seen long enough
+ */
+struct sim_loop {
+	const void *key;
+	const void *frame;
+	uint64_t took;
+};
+
+#define SIM_LOOPS 8
+
+/**
  * struct sim_poll - the loop in which a program polls in vain
  *
  * A loop that finds nothing does the same again and again, and takes the same
- * time each round. Once two rounds were equal the program sleeps, until there
- * is an event that it can see. Then it continues with the round during which
- * that event comes, at the time at which that round begins: it finds the event
- * with the poll that would have found it.
+ * time each round. Once that is certain of a loop, the program sleeps in it
+ * until there is an event that it can see. Then it goes on with the round
+ * during which that event comes, at the time at which that round begins: it
+ * finds the event with the poll that would have found it.
  *
- * @key:   of the round's first poll: the queue that it polled; NULL: no round
- * @last_key: of the loop before, which may be the same again
+ * @key:   what the round's first poll looked at; NULL: no round
+ * @frame: of that poll, which tells places in the program apart
  * @began: when the round began
  * @took:  how long the last whole round took; 0: not known
+ * @again: rounds in a row that took the same time
  * @polls: polls of this round
- * @last_polls: polls of the last whole round
- * @seen:  something has happened since the last look that it can see
+ * @seen:  something has happened in this round that the program can see
  * @asleep: the program sleeps since @began
  * @naps:  how often it slept for nothing in a row
  * @floor: when the event came that woke it. What it does earlier, in the rest
  *         of its last round, it does then: others have gone on.
+ * @loop:  loops of which it is certain
  */
 struct sim_poll {
 	const void *key;
-	const void *last_key;
+	const void *frame;
 	uint64_t began;
 	uint64_t took;
+	unsigned int again;
 	unsigned int polls;
-	unsigned int last_polls;
 	bool seen;
 	bool asleep;
 	unsigned int naps;
 	uint64_t floor;
+	struct sim_loop loop[SIM_LOOPS];
 };
 
 /**
