@@ -142,6 +142,7 @@ static int vcq_open(struct tofu_boot *boot)
 
 /* ---- Joining and leaving ---- */
 
+/* Soon after a start the system has no random numbers. */
 static uint32_t hello_draw(void)
 {
 	uint32_t hello = 0;
@@ -162,6 +163,7 @@ static int join(struct tofu_boot *boot)
 		code = tnis_find(boot);
 	if (!code)
 		code = vcq_open(boot);
+	boot->hello = code ? 0 : hello_draw();
 	if (!code)
 		code = boot_region_create(boot, BOOT_WORDS, TOFU_BOOT_STAG,
 					  &boot->area);
@@ -184,7 +186,6 @@ int tofu_boot_join(unsigned int timeout, char why[], struct tofu_boot **result)
 		return tofu_error(UTOFU_ERR_OUT_OF_MEMORY);
 	boot->timeout = timeout;
 	boot->why = why;
-	boot->hello = hello_draw();
 	code = join(boot);
 	if (code)
 		tofu_boot_abandon(boot);
