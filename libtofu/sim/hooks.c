@@ -104,7 +104,8 @@ static void hook_crashed(int64_t node, int sig, void *addr)
 			 "tofu-sim: node %lld: %s at address %p, at %llu ns%s; the others are ended\n",
 			 (long long)node, strsignal(sig), addr,
 			 (unsigned long long)running->now,
-			 sim_task_overrun(running->task) ?
+			 sim_task_overrun(running->task) ||
+					 sim_task_below(running->task, addr) ?
 				 ": it needs more stack, see --stack" :
 				 "");
 	(void)!write(STDERR_FILENO, text, (size_t)bytes);

@@ -121,8 +121,8 @@ void sim_spend(struct sim_node *node, uint64_t ns)
 	if (!ns)
 		return;
 	node->wake = node->now + ns;
-	if (node->wake < node->now)
-		node->wake = UINT64_MAX - 1;
+	if (node->wake < node->now || node->wake > NEVER_NS)
+		node->wake = NEVER_NS;
 	/* Nothing else happens here meanwhile, and nobody else has to wait. */
 	if (node->wake < node->sim->until &&
 	    sim_node_events(node) > node->wake) {

@@ -22,6 +22,8 @@
 
 /* Words at the end of a stack that stay zero unless it is used up */
 #define CANARIES 64
+/* What is so far below a stack was meant to be in it. */
+#define BELOW (64UL << 10)
 
 /**
  * struct sim_task
@@ -190,6 +192,13 @@ void sim_task_yield(struct sim_task *task)
 int sim_task_ended(const struct sim_task *task)
 {
 	return task->ended;
+}
+
+int sim_task_below(const struct sim_task *task, const void *at)
+{
+	const size_t below = (uintptr_t)task->stack - (uintptr_t)at;
+
+	return below && below <= BELOW;
 }
 
 int sim_task_overrun(const struct sim_task *task)

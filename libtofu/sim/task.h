@@ -49,6 +49,9 @@ int sim_task_ended(const struct sim_task *task);
 /* sim_task_overrun - whether it has written beyond its stack */
 int sim_task_overrun(const struct sim_task *task);
 
+/* sim_task_below - whether an address is a little below its stack */
+int sim_task_below(const struct sim_task *task, const void *at);
+
 /* sim_stack_of - number of the stack that an address is in, or -1 */
 int64_t sim_stack_of(const void *at);
 
