@@ -132,11 +132,12 @@ lint: ## style of the sources
 
 # ---- The rest ----
 
-bench: all tests ## speed, beside Soft-RoCE and memcpy in the same run; of virtual time; of schedules
+bench: all tests ## speed, beside Soft-RoCE and memcpy in the same run; of virtual time; of schedules; of simulations
 	@scripts/setup bench
 	@tests/bench/run
 	@tests/bench/virtual
 	@tests/bench/rsched
+	@tests/bench/sim
 
 repro: all ## tables, plots and a page of what is measured in virtual time
 	@scripts/setup repro
