@@ -5,6 +5,8 @@
 #ifndef TOFU_MEM_H
 #define TOFU_MEM_H
 
+#include <utofu.h>
+
 /*
  * TOFU_REG_MEM_FLAG_BLANK - a flag of utofu_reg_mem() and
  * utofu_reg_mem_with_stag(): a simulated machine (tofu-sim) neither reads nor
