@@ -19,12 +19,13 @@
 /* A time that no run comes to: 292 years */
 #define NEVER_NS (1ULL << 63)
 /* A round of more polls than that is not looked for. */
-#define ROUND_POLLS 256
+#define ROUND_POLLS 64
 /*
- * So many equal rounds in a row are no accident: a loop that does something
- * else after some polls in vain does so earlier.
+ * So many rounds without anything else are no accident, unless the loop has
+ * been seen to end by itself: to do something else after some polls in vain.
  */
-#define ROUNDS 20
+#define ROUNDS 16
+#define ROUNDS_RESTLESS 64
 
 struct tofu_worked tofu_worked;
 
@@ -148,12 +149,14 @@ uint64_t sim_time(const struct sim_node *node)
 	return node->now + tofu_worked.ns;
 }
 
+static void round_leave(struct sim_poll *poll);
+
 void sim_act(struct sim_node *node)
 {
 	sim_spend_work(node);
 	if (node->now < node->poll.floor)
 		sim_spend(node, node->poll.floor - node->now);
-	node->poll.key = NULL;
+	round_leave(&node->poll);
 	node->poll.naps = 0;
 }
 
@@ -202,29 +205,46 @@ static bool round_last(struct sim_poll *poll, uint64_t now)
 {
 	struct sim_loop *loop = loop_of(poll);
 	const uint64_t took = now - poll->began;
-	const bool quiet = !poll->seen;
 
+	poll->quiet = !poll->seen;
 	poll->again = took == poll->took ? poll->again + 1 : 0;
 	poll->took = took;
 	poll->began = now;
 	poll->polls = 0;
 	poll->seen = false;
-	if (poll->again >= ROUNDS)
+	if (took != loop->took) {
 		loop->took = took;
-	return quiet && poll->again && loop->took == took;
+		loop->rounds = 0;
+	}
+	loop->rounds++;
+	return poll->quiet && poll->again &&
+	       (loop->restless ? poll->again : loop->rounds) >=
+		       (loop->restless ? ROUNDS_RESTLESS : ROUNDS);
+}
+
+/* The program does something: of its own accord, or since something was seen */
+static void round_leave(struct sim_poll *poll)
+{
+	if (poll->key && poll->again && poll->quiet && !poll->seen)
+		loop_of(poll)->restless = true;
+	poll->key = NULL;
 }
 
 void sim_poll_empty(struct sim_node *node, const void *key)
 {
 	struct sim_poll *poll = &node->poll;
 	const void *frame = __builtin_frame_address(0);
+	const bool twice = key == poll->last_key && frame == poll->last_frame;
 
 	sim_spend_work(node);
-	if (!poll->key || poll->polls > ROUND_POLLS)
+	if (poll->key == key && poll->frame == frame) {
+		if (round_last(poll, node->now))
+			nap(node);
+	} else if (!poll->key || twice || poll->polls > ROUND_POLLS) {
 		round_first(poll, key, frame, node->now);
-	else if (poll->key == key && poll->frame == frame &&
-		 round_last(poll, node->now))
-		nap(node);
+	}
+	poll->last_key = key;
+	poll->last_frame = frame;
 	poll->polls++;
 }
 

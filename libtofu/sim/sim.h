@@ -49,12 +49,16 @@ struct sim_mail {
 /**
  * struct sim_loop - a loop that has been seen to do nothing but poll
  * @key, @frame: as in struct sim_poll
- * @took:  how long each of its rounds took; 0: it has not been seen long enough
+ * @took:  how long its last round took
+ * @rounds: rounds in a row that took so long, in all times that it was run
+ * @restless: the program has left it though there was nothing to see
  */
 struct sim_loop {
 	const void *key;
 	const void *frame;
 	uint64_t took;
+	uint32_t rounds;
+	bool restless;
 };
 
 #define SIM_LOOPS 8
@@ -70,25 +74,30 @@ struct sim_loop {
  *
  * @key:   what the round's first poll looked at; NULL: no round
  * @frame: of that poll, which tells places in the program apart
+ * @last_key, @last_frame: of the last poll
  * @began: when the round began
  * @took:  how long the last whole round took; 0: not known
  * @again: rounds in a row that took the same time
  * @polls: polls of this round
  * @seen:  something has happened in this round that the program can see
+ * @quiet: nothing has in the last whole round
  * @asleep: the program sleeps since @began
  * @naps:  how often it slept for nothing in a row
  * @floor: when the event came that woke it. What it does earlier, in the rest
  *         of its last round, it does then: others have gone on.
- * @loop:  loops of which it is certain
+ * @loop:  what is known of loops
  */
 struct sim_poll {
 	const void *key;
 	const void *frame;
+	const void *last_key;
+	const void *last_frame;
 	uint64_t began;
 	uint64_t took;
 	unsigned int again;
 	unsigned int polls;
 	bool seen;
+	bool quiet;
 	bool asleep;
 	unsigned int naps;
 	uint64_t floor;
