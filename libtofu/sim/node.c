@@ -341,7 +341,9 @@ void sim_node_run(struct sim_node *node, uint64_t until)
 		const uint64_t events = sim_node_events(node);
 		uint64_t time;
 
-		wake_for(node, events);
+		/* What comes later may not be known yet. */
+		if (events < until)
+			wake_for(node, events);
 		time = min64(events, node->wake);
 		if (time >= until)
 			break;

@@ -175,16 +175,21 @@ static void nap(struct sim_node *node)
 	sim_task_yield(node->task);
 }
 
-/* The entry of a loop, or one to be used for it */
+/*
+ * The entry of a loop, or the oldest to be used for it. Addresses are compared
+ * for equality alone: where things are in memory is not the same in every run.
+ */
 static struct sim_loop *loop_of(struct sim_poll *poll)
 {
-	const uintptr_t hash = (uintptr_t)poll->key / 64 ^
-			       (uintptr_t)poll->frame / 16;
-	struct sim_loop *loop = &poll->loop[hash % SIM_LOOPS];
+	struct sim_loop *loop;
 
-	if (loop->key != poll->key || loop->frame != poll->frame)
-		*loop = (struct sim_loop){ .key = poll->key,
-					   .frame = poll->frame };
+	for (unsigned int i = 0; i < SIM_LOOPS; i++) {
+		loop = &poll->loop[i];
+		if (loop->key == poll->key && loop->frame == poll->frame)
+			return loop;
+	}
+	loop = &poll->loop[poll->oldest++ % SIM_LOOPS];
+	*loop = (struct sim_loop){ .key = poll->key, .frame = poll->frame };
 	return loop;
 }
 

@@ -86,6 +86,7 @@ struct sim_loop {
  * @floor: when the event came that woke it. What it does earlier, in the rest
  *         of its last round, it does then: others have gone on.
  * @loop:  what is known of loops
+ * @oldest: of them, modulo SIM_LOOPS
  */
 struct sim_poll {
 	const void *key;
@@ -102,6 +103,7 @@ struct sim_poll {
 	unsigned int naps;
 	uint64_t floor;
 	struct sim_loop loop[SIM_LOOPS];
+	unsigned int oldest;
 };
 
 /**
