@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where tools are, seen from this executable's folder */
-#define TOOLS "../lib/tofu-sim"
+/* Where tools and other parts are, seen from this executable's folder */
+#define PARTS "../lib/tofu-sim"
 
 static char *there(char *path)
 {
@@ -18,22 +18,32 @@ static char *there(char *path)
 	return NULL;
 }
 
-/* A tool that is built for this: those in PATH carry the library in them. */
-static char *find_tool(const char *name)
+char *sim_find_part(const char *name)
 {
-	const char *prefix = strncmp(name, "tofu-", 5) ? "tofu-" : "";
 	char *self = realpath("/proc/self/exe", NULL);
 	char *slash = self ? strrchr(self, '/') : NULL;
 	char *path = NULL;
 
 	if (slash) {
 		*slash = '\0';
-		if (asprintf(&path, "%s/" TOOLS "/%s%s", self, prefix, name) <
-		    0)
+		if (asprintf(&path, "%s/" PARTS "/%s", self, name) < 0)
 			path = NULL;
 	}
 	free(self);
 	return there(path);
+}
+
+/* A tool that is built for this: those in PATH carry the library in them. */
+static char *find_tool(const char *name)
+{
+	const char *prefix = strncmp(name, "tofu-", 5) ? "tofu-" : "";
+	char *full, *path;
+
+	if (asprintf(&full, "%s%s", prefix, name) < 0)
+		return NULL;
+	path = sim_find_part(full);
+	free(full);
+	return path;
 }
 
 static char *find_in_path(const char *name)

@@ -11,4 +11,7 @@
  */
 char *sim_find(const char *name);
 
+/* sim_find_part - the path of a file that belongs to tofu-sim, or NULL */
+char *sim_find_part(const char *name);
+
 #endif /* SIM_FIND_H */

@@ -51,34 +51,44 @@ static uint64_t memory_free(void)
 	return kilobytes;
 }
 
-/* The sum is said before the run: the system would end it in the middle. */
+/*
+ * The sum is said before the run: the system would end it in the middle. Ranks
+ * of a host share its memory.
+ */
 static void memory_check(const char *name, uint32_t nodes, size_t program)
 {
 	const uint64_t each = (NODE_BYTES + program) >> 10;
+	const uint64_t here = sim_ranks_host_sum(nodes);
 	const uint64_t have = memory_free();
 
-	if (!have || nodes * each <= have)
+	if (!have || here * each <= have)
 		return;
-	errx(STATUS_FAILED, "%u nodes need at least %" PRIu64 " MiB here (%" PRIu64 " KiB each, of which %zu KiB are data of %s), and %" PRIu64 " MiB are free; take fewer nodes, or several hosts by mpirun",
-	     nodes, nodes * each >> 10, each, program >> 10, name, have >> 10);
+	errx(STATUS_FAILED, "%" PRIu64 " nodes need at least %" PRIu64 " MiB here (%" PRIu64 " KiB each, of which %zu KiB are data of %s), and %" PRIu64 " MiB are free; take fewer nodes, or several hosts by mpirun",
+	     here, here * each >> 10, each, program >> 10, name, have >> 10);
 }
 
 /* ---- The run ---- */
 
 static const char *const limit_reached = "the limit of virtual time is reached";
+static const char *const in_vain = "programs wait, and nothing is under way";
+static const char *const elsewhere = "another process has ended the run";
 
-/* Return: false when the run is over. */
+/* All ranks decide the same. Return: false when the run is over. */
 static bool go_on(struct sim *sim, const struct sim_vote *vote, uint64_t limit)
 {
-	if (vote->stop || !vote->running || vote->next == UINT64_MAX)
+	if (vote->stop) {
+		if (vote->stop != sim_ranks_rank() + 1)
+			sim->stop = elsewhere;
+		return false;
+	}
+	if (!vote->running || vote->next == UINT64_MAX)
 		return false;
 	if (vote->next >= limit) {
 		sim->stop = limit_reached;
 		return false;
 	}
 	if (vote->next > vote->event && vote->next - vote->event > PATIENCE_NS) {
-		sim_watch_say_waiting(sim);
-		sim->stop = "programs wait, and nothing is under way";
+		sim->stop = in_vain;
 		return false;
 	}
 	return true;
@@ -93,7 +103,7 @@ static void run(struct sim *sim, uint64_t limit)
 			.next = sim_next(sim),
 			.event = sim->event,
 			.running = sim->stats.running,
-			.stop = sim->stop != NULL,
+			.stop = sim->stop ? sim_ranks_rank() + 1 : 0,
 		};
 		sim_ranks_turn(sim, &vote);
 		if (!go_on(sim, &vote, limit))
@@ -110,7 +120,7 @@ static int worst(const struct sim *sim)
 		if (sim->node[i].status > status)
 			status = sim->node[i].status;
 	}
-	return (int)sim_ranks_most((uint64_t)status);
+	return status;
 }
 
 static void summary(const struct sim *sim, double seconds)
@@ -128,15 +138,58 @@ static void summary(const struct sim *sim, double seconds)
 		time, seconds, sums[1], sums[2], sim->stats.windows, sums[0]);
 }
 
-/* What ended the run before its programs did, said in one place */
-static int stopped(const struct sim *sim, int status)
+/* The first rank whose programs have not ended names some that wait. */
+static void say_waiting(const struct sim *sim, uint64_t running)
 {
+	const unsigned int ranks = sim_ranks_count(), rank = sim_ranks_rank();
+	const uint64_t before =
+		sim_ranks_most(sim->stats.running ? ranks - rank : 0);
+
+	if (before == ranks - rank)
+		sim_watch_say_waiting(sim, running);
+}
+
+/* What ended the run before its programs did, said by one of the ranks */
+static int stopped(const struct sim *sim)
+{
+	const bool all = sim->stop == limit_reached || sim->stop == in_vain;
+	uint64_t running = sim->stats.running;
+
+	sim_ranks_sum(&running, 1);
 	if (!sim->stop)
-		return status;
-	warnx("%s; %u programs had not ended", sim->stop, sim->stats.running);
+		return 0;
+	if (sim->stop == in_vain)
+		say_waiting(sim, running);
+	if (all ? !sim_ranks_rank() : sim->stop != elsewhere)
+		warnx("%s; %" PRIu64 " programs had not ended", sim->stop,
+		      running);
 	if (sim_watch_interrupted())
 		return STATUS_SIGNAL + sim_watch_interrupted();
 	return sim->stop == limit_reached ? STATUS_LIMIT : STATUS_FAILED;
+}
+
+/* The same in all ranks */
+static int status_of(const struct sim *sim)
+{
+	const int stop = stopped(sim);
+
+	return (int)sim_ranks_most((uint64_t)(stop ? stop : worst(sim)));
+}
+
+static void make_block(struct sim_params *params, bool quiet)
+{
+	char host[256] = "";
+
+	if (sim_ranks_block(&params->shape, &params->first, &params->count))
+		errx(STATUS_FAILED, "%u processes cannot share %u nodes: there is at least one for each, and memory",
+		     sim_ranks_count(), tofu_shape_nodes(&params->shape));
+	if (sim_ranks_count() == 1 || quiet)
+		return;
+	/* A launcher says which process of which host has died. */
+	gethostname(host, sizeof(host) - 1);
+	fprintf(stderr, "tofu-sim: rank %u, process %ld on %s: nodes %u to %u\n",
+		sim_ranks_rank(), (long)getpid(), host, params->first,
+		params->first + params->count - 1);
 }
 
 static struct sim_program *load(const struct sim_options *options,
@@ -168,9 +221,9 @@ int main(int argc, char **argv)
 
 	/* A crash in the middle of the run leaves what was printed before. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (sim_ranks_begin(&why))
-		errx(STATUS_FAILED, "%s", why);
 	sim_options_parse(argc, argv, &options);
+	if (sim_ranks_begin(&why))
+		errx(STATUS_FAILED, "%s", why ? why : "out of memory");
 	params = (struct sim_params){
 		.shape = options.shape,
 		.machine = options.machine,
@@ -183,8 +236,7 @@ int main(int argc, char **argv)
 		.trace = options.trace,
 		.doorbells = options.doorbells,
 	};
-	sim_ranks_block(tofu_shape_nodes(&params.shape), &params.first,
-			&params.count);
+	make_block(&params, options.quiet);
 	params.program = load(&options, tofu_shape_nodes(&params.shape));
 	memory_check(options.argv[0], params.count,
 		     sim_program_node_bytes(params.program));
@@ -201,9 +253,9 @@ int main(int argc, char **argv)
 	sim_watch_end();
 	if (options.summary)
 		summary(sim, (double)(tofu_host_now() - began) / 1e9);
-	status = stopped(sim, worst(sim));
+	status = status_of(sim);
 	fflush(NULL);
-	sim_ranks_end(status);
+	sim_ranks_end();
 	/* Memory of programs that had not ended is not worth taking apart. */
 	_exit(status);
 }

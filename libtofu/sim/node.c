@@ -16,6 +16,7 @@
 #include "icc/word.h"
 #include "port/debug.h"
 #include "sim/doorbells.h"
+#include "sim/ranks.h"
 #include "sim/sim.h"
 #include "sim/task.h"
 #include "sim/trace.h"
@@ -244,7 +245,16 @@ static void arrives(void *ctx, const struct tofu_net_packet *packet,
 {
 	struct sim_mail *mail = packet->cookie;
 
-	sim_deliver(ctx, mail, packet->seq, time);
+	if (sim_node_at(ctx, packet->dst))
+		sim_deliver(ctx, mail, packet->seq, time);
+	else
+		sim_ranks_post(ctx, packet->dst, packet, time, 0);
+}
+
+static void leaves(void *ctx, const struct tofu_net_packet *packet,
+		   uint32_t node, uint64_t ps, unsigned int at)
+{
+	sim_ranks_post(ctx, node, packet, ps, at);
 }
 
 static void moves(void *ctx, const struct tofu_net_packet *packet,
@@ -259,6 +269,7 @@ static const struct tofu_net_ops net_ops = {
 	.arrives = arrives,
 	.crosses = sim_trace_link,
 	.moves = moves,
+	.leaves = leaves,
 };
 
 void sim_deliver(struct sim *sim, struct sim_mail *mail, uint64_t seq,

@@ -29,7 +29,8 @@
 
 struct tofu_worked tofu_worked;
 
-static struct sim_node *running;
+/* Other threads, which an MPI may have, run no node. */
+static _Thread_local struct sim_node *running;
 
 struct sim_node *sim_node_running(void)
 {

@@ -11,7 +11,7 @@
  * A program takes no time but that which its calls of the library cost
  * (costs.h). Its processor and its node's controller meet only in those calls.
  *
- * May include: common/, utofu/, queue/, port/, node/, icc/, net/, uapi/
+ * May include: common/, utofu/, queue/, port/, node/, icc/, net/, uapi/, sim/mpi/
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "sim/watch.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +82,8 @@ void sim_watch_begin(struct sim *sim, unsigned int budget, bool quiet)
 
 	watch.sim = sim;
 	watch.budget = budget;
-	watch.quiet = quiet;
+	/* One rank is enough: the others are as far, and do as much. */
+	watch.quiet = quiet || sim_ranks_rank();
 	watch.began = tofu_host_now();
 	watch.reported = watch.began;
 	sigaction(SIGVTALRM, &action, NULL);
@@ -97,10 +99,11 @@ static void report(const struct sim *sim, uint64_t now)
 	const struct sim_stats *s = &sim->stats;
 
 	fprintf(stderr,
-		"tofu-sim: %.0f s: %.3f ms of virtual time, %.0f ns a second; %.2g packets a second; %u programs run\n",
+		"tofu-sim: %.0f s: %.3f ms of virtual time, %.0f ns a second; %.2g packets a second; %u programs run%s\n",
 		(double)(now - watch.began) / NS, (double)s->time / 1e6,
 		(double)(s->time - watch.last.time) / host,
-		(double)(s->packets - watch.last.packets) / host, s->running);
+		(double)(s->packets - watch.last.packets) / host, s->running,
+		sim_ranks_count() > 1 ? ", of this rank's" : "");
 	watch.last = *s;
 	watch.reported = now;
 }
@@ -131,7 +134,7 @@ void sim_watch_end(void)
 	setitimer(ITIMER_VIRTUAL, &never, NULL);
 }
 
-void sim_watch_say_waiting(const struct sim *sim)
+void sim_watch_say_waiting(const struct sim *sim, uint64_t running)
 {
 	unsigned int named = 0;
 
@@ -146,7 +149,7 @@ void sim_watch_say_waiting(const struct sim *sim)
 			node->number, (unsigned long long)node->poll.floor);
 		named++;
 	}
-	if (sim->stats.running > named)
-		fprintf(stderr, "tofu-sim: and %u more\n",
-			sim->stats.running - named);
+	if (running > named)
+		fprintf(stderr, "tofu-sim: and %" PRIu64 " more\n",
+			running - named);
 }

@@ -27,7 +27,9 @@ void sim_watch_end(void);
 /* sim_watch_exit - end the process at once, even out of a handler of a signal */
 void sim_watch_exit(int status) __attribute__((noreturn));
 
-/* sim_watch_say_waiting - name nodes whose programs wait for ever */
-void sim_watch_say_waiting(const struct sim *sim);
+/* sim_watch_say_waiting - name nodes whose programs wait for ever; @running: how
+ * many there are in all ranks
+ */
+void sim_watch_say_waiting(const struct sim *sim, uint64_t running);
 
 #endif /* SIM_WATCH_H */
