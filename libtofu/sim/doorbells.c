@@ -15,7 +15,7 @@
 
 /**
  * struct sim_doorbells - of a node
- * @rings: the records, in their order
+ * @ring:  the records, in their order
  * @next:  by kind, TNI and queue: no earlier record is to ring
  * @rung:  how many have
  */
@@ -134,9 +134,20 @@ void sim_doorbells_close(struct sim_node *node)
 
 /* ---- Ringing ---- */
 
-static void differ(struct sim_node *node)
+/* Others find the same in the same window; the first one is told. */
+__attribute__((format(printf, 2, 3))) static void
+differ(struct sim_node *node, const char *format, ...)
 {
+	va_list args;
+
+	if (node->sim->stop)
+		return;
 	node->sim->stop = "the doorbells are not those of the traces";
+	va_start(args, format);
+	fprintf(stderr, "tofu-sim: node %u", node->number);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
 }
 
 static const char *word_of(enum icc_trace_kind kind)
@@ -163,25 +174,23 @@ void sim_doorbells_wait(struct sim_node *node, enum icc_trace_kind kind,
 			unsigned int tni, unsigned int cq)
 {
 	const struct icc_trace *ring;
+	uint64_t time = UINT64_MAX;
 
 	if (!node->doorbells)
 		return;
 	ring = find(node->doorbells, kind, tni, cq);
-	if (!ring) {
-		fprintf(stderr,
-			"tofu-sim: node %u, TNI %u %s %u: a doorbell at %" PRIu64 " ns is not recorded\n",
-			node->number, tni, word_of(kind), cq, node->now);
-		differ(node);
-	} else if (ring->time < node->now) {
-		fprintf(stderr,
-			"tofu-sim: node %u, TNI %u %s %u: a doorbell at %" PRIu64 " ns is recorded at %" PRIu64 " ns\n",
-			node->number, tni, word_of(kind), cq, node->now,
-			ring->time);
-		differ(node);
-	} else {
-		node->doorbells->rung++;
-		sim_spend(node, ring->time - node->now);
-	}
+	if (!ring)
+		differ(node,
+		       ", TNI %u %s %u: a doorbell at %" PRIu64 " ns is not recorded",
+		       tni, word_of(kind), cq, node->now);
+	else if (ring->time < node->now)
+		differ(node,
+		       ", TNI %u %s %u: a doorbell at %" PRIu64 " ns is recorded at %" PRIu64 " ns",
+		       tni, word_of(kind), cq, node->now, ring->time);
+	else
+		time = ring->time;
+	node->doorbells->rung++;
+	sim_spend(node, time - node->now);
 }
 
 void sim_doorbells_end(struct sim_node *node)
@@ -190,8 +199,6 @@ void sim_doorbells_end(struct sim_node *node)
 
 	if (!bells || bells->rung == bells->count)
 		return;
-	fprintf(stderr,
-		"tofu-sim: node %u has ended, and %zu doorbells of %zu have not rung\n",
-		node->number, bells->count - bells->rung, bells->count);
-	differ(node);
+	differ(node, " has ended, and %zu doorbells of %zu have not rung",
+	       bells->count - bells->rung, bells->count);
 }
