@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* <tofu/boot.h> on machines of processes. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <tofu/boot.h>
 #include <tofu/error.h>
@@ -47,6 +52,32 @@ static struct tofu_boot *joined(void)
 static void left(struct tofu_boot *boot)
 {
 	CHECK(tofu_boot_leave(boot) == UTOFU_SUCCESS);
+}
+
+/* ---- A system that has just started ---- */
+
+static bool just_started;
+
+/* The boot's, in place of the C library's */
+ssize_t getrandom(void *to, size_t len, unsigned int flags)
+{
+	if (just_started) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return syscall(SYS_getrandom, to, len, flags);
+}
+
+static void early_main(struct tofu_nodes *nodes, unsigned int rank)
+{
+	just_started = true;
+	job_set(rank, nodes->count, 1);
+	left(joined());
+}
+
+TEST(a_boot_needs_no_random_numbers)
+{
+	EXPECT_EQ(0, tofu_nodes_run(2, early_main, -1));
 }
 
 /* ---- Bytes ---- */
