@@ -21,7 +21,7 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
-	check-conformance check-qtest check-fjmpi check-cluster check-kvm check-arm64 \
+	check-conformance check-sim check-qtest check-fjmpi check-cluster check-kvm check-arm64 \
 	check-long check-short check-trixie check-bookworm check-deb tests bench \
 	repro lint docs install uninstall deb clean
 
@@ -74,7 +74,7 @@ tests: lib ## build the programs of the tests
 	@$(MAKE) -C tests/fjmpi O=$(O) all
 
 check: all tests ## all tests; ends in 'N passed, N failed'
-	@scripts/check unit build conformance qtest fjmpi cluster
+	@scripts/check unit build conformance sim qtest fjmpi cluster
 
 check-unit: lib ## model, fabric and library, with sanitizers
 	@$(MAKE) -C tests/unit O=$(O) all
@@ -87,6 +87,9 @@ check-build: lib examples ## headers, layouts, symbols, lint
 
 check-conformance: tests ## what programs rely on, on machines of processes
 	@scripts/check conformance
+
+check-sim: tests ## tofu-sim, and what programs rely on, on its machines
+	@scripts/check sim
 
 check-qtest: qemu ## registers and rings of the device
 	@scripts/check qtest
@@ -107,7 +110,7 @@ check-arm64: lib ## library, tools and unit tests for arm64, run by qemu-aarch64
 	@$(MAKE) -C tests/cluster O=$(O)/arm64 $(ARM64) emu
 	@scripts/check arm64
 
-check-long: all tests ## what takes minutes: all claims by four processes on each of four guests, and in virtual time; 10^7 records of 64 senders into one ring
+check-long: all tests ## what takes minutes: all claims by four processes on each of four guests, and in virtual time, on guests and on machines of tofu-sim; 10^7 records of 64 senders into one ring
 	@scripts/check long
 
 check-short: lib driver qemu ## device, module, unit tests: what another system would fail at

@@ -15,7 +15,7 @@ OUT = pathlib.Path(os.environ.get("O", TOP / "build")).resolve()
 SIM = OUT / "bin/tofu-sim"
 SOURCES = pathlib.Path(__file__).resolve().parent / "programs"
 SECONDS = 120  # limit of a run, which takes a second or two
-HASH = re.compile(r"trace ([0-9a-f]{16})")
+SUMMARY = re.compile(r"(\d+ ns of virtual time) in [\d.]+ s(; .* turns, .* windows; trace [0-9a-f]{16})")
 
 
 class Run:
@@ -42,9 +42,10 @@ class Run:
         wrong += [f"standard error lacks {word!r}" for word in err if word not in self.err]
         return wrong + [self.everything()] if wrong else []
 
-    def hash(self):
-        found = HASH.search(self.err)
-        return found[1] if found else None
+    def summary(self):
+        """What has happened in the machine, and when: virtual time, packets, turns, hash."""
+        found = SUMMARY.search(self.err)
+        return found[1] + found[2] if found else None
 
 
 def sim(*words, env=None, binary=SIM):
