@@ -169,13 +169,20 @@ static const struct {
 	const char *name;
 	void (*act)(void);
 } acts[] = {
-	{ "exit", act_exit },	    { "segv", act_segv },
-	{ "abort", act_abort },	    { "divide", act_divide },
-	{ "spin", act_spin },	    { "wait", act_wait },
-	{ "deep", act_deep },	    { "fork", act_fork },
-	{ "thread", act_thread },   { "print", act_print },
-	{ "own", act_own },	    { "traffic", act_traffic },
-	{ "sleep", act_sleep },	    { "nothing", act_nothing },
+	{ "exit", act_exit },
+	{ "segv", act_segv },
+	{ "abort", act_abort },
+	{ "divide", act_divide },
+	{ "spin", act_spin },
+	{ "wait", act_wait },
+	{ "deep", act_deep },
+	{ "fork", act_fork },
+	{ "thread", act_thread },
+	{ "print", act_print },
+	{ "own", act_own },
+	{ "traffic", act_traffic },
+	{ "sleep", act_sleep },
+	{ "nothing", act_nothing },
 };
 
 int main(int argc, char **argv)
