@@ -1,24 +1,81 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "sim/costs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 
 /*
  * A virtual machine's processor is the same whatever the interconnect's
- * machine is, so all presets have one table so far.
+ * machine is, so all presets have one table so far. scripts/tofu-costs
+ * fit writes it.
  */
-static const uint32_t costs[TOFU_WORKS] = {
-	[TOFU_WORK_POST] = 150,
-	[TOFU_WORK_POST_SLOW] = 220,
-	[TOFU_WORK_TCQ_EMPTY] = 50,
-	[TOFU_WORK_TCQ_FOUND] = 60,
-	[TOFU_WORK_MRQ_EMPTY] = 57,
-	[TOFU_WORK_MRQ_FOUND] = 90,
-	[TOFU_WORK_BARRIER_START] = 60,
-	[TOFU_WORK_BARRIER_EMPTY] = 40,
-	[TOFU_WORK_BARRIER_ENDED] = 60,
-	[TOFU_WORK_CLOCK] = 60,
-	[TOFU_WORK_YIELD] = 500,
-	[TOFU_WORK_QUEUE] = 20000,
-	[TOFU_WORK_MEMORY] = 10000,
+static const struct {
+	const char *name;
+	uint32_t ns;
+} costs[TOFU_WORKS] = {
+	[TOFU_WORK_POST] = { "post", 146 },
+	[TOFU_WORK_POST_SLOWLY] = { "post-slowly", 237 },
+	[TOFU_WORK_POST_ALONE] = { "post-alone", 15 },
+	[TOFU_WORK_POST_PACED] = { "post-paced", 40 },
+	[TOFU_WORK_POST_FULL] = { "post-full", 60 },
+	[TOFU_WORK_POST_PREPARED] = { "post-prepared", 99 },
+	[TOFU_WORK_PREPARED] = { "prepared", 104 },
+	[TOFU_WORK_POSTED] = { "posted", 39 },
+	[TOFU_WORK_POSTED_SLOWLY] = { "posted-slowly", 13 },
+	[TOFU_WORK_PREPARE] = { "prepare", 173 },
+	[TOFU_WORK_TCQ_EMPTY] = { "tcq-empty", 54 },
+	[TOFU_WORK_TCQ_FOUND] = { "tcq-found", 64 },
+	[TOFU_WORK_MRQ_EMPTY] = { "mrq-empty", 64 },
+	[TOFU_WORK_MRQ_FOUND] = { "mrq-found", 115 },
+	[TOFU_WORK_TCQ_SLOWLY] = { "tcq-slowly", 79 },
+	[TOFU_WORK_MRQ_SLOWLY] = { "mrq-slowly", 92 },
+	[TOFU_WORK_BARRIER_START] = { "barrier-start", 77 },
+	[TOFU_WORK_BARRIER_STARTED] = { "barrier-started", 12 },
+	[TOFU_WORK_BARRIER_EMPTY] = { "barrier-empty", 109 },
+	[TOFU_WORK_BARRIER_ENDED] = { "barrier-ended", 97 },
+	[TOFU_WORK_CLOCK] = { "clock", 73 },
+	[TOFU_WORK_COUNTER] = { "counter", 9 },
+	[TOFU_WORK_WAIT] = { "wait", 8 },
+	[TOFU_WORK_YIELD] = { "yield", 799 },
+	[TOFU_WORK_QUEUE] = { "queue", 258409 },
+	[TOFU_WORK_QUEUE_FREE] = { "queue-free", 116165 },
+	[TOFU_WORK_MEMORY] = { "memory", 5625 },
+	[TOFU_WORK_MEMORY_FREE] = { "memory-free", 3950 },
+	[TOFU_WORK_MEMORY_PAGE] = { "memory-page", 311 },
+	[TOFU_WORK_MEMORY_PAGE_FREE] = { "memory-page-free", 91 },
+	[TOFU_WORK_COPY] = { "copy", 24 },
+	[TOFU_WORK_CLEAR] = { "clear", 14 },
+	[TOFU_WORK_BOOT_PUT] = { "boot-put", 358 },
+	[TOFU_WORK_BOOT_BARRIER] = { "boot-barrier", 100 },
+	[TOFU_WORK_BOOT_WAIT] = { "boot-wait", 30 },
+	[TOFU_WORK_EXCHANGE_START] = { "exchange-start", 29 },
+	[TOFU_WORK_EXCHANGE_END] = { "exchange-end", 38 },
+	[TOFU_WORK_EXCHANGE_TEST] = { "exchange-test", 94 },
+	[TOFU_WORK_EXCHANGE_LOOK] = { "exchange-look", 15 },
+	[TOFU_WORK_EXCHANGE_POST] = { "exchange-post", 36 },
+	[TOFU_WORK_EXCHANGE_ENGINE] = { "exchange-engine", 17 },
+	[TOFU_WORK_EXCHANGE_NOTICE] = { "exchange-notice", 49 },
+	[TOFU_WORK_RING_LOOK] = { "ring-look", 26 },
+	[TOFU_WORK_RING_FOUND] = { "ring-found", 82 },
+	[TOFU_WORK_RING_CONSUME] = { "ring-consume", 72 },
+	[TOFU_WORK_SRB_RECEIVE] = { "srb-receive", 26 },
+	[TOFU_WORK_SRB_SEND] = { "srb-send", 354 },
+	[TOFU_WORK_SRB_POLL] = { "srb-poll", 18 },
+	[TOFU_WORK_SRB_NOTICE] = { "srb-notice", 282 },
+	[TOFU_WORK_SRB_PUT] = { "srb-put", 48 },
+	[TOFU_WORK_P2P_SEND] = { "p2p-send", 275 },
+	[TOFU_WORK_P2P_RECEIVE] = { "p2p-receive", 289 },
+	[TOFU_WORK_P2P_RECORD] = { "p2p-record", 275 },
+	[TOFU_WORK_P2P_FLOWN] = { "p2p-flown", 249 },
+	[TOFU_WORK_P2P_PROGRESS] = { "p2p-progress", 405 },
+	[TOFU_WORK_P2P_MESSAGE] = { "p2p-message", 249 },
+	[TOFU_WORK_P2P_REPLY] = { "p2p-reply", 1664 },
+	[TOFU_WORK_P2P_CHUNK] = { "p2p-chunk", 1664 },
+	[TOFU_WORK_P2P_ENDED] = { "p2p-ended", 53 },
 };
 
 /* A loop that polls or looks at the clock has to come to its end. */
@@ -35,8 +92,67 @@ const uint32_t *sim_costs_least(void)
 	return least;
 }
 
+static uint32_t table[TOFU_WORKS];
+
 const uint32_t *sim_costs(const struct tofu_preset *machine)
 {
 	(void)machine;
-	return costs;
+	for (int i = 0; i < TOFU_WORKS; i++)
+		table[i] = costs[i].ns;
+	return table;
+}
+
+/* ---- Files ---- */
+
+/* Return: whether the line is empty, a comment, or a cost. */
+static bool line_take(const char *line)
+{
+	char name[32];
+	uint32_t ns;
+	int end = 0;
+
+	if (line[strspn(line, " \t\n")] == '\0' || *line == '#')
+		return true;
+	if (sscanf(line, "%31s %" SCNu32 " %n", name, &ns, &end) != 2 ||
+	    line[end])
+		return false;
+	for (int i = 0; i < TOFU_WORKS; i++) {
+		if (strcmp(name, costs[i].name))
+			continue;
+		table[i] = ns;
+		return true;
+	}
+	return false;
+}
+
+static bool lines_take(FILE *file, const char *path, char **why)
+{
+	char line[128];
+
+	for (int number = 1; fgets(line, sizeof(line), file); number++) {
+		if (line_take(line))
+			continue;
+		if (asprintf(why, "%s: line %d is not the name of a cost and its ns",
+			     path, number) < 0)
+			*why = NULL;
+		return false;
+	}
+	return true;
+}
+
+const uint32_t *sim_costs_read(const char *path,
+			       const struct tofu_preset *machine, char **why)
+{
+	FILE *file = fopen(path, "re");
+	bool good;
+
+	if (!file) {
+		if (asprintf(why, "%s: %s", path, strerror(errno)) < 0)
+			*why = NULL;
+		return NULL;
+	}
+	sim_costs(machine);
+	good = lines_take(file, path, why);
+	fclose(file);
+	return good ? table : NULL;
 }

@@ -210,6 +210,21 @@ static struct sim_program *load(const struct sim_options *options,
 	return program;
 }
 
+static const uint32_t *costs(const struct sim_options *options)
+{
+	const uint32_t *table;
+	char *why = NULL;
+
+	if (options->doorbells)
+		return sim_costs_least();
+	if (!options->costs)
+		return sim_costs(options->machine);
+	table = sim_costs_read(options->costs, options->machine, &why);
+	if (!table)
+		errx(STATUS_FAILED, "%s", why ? why : "out of memory");
+	return table;
+}
+
 int main(int argc, char **argv)
 {
 	struct sim_params params;
@@ -240,8 +255,7 @@ int main(int argc, char **argv)
 	params.program = load(&options, tofu_shape_nodes(&params.shape));
 	memory_check(options.argv[0], params.count,
 		     sim_program_node_bytes(params.program));
-	tofu_worked.cost = options.doorbells ? sim_costs_least() :
-					       sim_costs(options.machine);
+	tofu_worked.cost = costs(&options);
 	tofu_port_home = sim_port_open;
 	if (sim_create(&params, &sim, &why))
 		errx(STATUS_FAILED, "%s", why ? why : "out of memory");

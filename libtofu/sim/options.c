@@ -29,6 +29,7 @@ static const char usage[] =
 	"      --limit NS         end the run at that virtual time\n"
 	"      --budget SECONDS   of the host's processor that a program may compute\n"
 	"                         between two calls of the library (default 10)\n"
+	"      --costs FILE       what calls of the library take, instead of the machine's\n"
 	"      --trace FOLDER     write what each node's controller does, for tofu-trace\n"
 	"      --doorbells FOLDER\n"
 	"                         ring the doorbells at the times in these traces, which the\n"
@@ -87,6 +88,8 @@ static const struct tofu_option table[] = {
 	  TOFU_AT(struct sim_options, trace) },
 	{ .name = "doorbells", .kind = TOFU_ARG_TEXT,
 	  TOFU_AT(struct sim_options, doorbells) },
+	{ .name = "costs", .kind = TOFU_ARG_TEXT,
+	  TOFU_AT(struct sim_options, costs) },
 	{ .name = "quiet", .letter = 'q', .kind = TOFU_ARG_SET,
 	  TOFU_AT(struct sim_options, quiet), .min = 1 },
 	{ .name = "summary", .kind = TOFU_ARG_SET,

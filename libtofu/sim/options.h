@@ -17,6 +17,7 @@
  * @limit:   end the run at that virtual time, ns; UINT64_MAX: never
  * @trace:   folder, or NULL
  * @doorbells: folder of traces that say when they ring, or NULL
+ * @costs:   file with what calls take, or NULL: the machine's
  * @quiet:   say nothing about progress
  * @summary: say at the end what the run has taken
  * @argv:    program and arguments
@@ -31,6 +32,7 @@ struct sim_options {
 	uint64_t limit;
 	const char *trace;
 	const char *doorbells;
+	const char *costs;
 	bool quiet;
 	bool summary;
 	int argc;

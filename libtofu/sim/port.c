@@ -110,6 +110,17 @@ static uint64_t sim_now(struct tofu_port_dev *dev)
 	return sim_time(node_of(dev));
 }
 
+/* Programs in virtual machines read it from a counter of the processor. */
+static bool sim_shared(struct tofu_port_dev *dev, uint64_t *now)
+{
+	struct sim_node *node = node_of(dev);
+
+	tofu_work(TOFU_WORK_COUNTER);
+	sim_spend_work(node);
+	*now = node->now;
+	return true;
+}
+
 static void sim_compute(struct tofu_port_dev *dev, uint64_t ns)
 {
 	struct sim_node *node = node_of(dev);
@@ -127,7 +138,7 @@ static void sim_stamps(struct tofu_port_cq *cq, uint64_t stamp[TOFU_CQ_STAMPS])
 static unsigned int sim_wait(struct tofu_port_dev *dev, unsigned int turn)
 {
 	(void)turn;
-	tofu_work(TOFU_WORK_YIELD);
+	tofu_work(TOFU_WORK_WAIT);
 	sim_poll_empty(node_of(dev), dev);
 	return 1;
 }
@@ -143,22 +154,29 @@ static int sim_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 
 static void sim_cq_destroy(struct tofu_port_cq *cq)
 {
-	tofu_work(TOFU_WORK_QUEUE);
+	tofu_work(TOFU_WORK_QUEUE_FREE);
 	sim_act(node_of(cq->port));
 	tofu_soft_cq_destroy(cq);
+}
+
+static uint64_t pages(const void *addr, size_t length)
+{
+	return ((uintptr_t)addr % TOFU_WORK_PAGE + length + TOFU_WORK_PAGE - 1) /
+	       TOFU_WORK_PAGE;
 }
 
 static int sim_mem_reg(struct tofu_port_cq *cq, void *addr, size_t length,
 		       uint32_t flags, uint32_t *stag, uint64_t *offset)
 {
 	tofu_work(TOFU_WORK_MEMORY);
+	tofu_work_times(TOFU_WORK_MEMORY_PAGE, pages(addr, length));
 	sim_act(node_of(cq->port));
 	return tofu_soft_mem_reg(cq, addr, length, flags, stag, offset);
 }
 
 static int sim_mem_dereg(struct tofu_port_cq *cq, uint32_t stag)
 {
-	tofu_work(TOFU_WORK_MEMORY);
+	tofu_work(TOFU_WORK_MEMORY_FREE);
 	sim_act(node_of(cq->port));
 	return tofu_soft_mem_dereg(cq, stag);
 }
@@ -181,6 +199,7 @@ static const struct tofu_port_ops port_ops = {
 	.channel = sim_channel,
 	.stamps = sim_stamps,
 	.now = sim_now,
+	.shared = sim_shared,
 	.spend = sim_compute,
 	.wait = sim_wait,
 	.close = sim_close,

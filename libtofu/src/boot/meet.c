@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "boot/internal.h"
 #include "utofu/time.h"
+#include "utofu/work.h"
 
 #define PROBE_NS UINT64_C(1000000000)
 
@@ -160,6 +161,7 @@ int boot_agree(struct tofu_boot *boot, bool assent, bool *all)
 			return code;
 		dissent |= boot_word(boot, epoch_at(boot, r)) & DISSENT;
 	}
+	tofu_work(TOFU_WORK_BOOT_BARRIER);
 	*all = !dissent;
 	return UTOFU_SUCCESS;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "boot/internal.h"
+#include "utofu/work.h"
 
 void boot_place(const struct tofu_boot *boot, uint32_t rank,
 		utofu_tni_id_t *tni, utofu_cq_id_t *cq)
@@ -18,6 +19,7 @@ static int vcq_of(const struct tofu_boot *boot, uint32_t rank,
 	utofu_tni_id_t tni;
 	utofu_cq_id_t cq;
 
+	tofu_work(TOFU_WORK_BOOT_PUT);
 	boot_place(boot, rank, &tni, &cq);
 	return utofu_construct_vcq_id(at.c, tni, cq, TOFU_BOOT_CMP_ID, id);
 }

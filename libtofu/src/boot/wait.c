@@ -3,6 +3,7 @@
 
 #include "boot/internal.h"
 #include "utofu/time.h"
+#include "utofu/work.h"
 
 #define POLLS_BEFORE_CLOCK 256
 #define NS_BEFORE_SLEEP 5000000
@@ -20,6 +21,7 @@ bool boot_wait_more(struct boot_wait *wait)
 	const struct timespec nap = { .tv_nsec = NS_SLEEP };
 	uint64_t waited;
 
+	tofu_work(TOFU_WORK_BOOT_WAIT);
 	tofu_give_way(&wait->turns);
 	/* The clock costs more than a poll, so it is not read at each. */
 	if (++wait->polls % POLLS_BEFORE_CLOCK)

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "utofu/time.h"
+#include "utofu/work.h"
 
 /*
  * Tests without success before neighbours are probed: more than any but the
@@ -36,6 +37,7 @@ static bool engine_posted(const struct tofu_exchange *exchange,
 static int engine_post(struct tofu_exchange *exchange,
 		       struct tofu_exchange_engine *engine)
 {
+	tofu_work(TOFU_WORK_EXCHANGE_LOOK);
 	while (!engine_posted(exchange, engine)) {
 		const struct tofu_exchange_group *group =
 			&engine->group[engine->posted];
@@ -44,6 +46,7 @@ static int engine_post(struct tofu_exchange *exchange,
 			engine->command[exchange->set] + group->begin,
 			group->bytes, NULL);
 
+		tofu_work(TOFU_WORK_EXCHANGE_POST);
 		/* Reports will make room. */
 		if (code == UTOFU_ERR_BUSY)
 			return UTOFU_SUCCESS;
@@ -61,6 +64,7 @@ static int arrival(struct tofu_exchange *exchange,
 	unsigned int set = EXCHANGE_EDATA_SET(notice->edata);
 	unsigned int step = EXCHANGE_EDATA_STEP(notice->edata);
 
+	tofu_work(TOFU_WORK_EXCHANGE_NOTICE);
 	if (exchange->arrived[set][step] == exchange->expected[step] ||
 	    engine->heards[set] == engine->due)
 		return UTOFU_ERR_MRQ_OTHER;
@@ -88,6 +92,7 @@ static int engine_poll(struct tofu_exchange *exchange,
 	void *cbdata;
 	int code;
 
+	tofu_work(TOFU_WORK_EXCHANGE_ENGINE);
 	while (!(code = utofu_poll_tcq(engine->vcq, 0, &cbdata)))
 		engine->reported++;
 	if (code != UTOFU_ERR_NOT_FOUND)
@@ -150,6 +155,7 @@ static int steps_run(struct tofu_exchange *exchange)
 
 static void exchange_end(struct tofu_exchange *exchange)
 {
+	tofu_work(TOFU_WORK_EXCHANGE_END);
 	memset(exchange->arrived[exchange->set], 0,
 	       sizeof(exchange->arrived[exchange->set]));
 	for (unsigned int e = 0; e < exchange->engines; e++) {
@@ -237,6 +243,7 @@ int tofu_exchange_test(struct tofu_exchange *exchange)
 		return UTOFU_ERR_INVALID_POINTER;
 	if (exchange->error || exchange->phase == EXCHANGE_IDLE)
 		return exchange->error;
+	tofu_work(TOFU_WORK_EXCHANGE_TEST);
 	code = exchange_run(exchange);
 	if (code == UTOFU_ERR_NOT_COMPLETED)
 		code = exchange_waits(exchange);
@@ -257,6 +264,7 @@ int tofu_exchange_start(struct tofu_exchange *exchange)
 		return UTOFU_ERR_BUSY;
 	if (exchange->missing)
 		return UTOFU_ERR_INVALID_ARG;
+	tofu_work(TOFU_WORK_EXCHANGE_START);
 	if (exchange->barrier != UTOFU_VBG_ID_NULL) {
 		code = utofu_barrier(exchange->barrier, 0);
 		if (code)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "utofu/time.h"
+#include "utofu/work.h"
 
 /*
  * Tests without success before checking that the other process is there.
@@ -197,6 +198,7 @@ int tofu_p2p_progress(struct tofu_p2p *p2p)
 		return UTOFU_ERR_INVALID_POINTER;
 	if (p2p->error)
 		return p2p->error;
+	tofu_work(TOFU_WORK_P2P_PROGRESS);
 	p2p->error = all_poll(p2p);
 	p2p_receive_orphans(p2p);
 	p2p_send_peerless(p2p);
@@ -298,6 +300,7 @@ static int request_take(struct tofu_p2p *p2p, struct tofu_p2p_request **request,
 	struct tofu_p2p_request *ended = *request;
 	int code = ended->code;
 
+	tofu_work(TOFU_WORK_P2P_ENDED);
 	if (status && !ended->sends)
 		*status = (struct tofu_p2p_status){
 			.source = ended->message.source,

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "utofu/work.h"
+
 /* Most records taken from a ring per turn */
 #define TURN 64
 
@@ -25,6 +27,7 @@ static void record_copy(const struct tofu_srb_record *record, size_t from,
 {
 	size_t first = record->part[0].iov_len, head = 0;
 
+	tofu_work_bytes(TOFU_WORK_COPY, bytes);
 	if (bytes && from < first) {
 		head = least(bytes, first - from);
 		memcpy(to, (char *)record->part[0].iov_base + from, head);
@@ -212,6 +215,7 @@ static bool message_take(struct tofu_p2p *p2p,
 {
 	struct tofu_p2p_request *request = posted_take(p2p, message);
 
+	tofu_work(TOFU_WORK_P2P_MESSAGE);
 	if (!request)
 		return record_keep(p2p, message, record);
 	request_match(request, message);

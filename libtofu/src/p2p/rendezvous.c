@@ -9,6 +9,7 @@
  * after the other.
  */
 #include "p2p/internal.h"
+#include "utofu/work.h"
 
 #define LCL UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE
 #define RMT UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE
@@ -93,6 +94,7 @@ static void transfer_post(struct tofu_p2p *p2p,
 {
 	int code = chunk_post(p2p, request);
 
+	tofu_work(TOFU_WORK_P2P_CHUNK);
 	if (code == UTOFU_ERR_BUSY) {
 		request->state = P2P_POSTING;
 		TAILQ_INSERT_TAIL(&p2p->posting, request, link);

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "utofu/work.h"
+
 /* Most replies taken per turn */
 #define TURN 64
 
@@ -215,6 +217,7 @@ static void ring_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
 
 static void reply_take(struct tofu_p2p *p2p, const struct p2p_reply *reply)
 {
+	tofu_work(TOFU_WORK_P2P_REPLY);
 	switch (reply->head.kind) {
 	case P2P_DONE:
 		done_come(p2p, reply);

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "utofu/work.h"
+
 #define INDEX_BITS 32
 
 static size_t slab_bytes(void)
@@ -81,6 +83,7 @@ struct tofu_p2p_request *p2p_request_new(struct tofu_p2p *p2p, bool sends)
 	struct tofu_p2p_request *request;
 	uint32_t index, generation;
 
+	tofu_work(sends ? TOFU_WORK_P2P_SEND : TOFU_WORK_P2P_RECEIVE);
 	if (TAILQ_EMPTY(&p2p->slabs.free) && !slab_add(p2p))
 		return NULL;
 	request = TAILQ_FIRST(&p2p->slabs.free);

@@ -4,6 +4,7 @@
  * entry and reports to its request, if that still exists.
  */
 #include "p2p/internal.h"
+#include "utofu/work.h"
 
 /* Most records under way to one peer */
 #define PEER_RECORDS (P2P_RECORDS / 8)
@@ -37,6 +38,7 @@ static struct p2p_flight *flight_take(struct tofu_p2p *p2p,
 {
 	struct p2p_flight *flight = sender->free;
 
+	tofu_work(TOFU_WORK_P2P_RECORD);
 	sender->free = flight->next;
 	sender->flying++;
 	*flight = (struct p2p_flight){
@@ -50,6 +52,7 @@ static struct p2p_flight *flight_take(struct tofu_p2p *p2p,
 static void flight_give(struct tofu_p2p *p2p, struct p2p_sender *sender,
 			struct p2p_flight *flight)
 {
+	tofu_work(TOFU_WORK_P2P_FLOWN);
 	p2p_peer_unpin(p2p, flight->peer);
 	flight->peer = NULL;
 	flight->next = sender->free;

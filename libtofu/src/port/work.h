@@ -13,32 +13,123 @@
 /**
  * enum tofu_work - kinds of work
  * @TOFU_WORK_POST: a command of one slot, on the fast path, up to its doorbell
- * @TOFU_WORK_POST_SLOW: any other post, up to its doorbell
+ * @TOFU_WORK_POST_SLOWLY: any other command, up to its doorbell
+ * @TOFU_WORK_POST_ALONE: more, where no other command is under way: the
+ *	descriptor is stored into the page, too; of each slot
+ * @TOFU_WORK_POST_PACED: more, with an MTU, a gap or a stride
+ * @TOFU_WORK_POST_FULL: more, where the room has to be looked up
+ * @TOFU_WORK_POST_PREPARED: a call of utofu_post_toq(), up to its doorbell
+ * @TOFU_WORK_PREPARED: more, for each of its commands
+ * @TOFU_WORK_POSTED: from the doorbell to the end of the call, and what a
+ *	program does until the next one
+ * @TOFU_WORK_POSTED_SLOWLY: more, but on the fast path
+ * @TOFU_WORK_PREPARE: a command for later
  * @TOFU_WORK_TCQ_EMPTY, @TOFU_WORK_TCQ_FOUND: a poll of the TCQ
  * @TOFU_WORK_MRQ_EMPTY, @TOFU_WORK_MRQ_FOUND: a poll of the MRQ
+ * @TOFU_WORK_TCQ_SLOWLY, @TOFU_WORK_MRQ_SLOWLY: more, where the engine is told
+ *	what has been read
  * @TOFU_WORK_BARRIER_START: up to the store that starts a barrier
+ * @TOFU_WORK_BARRIER_STARTED: from there to the end of the call
  * @TOFU_WORK_BARRIER_EMPTY, @TOFU_WORK_BARRIER_ENDED: a poll of a barrier
- * @TOFU_WORK_CLOCK: reading the clock
+ * @TOFU_WORK_CLOCK: reading the system's clock
+ * @TOFU_WORK_COUNTER: reading the processor's
+ * @TOFU_WORK_WAIT: a turn of a wait that does not give way, as in virtual time
  * @TOFU_WORK_YIELD: giving way to other processes
- * @TOFU_WORK_QUEUE: making or freeing a command queue
- * @TOFU_WORK_MEMORY: registering or deregistering memory
+ * @TOFU_WORK_QUEUE, @TOFU_WORK_QUEUE_FREE: making or freeing a command queue
+ * @TOFU_WORK_MEMORY, @TOFU_WORK_MEMORY_FREE: registering or deregistering
+ * @TOFU_WORK_MEMORY_PAGE, @TOFU_WORK_MEMORY_PAGE_FREE: more, for each page
+ * @TOFU_WORK_COPY, @TOFU_WORK_CLEAR: TOFU_WORK_BYTES of memory
+ * @TOFU_WORK_BOOT_PUT: addressing a word of another process
+ * @TOFU_WORK_BOOT_BARRIER: more, at the end of a barrier
+ * @TOFU_WORK_BOOT_WAIT: a turn of a wait for another process
+ * @TOFU_WORK_EXCHANGE_START, @TOFU_WORK_EXCHANGE_END: of an exchange
+ * @TOFU_WORK_EXCHANGE_TEST: a test of an exchange
+ * @TOFU_WORK_EXCHANGE_LOOK: looking whether an engine has something to post
+ * @TOFU_WORK_EXCHANGE_POST: posting it
+ * @TOFU_WORK_EXCHANGE_ENGINE: polling an engine
+ * @TOFU_WORK_EXCHANGE_NOTICE: more, for each notice that has come
+ * @TOFU_WORK_RING_LOOK: looking for a record in a ring
+ * @TOFU_WORK_RING_FOUND: more, where there is one
+ * @TOFU_WORK_RING_CONSUME: releasing it
+ * @TOFU_WORK_SRB_RECEIVE: more, where the ring is shared
+ * @TOFU_WORK_SRB_SEND: beginning to send a record
+ * @TOFU_WORK_SRB_POLL: a poll of a sender
+ * @TOFU_WORK_SRB_NOTICE: a step of a record that is sent
+ * @TOFU_WORK_SRB_PUT: more, where it is put into the ring
+ * @TOFU_WORK_P2P_SEND, @TOFU_WORK_P2P_RECEIVE: beginning one
+ * @TOFU_WORK_P2P_RECORD, @TOFU_WORK_P2P_FLOWN: a record that is sent, and its
+ *	end
+ * @TOFU_WORK_P2P_PROGRESS: a turn
+ * @TOFU_WORK_P2P_MESSAGE, @TOFU_WORK_P2P_REPLY: more, where one has come
+ * @TOFU_WORK_P2P_CHUNK: moving a part of a long message
+ * @TOFU_WORK_P2P_ENDED: handing a request back
  */
 enum tofu_work {
 	TOFU_WORK_POST,
-	TOFU_WORK_POST_SLOW,
+	TOFU_WORK_POST_SLOWLY,
+	TOFU_WORK_POST_ALONE,
+	TOFU_WORK_POST_PACED,
+	TOFU_WORK_POST_FULL,
+	TOFU_WORK_POST_PREPARED,
+	TOFU_WORK_PREPARED,
+	TOFU_WORK_POSTED,
+	TOFU_WORK_POSTED_SLOWLY,
+	TOFU_WORK_PREPARE,
 	TOFU_WORK_TCQ_EMPTY,
 	TOFU_WORK_TCQ_FOUND,
 	TOFU_WORK_MRQ_EMPTY,
 	TOFU_WORK_MRQ_FOUND,
+	TOFU_WORK_TCQ_SLOWLY,
+	TOFU_WORK_MRQ_SLOWLY,
 	TOFU_WORK_BARRIER_START,
+	TOFU_WORK_BARRIER_STARTED,
 	TOFU_WORK_BARRIER_EMPTY,
 	TOFU_WORK_BARRIER_ENDED,
 	TOFU_WORK_CLOCK,
+	TOFU_WORK_COUNTER,
+	TOFU_WORK_WAIT,
 	TOFU_WORK_YIELD,
 	TOFU_WORK_QUEUE,
+	TOFU_WORK_QUEUE_FREE,
 	TOFU_WORK_MEMORY,
+	TOFU_WORK_MEMORY_FREE,
+	TOFU_WORK_MEMORY_PAGE,
+	TOFU_WORK_MEMORY_PAGE_FREE,
+	TOFU_WORK_COPY,
+	TOFU_WORK_CLEAR,
+	TOFU_WORK_BOOT_PUT,
+	TOFU_WORK_BOOT_BARRIER,
+	TOFU_WORK_BOOT_WAIT,
+	TOFU_WORK_EXCHANGE_START,
+	TOFU_WORK_EXCHANGE_END,
+	TOFU_WORK_EXCHANGE_TEST,
+	TOFU_WORK_EXCHANGE_LOOK,
+	TOFU_WORK_EXCHANGE_POST,
+	TOFU_WORK_EXCHANGE_ENGINE,
+	TOFU_WORK_EXCHANGE_NOTICE,
+	TOFU_WORK_RING_LOOK,
+	TOFU_WORK_RING_FOUND,
+	TOFU_WORK_RING_CONSUME,
+	TOFU_WORK_SRB_RECEIVE,
+	TOFU_WORK_SRB_SEND,
+	TOFU_WORK_SRB_POLL,
+	TOFU_WORK_SRB_NOTICE,
+	TOFU_WORK_SRB_PUT,
+	TOFU_WORK_P2P_SEND,
+	TOFU_WORK_P2P_RECEIVE,
+	TOFU_WORK_P2P_RECORD,
+	TOFU_WORK_P2P_FLOWN,
+	TOFU_WORK_P2P_PROGRESS,
+	TOFU_WORK_P2P_MESSAGE,
+	TOFU_WORK_P2P_REPLY,
+	TOFU_WORK_P2P_CHUNK,
+	TOFU_WORK_P2P_ENDED,
 	TOFU_WORKS,
 };
+
+/* Bytes of memory that are a unit of work */
+#define TOFU_WORK_BYTES 256
+#define TOFU_WORK_PAGE 4096
 
 #ifdef TOFU_COUNT_WORK
 /**
@@ -53,15 +144,35 @@ struct tofu_worked {
 
 extern struct tofu_worked tofu_worked;
 
-static inline void tofu_work(enum tofu_work work)
+/* tofu_work_times - count @times pieces of work of a kind */
+static inline void tofu_work_times(enum tofu_work work, uint64_t times)
 {
-	tofu_worked.ns += tofu_worked.cost[work];
+	tofu_worked.ns += times * tofu_worked.cost[work];
+}
+
+/* tofu_work_bytes - count work on memory, whose cost is of TOFU_WORK_BYTES */
+static inline void tofu_work_bytes(enum tofu_work work, uint64_t bytes)
+{
+	tofu_worked.ns += bytes * tofu_worked.cost[work] / TOFU_WORK_BYTES;
 }
 #else
-static inline void tofu_work(enum tofu_work work)
+static inline void tofu_work_times(enum tofu_work work, uint64_t times)
 {
 	(void)work;
+	(void)times;
+}
+
+static inline void tofu_work_bytes(enum tofu_work work, uint64_t bytes)
+{
+	(void)work;
+	(void)bytes;
 }
 #endif
+
+/* tofu_work - count a piece of work of a kind */
+static inline void tofu_work(enum tofu_work work)
+{
+	tofu_work_times(work, 1);
+}
 
 #endif /* PORT_WORK_H */

@@ -33,6 +33,7 @@ static int toq_make_room(struct tofu_queue *queue, struct tofu_lane *lane,
 {
 	__u32 status = tofu_word_read(&queue->cq->page->status);
 
+	tofu_work(TOFU_WORK_POST_FULL);
 	if (!(status & TOFU_CQ_STATUS_ENABLED) ||
 	    status & TOFU_CQ_STATUS_TOQ_EXCEPTION)
 		return -EIO;
@@ -107,10 +108,11 @@ static inline int post_end(struct tofu_queue *queue, bool alone)
 	uint64_t tail = queue->toq_tail;
 
 	if (alone && queue->cq->direct) {
+		tofu_work_times(TOFU_WORK_POST_ALONE,
+				tail - queue->toq_last);
 		direct_write(queue, queue->toq_last);
 		tail |= TOFU_FETCH_DIRECT;
 	}
-	tofu_work(TOFU_WORK_POST_SLOW);
 	tofu_position_release(&queue->cq->page->fetch_start, tail);
 	return queue->cq->kicks;
 }
@@ -122,6 +124,7 @@ static inline int post_one(struct tofu_queue *queue,
 {
 	bool alone = tofu_post_begin(queue);
 
+	tofu_work(TOFU_WORK_POST_SLOWLY);
 	command_write(queue, queue->toq_tail, lane, command, slots, cbdata);
 	return command_delayed(command) ? 0 : post_end(queue, alone);
 }
@@ -165,6 +168,7 @@ int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 	const char *next = command;
 	bool idle, delayed = false;
 
+	tofu_work(TOFU_WORK_POST_PREPARED);
 	if (!tofu_post_is_free(queue, lane, slots)) {
 		int err = toq_make_room(queue, lane, slots);
 
@@ -190,6 +194,7 @@ int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 			memcpy(&slot[1], next + sizeof(slot[0]),
 			       sizeof(slot[1]));
 		delayed = command_delayed(&slot[0]);
+		tofu_work(TOFU_WORK_PREPARED);
 		command_write(queue, queue->toq_tail, lane, slot, n, cbdata);
 		next += n * sizeof(slot[0]);
 	}
@@ -201,4 +206,5 @@ void tofu_queue_start(struct tofu_queue *queue)
 	tofu_kick_fence();
 	if (tofu_word_read(&queue->cq->page->need_kick) & TOFU_NEED_KICK_TAIL)
 		tofu_port_doorbell(queue->cq);
+	tofu_work(TOFU_WORK_POSTED);
 }

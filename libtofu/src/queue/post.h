@@ -122,6 +122,7 @@ static inline bool tofu_queue_post_easily(struct tofu_queue *queue,
 	if (direct) {
 		tofu_notice_expect(queue, le64toh(command.ctrl), 1);
 		if (alone) {
+			tofu_work(TOFU_WORK_POST_ALONE);
 			tofu_direct_copy(page->direct, &command);
 			tail |= TOFU_FETCH_DIRECT;
 		}

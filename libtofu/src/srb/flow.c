@@ -4,6 +4,7 @@
  * Documentation/library/srb.rst.
  */
 #include "srb/sender.h"
+#include "utofu/work.h"
 
 #define NOTICE UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE
 #define ORDERED (NOTICE | UTOFU_ONESIDED_FLAG_STRONG_ORDER)
@@ -170,6 +171,7 @@ static bool put_next(struct srb_send *send)
 	utofu_stadd_t to;
 	int code = ring_stadd(flow, send->place + send->posted, &to);
 
+	tofu_work(TOFU_WORK_SRB_PUT);
 	if (!code)
 		code = utofu_put(sender->vcq, flow->peer->address.vcq,
 				 sender->stadd + send->block.at + send->posted,

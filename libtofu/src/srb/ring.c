@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "utofu/work.h"
+
 /*
  * Reads a word that senders write. Acquire: makes what they wrote before it
  * visible. A record's bytes come in ascending order, so its tail shows all of
@@ -81,6 +83,8 @@ static void ring_clear(struct srb_ring *ring, uint64_t bytes)
 
 static void ring_consume(struct srb_ring *ring, uint64_t bytes)
 {
+	tofu_work(TOFU_WORK_RING_CONSUME);
+	tofu_work_bytes(TOFU_WORK_CLEAR, bytes);
 	ring_clear(ring, bytes);
 	ring->place += bytes;
 	/* A sender that sees the place free must see it cleared, too. */
@@ -106,8 +110,10 @@ static bool ring_next(struct srb_ring *ring)
 
 bool srb_ring_receive(struct srb_ring *ring, struct tofu_srb_record *record)
 {
+	tofu_work(TOFU_WORK_RING_LOOK);
 	if (!ring->held && !ring_next(ring))
 		return false;
+	tofu_work(TOFU_WORK_RING_FOUND);
 	record_show(ring, record);
 	return true;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "utofu/work.h"
+
 /* Alignment of regions */
 #define ALIGN 256
 
@@ -148,6 +150,8 @@ static void record_write(struct tofu_srb_sender *sender, struct srb_send *send,
 	char *begin = sender->memory + send->block.at + SRB_WORD, *at = begin;
 	size_t padding;
 
+	tofu_work(TOFU_WORK_SRB_SEND);
+	tofu_work_bytes(TOFU_WORK_COPY, send->block.bytes);
 	for (unsigned int i = 0; i < parts; i++) {
 		if (part[i].iov_len)
 			memcpy(at, part[i].iov_base, part[i].iov_len);
@@ -285,6 +289,7 @@ static void notice_take(struct tofu_srb_sender *sender,
 	send = &sender->send[notice->edata];
 	if (!send->flow || !send->pending)
 		return;
+	tofu_work(TOFU_WORK_SRB_NOTICE);
 	srb_flow_notice(send->flow, send, notice, code);
 	srb_flow_advance(send->flow);
 }
@@ -354,6 +359,7 @@ int tofu_srb_poll(struct tofu_srb_sender *sender, void **cbdata, int *result)
 {
 	if (!sender || !cbdata || !result)
 		return UTOFU_ERR_INVALID_POINTER;
+	tofu_work(TOFU_WORK_SRB_POLL);
 	for (unsigned int i = 0; i < SRB_NOTICES_MAX && !sender->error; i++)
 		if (!notice_poll(sender))
 			break;

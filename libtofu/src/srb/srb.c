@@ -8,6 +8,7 @@
 
 #include "utofu/time.h"
 #include "utofu/vcq_id.h"
+#include "utofu/work.h"
 
 /*
  * Default patience: for a sender to be scheduled, and for the bytes of the
@@ -322,6 +323,7 @@ int tofu_srb_receive(struct tofu_srb *srb, struct tofu_srb_record *record)
 		return UTOFU_ERR_INVALID_POINTER;
 	if (srb->error)
 		return srb->error;
+	tofu_work(TOFU_WORK_SRB_RECEIVE);
 	if (srb->ended)
 		return receive_rest(srb, record);
 	if (epoch_spent(srb) || !srb_ring_receive(&srb->ring, record))

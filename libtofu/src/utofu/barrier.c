@@ -89,6 +89,7 @@ static int start(struct tofu_vbg_group *group, unsigned int op,
 		return code;
 	tofu_work(TOFU_WORK_BARRIER_START);
 	tofu_port_channel(group->gates);
+	tofu_work(TOFU_WORK_BARRIER_STARTED);
 	return UTOFU_SUCCESS;
 }
 

@@ -76,6 +76,7 @@ int tofu_cmd_putget(struct tofu_cmd *cmd, struct tofu_transfer *transfer,
 	uint64_t ctrl = pace_word(more);
 	int code;
 
+	tofu_work(TOFU_WORK_POST_PACED);
 	code = tofu_desc_putget(&cmd->desc, transfer, kind, lcl_stadd, length);
 	if (!code)
 		code = putget_check(more);
@@ -149,6 +150,7 @@ int tofu_cmd_posted(struct tofu_queue *queue, int ret)
 	if (ret >= 0) {
 		if (ret)
 			tofu_queue_start(queue);
+		tofu_work(TOFU_WORK_POSTED_SLOWLY);
 		return UTOFU_SUCCESS;
 	}
 	/* The prepared command has changed since it was checked. */

@@ -62,6 +62,7 @@ __attribute__((noinline)) static int tcq_poll_slowly(const struct tofu_vcq *vcq,
 {
 	struct tofu_report report;
 
+	tofu_work(TOFU_WORK_TCQ_SLOWLY);
 	if (tcq_poll(vcq, &report))
 		return tcq_found(&report, cbdata);
 	return tofu_queue_patient(vcq->queue) ? UTOFU_ERR_NOT_FOUND :
@@ -242,6 +243,7 @@ mrq_poll_slowly(const struct tofu_vcq *vcq, struct utofu_mrq_notice *notice)
 {
 	struct tofu_mrq_entry entry;
 
+	tofu_work(TOFU_WORK_MRQ_SLOWLY);
 	if (mrq_poll(vcq, &entry))
 		return mrq_found(notice, &entry);
 	return tofu_queue_patient(vcq->queue) ? mrq_empty(vcq, notice) :

@@ -19,6 +19,7 @@ static int prepared(const struct tofu_vcq *vcq, struct tofu_cmd *cmd,
 {
 	if (!desc || !desc_size)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
+	tofu_work(TOFU_WORK_PREPARE);
 	cmd->desc.ctrl |= htole64(origin(vcq));
 	memcpy(desc, cmd->slot, cmd->slots * SLOT);
 	*desc_size = cmd->slots * SLOT;
