@@ -90,8 +90,7 @@ static void sim_doorbell(struct tofu_port_cq *cq)
 
 static bool sim_poll(struct tofu_port_dev *dev, const void *what)
 {
-	sim_poll_empty(node_of(dev), what);
-	return false;
+	return sim_poll_empty(node_of(dev), what);
 }
 
 static void sim_channel(struct tofu_port_gates *gates)
@@ -159,17 +158,17 @@ static void sim_cq_destroy(struct tofu_port_cq *cq)
 	tofu_soft_cq_destroy(cq);
 }
 
-static uint64_t pages(const void *addr, size_t length)
+/* Not by the address, which depends on what else is in the process */
+static uint64_t pages(size_t length)
 {
-	return ((uintptr_t)addr % TOFU_WORK_PAGE + length + TOFU_WORK_PAGE - 1) /
-	       TOFU_WORK_PAGE;
+	return (length + TOFU_WORK_PAGE - 1) / TOFU_WORK_PAGE;
 }
 
 static int sim_mem_reg(struct tofu_port_cq *cq, void *addr, size_t length,
 		       uint32_t flags, uint32_t *stag, uint64_t *offset)
 {
 	tofu_work(TOFU_WORK_MEMORY);
-	tofu_work_times(TOFU_WORK_MEMORY_PAGE, pages(addr, length));
+	tofu_work_times(TOFU_WORK_MEMORY_PAGE, pages(length));
 	sim_act(node_of(cq->port));
 	return tofu_soft_mem_reg(cq, addr, length, flags, stag, offset);
 }

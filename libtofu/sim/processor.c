@@ -236,13 +236,16 @@ static void round_leave(struct sim_poll *poll)
 	poll->key = NULL;
 }
 
-void sim_poll_empty(struct sim_node *node, const void *key)
+bool sim_poll_empty(struct sim_node *node, const void *key)
 {
 	struct sim_poll *poll = &node->poll;
 	const void *frame = __builtin_frame_address(0);
 	const bool twice = key == poll->last_key && frame == poll->last_frame;
+	bool came;
 
+	poll->came = false;
 	sim_spend_work(node);
+	came = poll->came;
 	if (poll->key == key && poll->frame == frame) {
 		if (round_last(poll, node->now))
 			nap(node);
@@ -252,6 +255,7 @@ void sim_poll_empty(struct sim_node *node, const void *key)
 	poll->last_key = key;
 	poll->last_frame = frame;
 	poll->polls++;
+	return came;
 }
 
 static void wake_at(struct sim_node *node, uint64_t time, uint64_t rounds)
@@ -279,6 +283,7 @@ void sim_see(struct sim_node *node)
 	struct sim_poll *poll = &node->poll;
 
 	poll->seen = true;
+	poll->came = true;
 	if (poll->asleep && node->now < node->wake)
 		wake_at(node, node->now,
 			(node->now - poll->began) / poll->took + 1);

@@ -80,6 +80,7 @@ struct sim_loop {
  * @again: rounds in a row that took the same time
  * @polls: polls of this round
  * @seen:  something has happened in this round that the program can see
+ * @came:  the same, since this poll
  * @quiet: nothing has in the last whole round
  * @asleep: the program sleeps since @began
  * @naps:  how often it slept for nothing in a row
@@ -98,6 +99,7 @@ struct sim_poll {
 	unsigned int again;
 	unsigned int polls;
 	bool seen;
+	bool came;
 	bool quiet;
 	bool asleep;
 	unsigned int naps;
@@ -328,8 +330,13 @@ void sim_spend_work(struct sim_node *node);
 /* sim_time - what a clock shows the program: with the work not yet spent */
 uint64_t sim_time(const struct sim_node *node);
 
-/* sim_poll_empty - it has polled @key, a queue, in vain */
-void sim_poll_empty(struct sim_node *node, const void *key);
+/*
+ * sim_poll_empty - it has polled @key, a queue, in vain
+ *
+ * Return: whether something has come while it spent the time of its work: the
+ * poll came later than it looked.
+ */
+bool sim_poll_empty(struct sim_node *node, const void *key);
 
 /* sim_wake - something will happen at @time that a sleeping program can see */
 void sim_wake(struct sim_node *node, uint64_t time);

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 
 #include "port/port.h"
-#include "port/work.h"
 
 void tofu_soft_mem_init(struct tofu_soft_mem *mem, void *tables, uint32_t stags)
 {
@@ -89,8 +88,6 @@ int tofu_soft_mem_withdraw_locked(struct tofu_soft_mem *mem, uint32_t stag)
 	if (stag >= mem->stags ||
 	    !TOFU_GET(le64toh(steering->ctrl), TOFU_STEERING_ENABLE))
 		return -ENOENT;
-	tofu_work_times(TOFU_WORK_MEMORY_PAGE_FREE,
-			le64toh(steering->length) / TOFU_WORK_PAGE);
 	*steering = (struct tofu_steering){ 0 };
 	return 0;
 }

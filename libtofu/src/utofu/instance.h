@@ -24,10 +24,12 @@
  * struct tofu_region - registered memory
  * @next:  of the same VCQ
  * @stadd: as the program knows it
+ * @size:  bytes
  */
 struct tofu_region {
 	struct tofu_region *next;
 	utofu_stadd_t stadd;
+	size_t size;
 };
 
 /**

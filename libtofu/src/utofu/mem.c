@@ -3,6 +3,7 @@
 
 #include <tofu/mem.h>
 
+#include "port/work.h"
 #include "utofu/instance.h"
 #include "utofu/vcq_id.h"
 
@@ -39,6 +40,7 @@ static int region_make(struct tofu_vcq *vcq, void *addr, size_t size,
 	}
 	region->stadd = TOFU_SET(TOFU_ADDR_STAG, stag) |
 			TOFU_SET(TOFU_ADDR_OFFSET, offset);
+	region->size = size;
 	region->next = vcq->region;
 	vcq->region = region;
 	*stadd = region->stadd;
@@ -57,6 +59,8 @@ static bool region_take(struct tofu_vcq *vcq, utofu_stadd_t stadd)
 	if (!region)
 		return false;
 	*at = region->next;
+	tofu_work_times(TOFU_WORK_MEMORY_PAGE_FREE,
+			region->size / TOFU_WORK_PAGE);
 	free(region);
 	return true;
 }
