@@ -33,7 +33,7 @@
 /* ---- Memory ---- */
 
 /* What a node takes beside its program's data: controller, rings, stack */
-#define NODE_BYTES (64UL << 10)
+#define NODE_BYTES (112UL << 10)
 
 /* Kilobytes of a line of /proc/meminfo, or 0 */
 static uint64_t memory_free(void)
