@@ -195,6 +195,7 @@ TEST_F(direct, the_first_command_is)
 TEST_F(direct, not_where_it_saves_nothing)
 {
 	device.cq.direct = false;
+	device.cq.kicks = true;
 	EXPECT_EQ(put(self, 1, TCQ, 1), 1);
 	EXPECT_TRUE(was_usual(self));
 	report(0);
