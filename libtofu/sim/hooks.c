@@ -39,13 +39,13 @@ static void hook_spend(uint64_t ns)
 	sim_spend(node, ns);
 }
 
-/* A program that yields waits for something: as a poll in vain. */
+/* As a poll in vain, if that goes on for long. */
 static void hook_yield(void)
 {
 	struct sim_node *node = sim_node_running();
 
 	tofu_work(TOFU_WORK_YIELD);
-	sim_poll_empty(node, machine);
+	sim_yield(node);
 }
 
 static const char *number(uint32_t value)

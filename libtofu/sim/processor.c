@@ -26,6 +26,8 @@
  */
 #define ROUNDS 16
 #define ROUNDS_RESTLESS 64
+/* A program that yields the processor need not wait for anything. */
+#define ROUNDS_YIELD 4096
 
 struct tofu_worked tofu_worked;
 
@@ -176,6 +178,9 @@ static void nap(struct sim_node *node)
 	sim_task_yield(node->task);
 }
 
+/* The key of polls that look at nothing */
+static const char yields;
+
 /*
  * The entry of a loop, or the oldest to be used for it. Addresses are compared
  * for equality alone: where things are in memory is not the same in every run.
@@ -223,9 +228,12 @@ static bool round_last(struct sim_poll *poll, uint64_t now)
 		loop->rounds = 0;
 	}
 	loop->rounds++;
-	return poll->quiet && poll->again &&
-	       (loop->restless ? poll->again : loop->rounds) >=
-		       (loop->restless ? ROUNDS_RESTLESS : ROUNDS);
+	if (!poll->quiet || !poll->again)
+		return false;
+	if (poll->key == &yields)
+		return poll->again >= ROUNDS_YIELD;
+	return loop->restless ? poll->again >= ROUNDS_RESTLESS :
+				loop->rounds >= ROUNDS;
 }
 
 /* The program does something: of its own accord, or since something was seen */
@@ -256,6 +264,11 @@ bool sim_poll_empty(struct sim_node *node, const void *key)
 	poll->last_frame = frame;
 	poll->polls++;
 	return came;
+}
+
+void sim_yield(struct sim_node *node)
+{
+	sim_poll_empty(node, &yields);
 }
 
 static void wake_at(struct sim_node *node, uint64_t time, uint64_t rounds)

@@ -338,6 +338,9 @@ uint64_t sim_time(const struct sim_node *node);
  */
 bool sim_poll_empty(struct sim_node *node, const void *key);
 
+/* sim_yield - it has yielded the processor, which waiting programs do, too */
+void sim_yield(struct sim_node *node);
+
 /* sim_wake - something will happen at @time that a sleeping program can see */
 void sim_wake(struct sim_node *node, uint64_t time);
 

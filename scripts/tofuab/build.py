@@ -12,7 +12,7 @@ TOP = cache.checkout()
 ROOT = cache.root() / "ab"
 # Driver, library and tools are built from these folders alone.
 FOLDERS = cache.PARTS
-FILES = ("Makefile", "scripts/toolchain.mk")
+FILES = ("Makefile", "scripts/mpis.mk", "scripts/toolchain.mk")
 KEEP = 8
 
 
