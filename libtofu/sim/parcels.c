@@ -67,14 +67,14 @@ int sim_parcel_add(struct sim_parcel *parcel, uint32_t node,
 		.pkt = mail->pkt,
 	};
 	struct sim_bytes *out = &parcel->out;
-	const size_t bytes = sizeof(entry) + padded(packet->payload);
+	const uint32_t carried = tofu_packet_carried(&mail->pkt);
+	const size_t bytes = sizeof(entry) + padded(carried);
 	int err = make_room(out, bytes);
 
 	if (err)
 		return err;
 	memcpy(out->at + out->used, &entry, sizeof(entry));
-	memcpy(out->at + out->used + sizeof(entry), mail->payload,
-	       packet->payload);
+	memcpy(out->at + out->used + sizeof(entry), mail->payload, carried);
 	out->used += bytes;
 	return 0;
 }
@@ -118,14 +118,15 @@ static int go_on(struct sim *sim, const struct entry *entry,
 static int take(struct sim *sim, const struct entry *entry,
 		const uint8_t *payload)
 {
-	struct sim_mail *mail = sim_mail_new(sim, entry->pkt.payload);
+	const uint32_t carried = tofu_packet_carried(&entry->pkt);
+	struct sim_mail *mail = sim_mail_new(sim, carried);
 	int err;
 
 	if (!mail)
 		return -ENOMEM;
 	mail->to = entry->dst;
 	mail->pkt = entry->pkt;
-	memcpy(mail->payload, payload, entry->pkt.payload);
+	memcpy(mail->payload, payload, carried);
 	err = entry->at ? go_on(sim, entry, mail) : arrive(sim, entry, mail);
 	if (err)
 		sim_mail_free(sim, mail);
@@ -138,6 +139,7 @@ int sim_parcel_open(struct sim *sim, const struct sim_parcel *parcel,
 	const struct sim_bytes *in = &parcel->in;
 	size_t at = sizeof(*vote);
 	struct entry entry;
+	size_t carried;
 	int err;
 
 	if (in->used < at)
@@ -148,13 +150,14 @@ int sim_parcel_open(struct sim *sim, const struct sim_parcel *parcel,
 			return -EPROTO;
 		memcpy(&entry, in->at + at, sizeof(entry));
 		at += sizeof(entry);
+		carried = tofu_packet_carried(&entry.pkt);
 		if (entry.pkt.payload > TOFU_PKT_MTU_MAX ||
-		    in->used - at < padded(entry.pkt.payload))
+		    in->used - at < padded(carried))
 			return -EPROTO;
 		err = take(sim, &entry, in->at + at);
 		if (err)
 			return err;
-		at += padded(entry.pkt.payload);
+		at += padded(carried);
 	}
 	return 0;
 }
