@@ -2,8 +2,13 @@
 /*
  * Loaded programs as the software of the nodes.
  */
+#include <unistd.h>
+
 #include "sim/program.h"
 #include "sim/sim.h"
+#include "sim/watch.h"
+
+#define STATUS_FAILED 125
 
 static int run(struct sim_node *node)
 {
@@ -14,7 +19,13 @@ static int run(struct sim_node *node)
 
 static void enter(struct sim_node *node)
 {
-	sim_program_switch(node->sim->params.program, node->number);
+	static const char text[] =
+		"tofu-sim: no memory for a node's data: the run cannot go on\n";
+
+	if (!sim_program_switch(node->sim->params.program, node->number))
+		return;
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	sim_watch_exit(STATUS_FAILED);
 }
 
 static void *place(struct sim_node *node, uint64_t addr, size_t *len)
