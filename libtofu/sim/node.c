@@ -174,6 +174,14 @@ static bool fence_done(void *host)
 	return true;
 }
 
+static void release(void *host, const struct tofu_packet *pkt)
+{
+	struct sim_node *node = host;
+	const size_t at = offsetof(struct sim_mail, pkt);
+
+	sim_mail_free(node->sim, (struct sim_mail *)((char *)pkt - at));
+}
+
 static void irq(void *host, unsigned int vector)
 {
 	struct sim_node *node = host;
@@ -218,6 +226,7 @@ static const struct icc_host_ops host_ops = {
 	.fence_begin = fence_begin,
 	.fence_done = fence_done,
 	.irq = irq,
+	.release = release,
 	.misuse = misuse,
 	.now = host_now,
 	.trace = host_trace,
@@ -290,8 +299,8 @@ static void deliver_one(struct sim_node *node)
 {
 	struct sim_mail *mail = tofu_heap_pop(&node->due);
 
-	icc_receive(node->soft.icc, &mail->pkt, mail->payload);
-	sim_mail_free(node->sim, mail);
+	if (icc_receive(node->soft.icc, &mail->pkt, mail->payload) != ICC_KEPT)
+		sim_mail_free(node->sim, mail);
 }
 
 static void credit_one(struct sim_node *node)

@@ -242,7 +242,7 @@ static struct icc_choice choice_at(struct icc *icc, unsigned int tni,
 		if (choice.x)
 			choice.ready = choice.x->command.ready;
 	} else if (held) {
-		choice.x = &held->x;
+		choice.x = held->x;
 		choice.ready = held->ready;
 	}
 	return choice;
@@ -435,14 +435,14 @@ static void send_command(struct icc *icc, struct icc_engine *e,
 static void send_answer(struct icc *icc, struct icc_engine *e, uint64_t start)
 {
 	struct icc_held *held = e->answers.first;
-	const bool first = !held->x.arrival.sent;
+	struct icc_xfer *x = held->x;
+	const bool first = !x->arrival.sent;
 
-	icc_xfer_run(icc, &held->x);
+	icc_xfer_run(icc, x);
 	sent(icc, e, start, icc->out->bytes, first,
-	     held->x.status == TOFU_ST_OK ? held->pkt.gap : 0);
-	if (held->x.stage == ICC_READ)
-		return;
-	free(pop(&e->answers));
+	     x->status == TOFU_ST_OK ? held->pkt->gap : 0);
+	if (x->stage != ICC_READ)
+		icc_time_let_go(icc, pop(&e->answers));
 }
 
 /*
@@ -486,13 +486,21 @@ void icc_engine_send(struct icc *icc, unsigned int tni)
 		icc_engine_kick(icc, tni, to_ns(send_free(icc, e)));
 }
 
-void icc_engine_answer(struct icc *icc, struct icc_held *held)
+void icc_engine_answer(struct icc *icc, struct icc_held *held,
+		       const struct icc_xfer *x)
 {
-	struct icc_engine *e = &icc->time->engine[held->pkt.dst_tni];
+	const unsigned int tni = held->pkt->dst_tni;
 
+	held->x = malloc(sizeof(*x));
+	if (!held->x) {
+		icc_drop(icc, held->pkt, "out of memory");
+		icc_time_let_go(icc, held);
+		return;
+	}
+	*held->x = *x;
 	held->ready = icc_now(icc);
-	append(&e->answers, held);
-	icc_engine_kick(icc, held->pkt.dst_tni, held->ready);
+	append(&icc->time->engine[tni].answers, held);
+	icc_engine_kick(icc, tni, held->ready);
 }
 
 void icc_engine_stop(struct icc *icc, struct icc_cq *cq)
@@ -569,11 +577,11 @@ void icc_engine_receive(struct icc *icc, const struct icc_entry *entry)
 		return;
 	}
 	e->receive_at = UINT64_MAX;
-	received(icc, e, start, held->pkt.payload);
+	received(icc, e, start, held->pkt->payload);
 	pop(&e->arrivals);
 	icc_time_arrival(icc, held,
 			 to_ns(start) +
-				 receive_latency(icc->machine, &held->pkt));
+				 receive_latency(icc->machine, held->pkt));
 	if (e->arrivals.first)
 		receive_kick(icc, entry->tni,
 			     max64(to_ns(receive_free(icc, e)), icc_now(icc)));
@@ -581,7 +589,7 @@ void icc_engine_receive(struct icc *icc, const struct icc_entry *entry)
 
 void icc_engine_arrive(struct icc *icc, struct icc_held *held)
 {
-	const unsigned int tni = held->pkt.dst_tni % TOFU_TNIS_MAX;
+	const unsigned int tni = held->pkt->dst_tni % TOFU_TNIS_MAX;
 	struct icc_engine *e = &icc->time->engine[tni];
 
 	append(&e->arrivals, held);

@@ -230,10 +230,8 @@ int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 		icc_drop(icc, pkt, "unknown operation");
 		return 0;
 	}
-	if (icc->time && known_type(pkt->type)) {
-		icc_time_hold(icc, pkt, payload);
-		return 0;
-	}
+	if (icc->time && known_type(pkt->type))
+		return icc_time_hold(icc, pkt, payload);
 	switch (pkt->type) {
 	case TOFU_PKT_PUT:
 	case TOFU_PKT_GET:

@@ -67,6 +67,8 @@ struct icc;
  *           with references that was sent before the fence began has taken it,
  *           or is gone. One fence at a time.
  * @irq:     raise an MSI-X vector
+ * @release: a packet that icc_receive() has kept is no longer needed; NULL: it
+ *           copies what it needs. Timed controllers only.
  * @misuse:  log a guest's mistake: a constant format with arguments
  * @now:     virtual time, ns; timed controllers only
  * @trace:   record an event; timed controllers only; may be NULL
@@ -107,6 +109,7 @@ struct icc_host_ops {
 	void (*fence_begin)(void *host);
 	bool (*fence_done)(void *host);
 	void (*irq)(void *host, unsigned int vector);
+	void (*release)(void *host, const struct tofu_packet *pkt);
 	void (*misuse)(void *host, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 	uint64_t (*now)(void *host);
@@ -249,12 +252,15 @@ void icc_port_set_counter(struct icc *icc, enum tofu_port port,
  * @payload: @pkt->payload bytes, in memory that the sender can still write
  *
  * For a timed controller, now is receive_ns after the last link, and
- * @pkt->time is when the packet entered the first one; @payload is copied.
+ * @pkt->time is when the packet entered the first one. It needs the packet
+ * until later: it keeps @pkt, behind which @payload lies, and gives it back by
+ * the home's @release; or, without that, makes a copy.
  *
- * Return: 0 when taken; -EAGAIN when a request cannot be answered now and
+ * Return: 0 when taken; ICC_KEPT when @release will follow; -EAGAIN when a request cannot be answered now and
  * nothing has changed: the transport keeps it and offers it again, before all
- * later ones of the same sender. Always 0 from a timed controller.
+ * later ones of the same sender. Never from a timed controller.
  */
+#define ICC_KEPT 1
 int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 		const void *payload);
 

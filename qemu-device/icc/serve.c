@@ -191,7 +191,7 @@ static void notice_stamp(struct icc *icc, struct icc_xfer *x)
 	struct icc_cq *cq = x->cq;
 
 	cq->stamp[TOFU_CQ_RX_WIRE] = x->arrival.pkt->time;
-	cq->stamp[TOFU_CQ_RX_ENGINE] = icc_held_of(x)->arrived;
+	cq->stamp[TOFU_CQ_RX_ENGINE] = x->arrival.arrived;
 	cq->stamp[TOFU_CQ_RX_NOTICE] = icc_now(icc);
 }
 

@@ -51,7 +51,8 @@ static void insert(struct icc *icc, const struct icc_entry *entry)
 	if (enter(icc->time, entry))
 		return;
 	icc->bad_packets++;
-	free(held_of(entry));
+	if (held_of(entry))
+		icc_time_let_go(icc, held_of(entry));
 }
 
 void icc_time_plan(struct icc *icc, struct icc_entry entry)
@@ -102,8 +103,8 @@ bool icc_next_visible(const struct icc *icc)
 	case ICC_DUE_RECEIVE:
 		return false;
 	case ICC_DUE_ARRIVAL:
-		return !(entry->held->pkt.flags & TOFU_PKT_F_BLANK) ||
-		       entry->held->pkt.flags & TOFU_PKT_F_LAST;
+		return !(entry->held->pkt->flags & TOFU_PKT_F_BLANK) ||
+		       entry->held->pkt->flags & TOFU_PKT_F_LAST;
 	case ICC_DUE_GATE:
 		return true;
 	default:
@@ -118,26 +119,58 @@ static bool is_request(const struct tofu_packet *pkt)
 	return pkt->type < TOFU_PKT_DONE;
 }
 
-void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
-		   const void *payload)
+static bool keeps(const struct icc *icc)
 {
-	struct icc_held *held = malloc(sizeof(*held) + tofu_packet_carried(pkt));
+	return icc->ops->release;
+}
+
+static struct icc_held *held_new(const struct icc *icc,
+				 const struct tofu_packet *pkt,
+				 const void *payload)
+{
+	const size_t carried = tofu_packet_carried(pkt);
+	const size_t copy = keeps(icc) ? 0 : sizeof(*pkt) + carried;
+	struct icc_held *held = malloc(sizeof(*held) + copy);
+
+	if (!held)
+		return NULL;
+	held->x = NULL;
+	held->pkt = pkt;
+	if (keeps(icc))
+		return held;
+	held->copy[0] = *pkt;
+	memcpy(held->copy + 1, payload, carried);
+	held->pkt = held->copy;
+	return held;
+}
+
+int icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
+		  const void *payload)
+{
+	struct icc_held *held = held_new(icc, pkt, payload);
 
 	if (!held) {
 		icc_drop(icc, pkt, "out of memory");
-		return;
+		return 0;
 	}
-	held->pkt = *pkt;
-	memcpy(held->payload, payload, tofu_packet_carried(pkt));
 	held->here = icc_now(icc);
 	held->arrived = held->here - icc->machine->receive_ns;
 	icc_engine_arrive(icc, held);
+	return keeps(icc) ? ICC_KEPT : 0;
+}
+
+void icc_time_let_go(struct icc *icc, struct icc_held *held)
+{
+	if (keeps(icc))
+		icc->ops->release(icc->host, held->pkt);
+	free(held->x);
+	free(held);
 }
 
 /* Requests of a CQ are carried out in order, however long each takes. */
 void icc_time_arrival(struct icc *icc, struct icc_held *held, uint64_t time)
 {
-	const struct tofu_packet *pkt = &held->pkt;
+	const struct tofu_packet *pkt = held->pkt;
 	struct icc_entry entry = {
 		.time = time,
 		.due = ICC_DUE_ARRIVAL,
@@ -149,7 +182,7 @@ void icc_time_arrival(struct icc *icc, struct icc_held *held, uint64_t time)
 		entry.time = icc_stream_carry(icc, pkt, time);
 		if (entry.time == UINT64_MAX) {
 			icc_drop(icc, pkt, "out of memory");
-			free(held);
+			icc_time_let_go(icc, held);
 			return;
 		}
 	}
@@ -158,7 +191,7 @@ void icc_time_arrival(struct icc *icc, struct icc_held *held, uint64_t time)
 
 static void arrival_trace(struct icc *icc, const struct icc_held *held)
 {
-	const struct tofu_packet *pkt = &held->pkt;
+	const struct tofu_packet *pkt = held->pkt;
 
 	const struct icc_trace trace = {
 		.kind = ICC_TRACE_RECEIVE,
@@ -179,26 +212,28 @@ static void arrival_trace(struct icc *icc, const struct icc_held *held)
 /* An arrival's access to memory: all its effects happen now. */
 static void arrival(struct icc *icc, struct icc_held *held)
 {
-	struct icc_xfer *x = &held->x;
+	const struct tofu_packet *pkt = held->pkt;
+	struct icc_xfer x;
 
 	if (icc_traced(icc))
 		arrival_trace(icc, held);
-	if (held->pkt.type == TOFU_PKT_SIGNAL) {
-		icc_gate_signal(icc, &held->pkt, held->payload);
-		free(held);
+	if (pkt->type == TOFU_PKT_SIGNAL) {
+		icc_gate_signal(icc, pkt, pkt + 1);
+		icc_time_let_go(icc, held);
 		return;
 	}
-	if (is_request(&held->pkt)) {
-		icc_request_begin(icc, x, &held->pkt, held->payload);
-	} else if (!icc_response_begin(icc, x, &held->pkt, held->payload)) {
-		free(held);
+	if (is_request(pkt)) {
+		icc_request_begin(icc, &x, pkt, pkt + 1);
+	} else if (!icc_response_begin(icc, &x, pkt, pkt + 1)) {
+		icc_time_let_go(icc, held);
 		return;
 	}
-	icc_xfer_run(icc, x);
-	if (x->stage == ICC_READ)
-		icc_engine_answer(icc, held);
+	x.arrival.arrived = held->arrived;
+	icc_xfer_run(icc, &x);
+	if (x.stage == ICC_READ)
+		icc_engine_answer(icc, held, &x);
 	else
-		free(held);
+		icc_time_let_go(icc, held);
 }
 
 /* ---- Running ---- */
@@ -262,22 +297,26 @@ int icc_time_create(struct icc *icc)
 	return 0;
 }
 
-static void free_list(struct icc_held *held)
+static void free_list(struct icc *icc, struct icc_held_list *list)
 {
-	while (held) {
-		struct icc_held *next = held->next;
+	*list->end = NULL;
+	while (list->first) {
+		struct icc_held *held = list->first;
 
-		free(held);
-		held = next;
+		list->first = held->next;
+		icc_time_let_go(icc, held);
 	}
 }
 
-static void free_calendar(struct icc_time *t)
+static void free_calendar(struct icc *icc)
 {
+	struct icc_time *t = icc->time;
+
 	while (t->calendar.count) {
 		const struct icc_entry entry = take(t);
 
-		free(held_of(&entry));
+		if (held_of(&entry))
+			icc_time_let_go(icc, held_of(&entry));
 	}
 	while (t->unused_entry) {
 		struct icc_entry *next = t->unused_entry->next;
@@ -294,12 +333,10 @@ void icc_time_destroy(struct icc *icc)
 
 	if (!t)
 		return;
-	free_calendar(t);
+	free_calendar(icc);
 	for (unsigned int i = 0; i < TOFU_TNIS_MAX; i++) {
-		*t->engine[i].answers.end = NULL;
-		free_list(t->engine[i].answers.first);
-		*t->engine[i].arrivals.end = NULL;
-		free_list(t->engine[i].arrivals.first);
+		free_list(icc, &t->engine[i].answers);
+		free_list(icc, &t->engine[i].arrivals);
 		free(t->engine[i].returning);
 	}
 	free(t);

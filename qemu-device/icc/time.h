@@ -53,20 +53,23 @@ struct icc_entry {
 /**
  * struct icc_held - an arrived packet that waits
  * @next:    in a list
- * @ready:   of a GET: when its answer may be sent
+ * @pkt:     the home's packet, or the copy in @copy; the payload follows it
  * @arrived: when it left the last link
  * @here:    when the engine could have taken it
- * @x:       its leg
- * @pkt, @payload: copy of the packet, of its size
+ * @ready:   of a GET that is being answered: when the answer may be sent
+ * @x:       of such a GET: its leg
+ * @copy:    where the home wants its packet back at once
  */
 struct icc_held {
 	struct icc_held *next;
-	uint64_t ready;
+	const struct tofu_packet *pkt;
 	uint64_t arrived;
-	uint64_t here;
-	struct icc_xfer x;
-	struct tofu_packet pkt;
-	uint8_t payload[];
+	union {
+		uint64_t here;
+		uint64_t ready;
+	};
+	struct icc_xfer *x;
+	struct tofu_packet copy[];
 };
 
 struct icc_held_list {
@@ -162,9 +165,12 @@ void icc_time_delay(struct icc *icc, struct icc_entry entry, uint64_t time);
 /* icc_time_run - handle the entries that are due; true when there was any */
 bool icc_time_run(struct icc *icc);
 
-/* icc_time_hold - copy a packet and keep it until its time */
-void icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
-		   const void *payload);
+/* icc_time_hold - keep a packet until its time; as icc_receive() returns */
+int icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
+		  const void *payload);
+
+/* icc_time_let_go - the packet has had its effect, or will have none */
+void icc_time_let_go(struct icc *icc, struct icc_held *held);
 
 /* icc_time_trace - pass a record to the host, which keeps a trace */
 void icc_time_trace(struct icc *icc, const struct icc_trace *trace);
@@ -174,11 +180,6 @@ void icc_time_trace(struct icc *icc, const struct icc_trace *trace);
  * at @time, but not before that of earlier packets from the same CQ
  */
 void icc_time_arrival(struct icc *icc, struct icc_held *held, uint64_t time);
-
-static inline struct icc_held *icc_held_of(struct icc_xfer *x)
-{
-	return (struct icc_held *)((char *)x - offsetof(struct icc_held, x));
-}
 
 /* ---- engine.c ---- */
 
@@ -206,8 +207,9 @@ void icc_engine_committed(struct icc *icc, unsigned int tni);
 /* icc_engine_kick - make the engine look for a packet to send at @time, ns */
 void icc_engine_kick(struct icc *icc, unsigned int tni, uint64_t time);
 
-/* icc_engine_answer - queue a GET for its answer */
-void icc_engine_answer(struct icc *icc, struct icc_held *held);
+/* icc_engine_answer - queue a GET for its answer, with its leg */
+void icc_engine_answer(struct icc *icc, struct icc_held *held,
+		       const struct icc_xfer *x);
 
 /* icc_engine_arrive - queue a packet for the engine to receive */
 void icc_engine_arrive(struct icc *icc, struct icc_held *held);

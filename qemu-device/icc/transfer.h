@@ -185,6 +185,7 @@ struct icc_blocks {
  * @sent:    of GET: bytes that have been answered
  * @part:    of GET: bytes in the outbox
  * @life:    of the CQ, when the request was admitted
+ * @arrived: if timed: when the packet left the last link
  */
 struct icc_arrival {
 	const struct tofu_packet *pkt;
@@ -195,6 +196,7 @@ struct icc_arrival {
 	uint32_t sent;
 	uint32_t part;
 	uint32_t life;
+	uint64_t arrived;
 };
 
 /**
