@@ -325,7 +325,11 @@ static void *memory_get(const struct options *options, size_t size)
 		if (errno == EEXIST)
 			return BLANK_AT;
 	}
-	return memory_map(NULL, size, 0);
+	memory = memory_map(NULL, size, 0);
+	/* Memory of all nodes of a machine is much for one process. */
+	if (memory != MAP_FAILED)
+		madvise(memory, size, MADV_HUGEPAGE);
+	return memory;
 }
 
 static void memory_open(struct node *node)
