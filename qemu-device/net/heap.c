@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define FIRST_ROOM 64
+#define FIRST_ROOM 16
 
 static bool before(const struct tofu_heap_item *a,
 		   const struct tofu_heap_item *b)
@@ -13,9 +13,12 @@ static bool before(const struct tofu_heap_item *a,
 
 static bool grow(struct tofu_heap *heap)
 {
-	size_t room = heap->room ? 2 * heap->room : FIRST_ROOM;
-	void *item = realloc(heap->item, room * sizeof(*heap->item));
+	const uint32_t room = heap->room ? 2 * heap->room : FIRST_ROOM;
+	void *item;
 
+	if (room < heap->room)
+		return false;
+	item = realloc(heap->item, room * sizeof(*heap->item));
 	if (!item)
 		return false;
 	heap->item = item;
@@ -39,6 +42,7 @@ bool tofu_heap_push(struct tofu_heap *heap, uint64_t time, uint64_t order,
 		heap->item[at] = *parent;
 	}
 	heap->item[at] = new;
+	heap->time = heap->item[0].time;
 	return true;
 }
 
@@ -58,6 +62,7 @@ void *tofu_heap_pop(struct tofu_heap *heap)
 		at = child;
 	}
 	heap->item[at] = last;
+	heap->time = heap->item[0].time;
 	return what;
 }
 

@@ -27,10 +27,17 @@ struct tofu_heap_item {
 	void *what;
 };
 
+/**
+ * struct tofu_heap - a heap
+ * @item:  the least first
+ * @time:  of the first item, so that looking at it needs no item
+ * @count, @room: items, and those that there is memory for
+ */
 struct tofu_heap {
 	struct tofu_heap_item *item;
-	size_t count;
-	size_t room;
+	uint64_t time;
+	uint32_t count;
+	uint32_t room;
 };
 
 /* tofu_heap_push - add an item; false where there is no memory */
@@ -45,7 +52,7 @@ void tofu_heap_free(struct tofu_heap *heap);
 /* tofu_heap_time - time of the first item; UINT64_MAX: there is none */
 static inline uint64_t tofu_heap_time(const struct tofu_heap *heap)
 {
-	return heap->count ? heap->item[0].time : UINT64_MAX;
+	return heap->count ? heap->time : UINT64_MAX;
 }
 
 #endif /* NET_HEAP_H */
