@@ -400,6 +400,7 @@ int sim_node_create(struct sim *sim, struct sim_node *node, uint32_t number)
 				     .mtu = p->machine->mtu,
 				     .doorbells = true,
 				     .blank = true,
+				     .changes = &node->soft.changes,
 				     .machine = p->machine,
 				     .ops = &host_ops,
 				     .host = node };

@@ -117,6 +117,7 @@ struct sim_poll {
  * @wake:   when the program goes on; UINT64_MAX: when something happens, or
  *          never
  * @due, @credits: of struct sim_mail, and of engines' numbers
+ * @hash:   of its trace
  * @seq:    of the next packet
  * @open:   mail that the controller is writing
  * @instance: of the library
@@ -127,7 +128,6 @@ struct sim_poll {
  * @saved_errno: errno, while it does not run
  * @status: exit status, once @ended
  * @waited: by port: the network's last wait_ns
- * @hash:   of its trace
  * @trace:  file of its trace, or NULL
  * @doorbells: when they ring, or NULL: when the program rings them
  */
@@ -139,6 +139,7 @@ struct sim_node {
 	uint64_t wake;
 	struct tofu_heap due;
 	struct tofu_heap credits;
+	uint64_t hash;
 	uint64_t seq;
 	struct sim_mail *open;
 	struct tofu_instance *instance;
@@ -151,7 +152,6 @@ struct sim_node {
 	bool begun;
 	bool ended;
 	uint64_t waited[TOFU_PORTS];
-	uint64_t hash;
 	struct tofu_trace *trace;
 	struct sim_doorbells *doorbells;
 };

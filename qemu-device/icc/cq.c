@@ -191,6 +191,7 @@ void icc_cq_enable(struct icc *icc, struct icc_cq *cq)
 	cq->stt_count = setting(cq, TOFU_CQ_STT_COUNT);
 	cq->mbt_base = setting(cq, TOFU_CQ_MBT_BASE);
 	cq->mbt_count = setting(cq, TOFU_CQ_MBT_COUNT);
+	memset(cq->memo, 0, sizeof(cq->memo));
 	cq->gpid = (uint16_t)setting(cq, TOFU_CQ_GPID);
 	memset(cq->counter, 0, sizeof(cq->counter));
 	memset(cq->stamp, 0, sizeof(cq->stamp));

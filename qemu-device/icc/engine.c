@@ -211,15 +211,20 @@ void icc_engine_add_steps(struct icc *icc, struct icc_cq *cq,
 static struct icc_xfer *next_command(struct icc_tni *tni, unsigned int c)
 {
 	struct icc_cq *cq = tni->cq[c];
+	struct icc_xfer *x = cq->next;
 
+	if (x && x->stage == ICC_READ && x->command.seq == cq->unsent)
+		return x;
 	if (cq->unsent < cq->seq_tail)
 		cq->unsent = cq->seq_tail;
 	for (; cq->unsent != cq->seq_head; cq->unsent++) {
-		struct icc_xfer *x = icc_window_at(cq, cq->unsent);
-
-		if (x->stage == ICC_READ)
+		x = icc_window_at(cq, cq->unsent);
+		if (x->stage == ICC_READ) {
+			cq->next = x;
 			return x;
+		}
 	}
+	cq->next = NULL;
 	tni->sendable &= ~(1U << c);
 	return NULL;
 }

@@ -140,6 +140,9 @@ struct icc_host_ops {
  *          icc_progress() polls the pages.
  * @blank:  the controller knows blank regions (TOFU_STEERING_BLANK); with a
  *          stream only, and all controllers of a machine alike
+ * @changes: a count that grows with every change of the node's translation
+ *          tables: entries that were read need not be read again while it stays
+ *          the same. NULL: changes are not counted.
  * @machine: makes the controller timed, with the times of this machine; or NULL
  * @ops, @host: the home
  *
@@ -161,6 +164,7 @@ struct icc_params {
 	uint32_t mtu;
 	bool doorbells;
 	bool blank;
+	const uint64_t *changes;
 	const struct tofu_preset *machine;
 	const struct icc_host_ops *ops;
 	void *host;

@@ -45,6 +45,29 @@ struct icc_window {
 	uint8_t slot[TOFU_WINDOW];
 };
 
+/**
+ * struct icc_memo - what is remembered of the tables for a STAG: a cache line
+ * @key:     the STAG, plus one; 0: nothing
+ * @whole:   the memory block, too
+ * @changes: the home's count of changes when the entries were read
+ * @ctrl, @mbva, @length: of the steering entry
+ * @block_ctrl, @table, @npage: of the memory block
+ */
+struct icc_memo {
+	_Alignas(ICC_LINE) uint32_t key;
+	bool whole;
+	uint64_t changes;
+	uint64_t ctrl;
+	uint64_t mbva;
+	uint64_t length;
+	uint64_t block_ctrl;
+	uint64_t table;
+	uint64_t npage;
+};
+TOFU_ASSERT_SIZE(struct icc_memo, ICC_LINE);
+
+#define ICC_MEMOS 2
+
 struct icc_ring {
 	uint64_t base;
 	uint64_t pos; /* free-running: TOQ entries fetched, others written */
@@ -59,6 +82,7 @@ struct icc_ring {
  * @status:    TOFU_CQ_STATUS_*
  * @setting:   registers TOFU_CQ_TOQ_BASE … TOFU_CQ_GPID
  * @armed, @cause: TOFU_CQ_IRQ_*
+ * @memo:      entries of its tables, by STAG modulo ICC_MEMOS
  * @counter:   TOFU_CQ_COUNTER()
  * @window:    the commands from @seq_tail to @seq_head
  * @seq_head:  number of the next command
@@ -77,6 +101,7 @@ struct icc_ring {
  * @direct:    slots of that command
  * @unsent:    if timed: number of the oldest command that the engine has not
  *             sent completely
+ * @next:      if timed: that command, if it still is; or NULL
  * @life:      counts enables, to recognise leftovers of an old life
  * @stamp:     TOFU_CQ_STAMP()
  * @flushing:  a flush is under way
@@ -93,6 +118,7 @@ struct icc_cq {
 	uint32_t status;
 	uint64_t seq_head, seq_tail;
 	uint64_t unsent;
+	struct icc_xfer *next;
 	struct icc_xfer *sending;
 	uint32_t life;
 	uint8_t tcq_status;
@@ -101,6 +127,7 @@ struct icc_cq {
 	struct icc_outbox *out;
 	uint64_t stt_base, stt_count;
 	uint64_t mbt_base, mbt_count;
+	struct icc_memo memo[ICC_MEMOS];
 	uint64_t counter[TOFU_CQ_COUNTERS];
 	uint64_t stamp[TOFU_CQ_STAMPS];
 	struct tofu_cq_page *page;
@@ -222,6 +249,7 @@ struct icc {
 	uint32_t mtu; /* of streams; 0: payload by reference */
 	bool doorbells;
 	bool blank;
+	const uint64_t *changes; /* of the tables; or NULL: not counted */
 	const struct tofu_preset *machine;
 	struct icc_time *time; /* if timed, else NULL */
 	struct icc_outbox *out; /* if timed, of the packet being sent */
@@ -506,7 +534,7 @@ struct icc_span {
  * @addr:  TOFU_ADDR_*
  * @range: set on success; for a span without bytes it is empty
  */
-enum icc_fault icc_translate(struct icc *icc, const struct icc_cq *cq,
+enum icc_fault icc_translate(struct icc *icc, struct icc_cq *cq,
 			     uint64_t addr, const struct icc_span *span,
 			     struct icc_range *range);
 

@@ -161,7 +161,7 @@ int icc_time_hold(struct icc *icc, const struct tofu_packet *pkt,
 
 void icc_time_let_go(struct icc *icc, struct icc_held *held)
 {
-	if (keeps(icc))
+	if (held->pkt != held->copy)
 		icc->ops->release(icc->host, held->pkt);
 	free(held->x);
 	free(held);

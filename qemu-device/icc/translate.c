@@ -2,7 +2,8 @@
 /*
  * Translation: STAG → steering entry → memory block → pages. The tables are in
  * the node's memory. Each fragment reads them again, each entry once, so a
- * fragment that begins after a deregistration sees it.
+ * fragment that begins after a deregistration sees it. Where the home counts the
+ * changes of its tables, entries are remembered until the next one.
  */
 #include <errno.h>
 
@@ -30,18 +31,84 @@ static int read_entry(struct icc *icc, uint64_t addr, void *entry, size_t size)
 			      size - ctrl);
 }
 
-static enum icc_fault steer(struct icc *icc, const struct icc_cq *cq,
+/* ---- What is remembered ---- */
+
+static struct icc_memo *memo_at(struct icc_cq *cq, uint64_t stag)
+{
+	return &cq->memo[stag % ICC_MEMOS];
+}
+
+static bool memo_good(const struct icc *icc, const struct icc_memo *memo,
+		      uint64_t stag)
+{
+	return icc->changes && memo->key == stag + 1 &&
+	       memo->changes == *icc->changes;
+}
+
+static enum icc_fault read_steering(struct icc *icc, struct icc_cq *cq,
+				    uint64_t stag,
+				    struct tofu_steering *steering)
+{
+	struct icc_memo *memo = memo_at(cq, stag);
+
+	if (memo_good(icc, memo, stag)) {
+		steering->ctrl = memo->ctrl;
+		steering->mbva = memo->mbva;
+		steering->length = memo->length;
+		return ICC_FAULT_NONE;
+	}
+	if (stag >= cq->stt_count)
+		return ICC_FAULT_STADD;
+	if (read_entry(icc, cq->stt_base + stag * sizeof(*steering), steering,
+		       sizeof(*steering)))
+		return ICC_FAULT_MEMORY;
+	if (icc->changes)
+		*memo = (struct icc_memo){ .key = (uint32_t)stag + 1,
+					   .changes = *icc->changes,
+					   .ctrl = steering->ctrl,
+					   .mbva = steering->mbva,
+					   .length = steering->length };
+	return ICC_FAULT_NONE;
+}
+
+/* The block of a STAG whose steering entry was read last. */
+static int read_block(struct icc *icc, struct icc_cq *cq, uint64_t stag,
+		      uint64_t mbid, struct tofu_memory_block *block)
+{
+	struct icc_memo *memo = memo_at(cq, stag);
+	const bool good = memo_good(icc, memo, stag);
+
+	if (good && memo->whole) {
+		block->ctrl = memo->block_ctrl;
+		block->table = memo->table;
+		block->npage = memo->npage;
+		return 0;
+	}
+	if (mbid >= cq->mbt_count ||
+	    read_entry(icc, cq->mbt_base + mbid * sizeof(*block), block,
+		       sizeof(*block)))
+		return -EFAULT;
+	if (good) {
+		memo->block_ctrl = block->ctrl;
+		memo->table = block->table;
+		memo->npage = block->npage;
+		memo->whole = true;
+	}
+	return 0;
+}
+
+/* ---- Look up ---- */
+
+static enum icc_fault steer(struct icc *icc, struct icc_cq *cq,
 			    uint64_t addr, const struct icc_span *span,
 			    struct tofu_steering *steering)
 {
 	const uint64_t stag = TOFU_GET(addr, TOFU_ADDR_STAG);
 	const uint64_t offset = TOFU_GET(addr, TOFU_ADDR_OFFSET);
+	const enum icc_fault fault = read_steering(icc, cq, stag, steering);
 
-	if (stag >= cq->stt_count)
-		return ICC_FAULT_STADD;
-	if (read_entry(icc, cq->stt_base + stag * sizeof(*steering),
-		       steering, sizeof(*steering)))
-		return ICC_FAULT_MEMORY;
+	if (fault)
+		return fault;
 	if (!TOFU_GET(steering->ctrl, TOFU_STEERING_ENABLE))
 		return ICC_FAULT_STADD;
 	if (span->write && TOFU_GET(steering->ctrl, TOFU_STEERING_READONLY))
@@ -69,7 +136,7 @@ static bool in_block(const struct icc_range *range, uint64_t total,
 	return !__builtin_add_overflow(block->table, bytes, &end);
 }
 
-enum icc_fault icc_translate(struct icc *icc, const struct icc_cq *cq,
+enum icc_fault icc_translate(struct icc *icc, struct icc_cq *cq,
 			     uint64_t addr, const struct icc_span *span,
 			     struct icc_range *range)
 {
@@ -91,9 +158,7 @@ enum icc_fault icc_translate(struct icc *icc, const struct icc_cq *cq,
 		return ICC_FAULT_NONE;
 
 	mbid = TOFU_GET(steering.ctrl, TOFU_STEERING_MBID);
-	if (mbid >= cq->mbt_count ||
-	    read_entry(icc, cq->mbt_base + mbid * sizeof(block), &block,
-		       sizeof(block)))
+	if (read_block(icc, cq, TOFU_GET(addr, TOFU_ADDR_STAG), mbid, &block))
 		return ICC_FAULT_MEMORY;
 	range->shift = TOFU_GET(block.ctrl, TOFU_MB_PAGE_SHIFT);
 	if (!TOFU_GET(block.ctrl, TOFU_MB_ENABLE) ||

@@ -243,6 +243,7 @@ int tofu_soft_mem_reg(struct tofu_port_cq *base, void *addr, size_t length,
 	soft->ops->lock(soft);
 	err = tofu_soft_mem_reg_locked(&cq->mem, addr, length, flags, stag,
 				       offset);
+	soft->changes++;
 	soft->ops->unlock(soft);
 	return err;
 }
@@ -256,8 +257,10 @@ int tofu_soft_mem_dereg(struct tofu_port_cq *base, uint32_t stag)
 	soft->ops->lock(soft);
 	err = tofu_soft_mem_withdraw_locked(&cq->mem, stag);
 	if (!err) {
+		soft->changes++;
 		flush_locked(cq);
 		tofu_soft_mem_free_locked(&cq->mem, stag);
+		soft->changes++;
 	}
 	soft->ops->unlock(soft);
 	return err;

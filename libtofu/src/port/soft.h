@@ -59,6 +59,7 @@ struct tofu_soft_ops {
  * @stags: of each queue, above TOFU_STAG_AUTO, up to 2^TOFU_STAG_BITS_MAX
  * @direct: the controller takes direct commands
  * @blank: the controller knows blank regions
+ * @changes: how often translation tables have changed; locked
  */
 struct tofu_soft {
 	struct tofu_port_dev dev;
@@ -69,6 +70,7 @@ struct tofu_soft {
 	uint32_t stags;
 	bool direct;
 	bool blank;
+	uint64_t changes;
 };
 
 /* tofu_soft_info - fill in @dev.info from the controller's registers */
