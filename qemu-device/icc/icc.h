@@ -260,9 +260,10 @@ void icc_port_set_counter(struct icc *icc, enum tofu_port port,
  * until later: it keeps @pkt, behind which @payload lies, and gives it back by
  * the home's @release; or, without that, makes a copy.
  *
- * Return: 0 when taken; ICC_KEPT when @release will follow; -EAGAIN when a request cannot be answered now and
- * nothing has changed: the transport keeps it and offers it again, before all
- * later ones of the same sender. Never from a timed controller.
+ * Return: 0 when taken; ICC_KEPT when @release will follow; -EAGAIN when a
+ * request cannot be answered now and nothing has changed: the transport keeps it
+ * and offers it again, before all later ones of the same sender. Never -EAGAIN
+ * from a timed controller.
  */
 #define ICC_KEPT 1
 int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
