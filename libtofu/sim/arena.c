@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #define PAGE 4096UL
-#define SIZES 16
+#define SIZES 32
 
 /**
  * struct sizes - pieces of one size that were given back
@@ -43,8 +43,15 @@ void sim_arena_destroy(void)
 	if (arena.base)
 		munmap(arena.base, arena.size);
 	arena.base = NULL;
+	arena.size = 0;
+	arena.used = 0;
 	for (int i = 0; i < SIZES; i++)
 		arena.sizes[i] = (struct sizes){ 0 };
+}
+
+bool sim_arena_has(const void *at)
+{
+	return (uintptr_t)at - (uintptr_t)arena.base < arena.used;
 }
 
 static size_t whole_pages(size_t size)

@@ -4,7 +4,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +54,7 @@ static void run_group(struct sim *sim, uint32_t group)
 
 	if (to > sim->params.count)
 		to = sim->params.count;
+	sim_heap_advise();
 	for (uint32_t i = from; i < to && !sim->stop; i++) {
 		if (sim->next[i] >= sim->until)
 			continue;
@@ -95,6 +95,7 @@ static int nodes_create(struct sim *sim, char **why)
 	for (uint32_t i = 0; !err && i < p->count; i++) {
 		struct sim_node *node = &sim->node[i];
 
+		sim_heap_advise();
 		err = sim_node_create(sim, node, p->first + i);
 		sim->next[i] = UINT64_MAX;
 		if (!err && p->trace)
@@ -111,22 +112,12 @@ static int nodes_create(struct sim *sim, char **why)
 	return err;
 }
 
-/*
- * The library's large arrays are zeroed and mostly never touched. Without room
- * kept at the top of the heap, calloc() need not clear them.
- */
-static void heap_set(void)
-{
-	mallopt(M_TOP_PAD, 0);
-	mallopt(M_MMAP_THRESHOLD, 1 << 25);
-}
-
 static int parts_create(struct sim *sim, char **why)
 {
 	const struct sim_params *p = &sim->params;
 	int err;
 
-	heap_set();
+	sim_heap_begin();
 	err = sim_stacks_create(p->count, p->stack);
 
 	if (!err)

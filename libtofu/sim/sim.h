@@ -359,6 +359,14 @@ void sim_act(struct sim_node *node);
 int sim_arena_create(size_t size);
 void *sim_arena_alloc(size_t size);
 void sim_arena_free(void *at, size_t size);
+bool sim_arena_has(const void *at);
 void sim_arena_destroy(void);
+
+/* ---- heap.c: all other memory ---- */
+
+void sim_heap_begin(void);
+
+/* sim_heap_advise - take large pages for what the heap has grown by */
+void sim_heap_advise(void);
 
 #endif /* SIM_SIM_H */
