@@ -1,114 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The heap of this process, which holds what the controllers and libraries of
- * all nodes allocate. It is to be dense, and of large pages: a large machine is
- * as slow as its cache misses. So the library's large arrays, which are mostly
- * never touched, lie in the arena. The linker gives malloc() and its like of
- * everything in tofu-sim to the functions here. What is loaded calls those of
- * libc, and frees nothing of the library that is large.
+ * all nodes allocate. It has large pages, since a large machine is as slow as
+ * its misses of the processor's caches; so it is to be dense. sim/large.c keeps
+ * out of it what is not.
  */
 #define _GNU_SOURCE
 #include <malloc.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "sim/sim.h"
 
-#define LARGE (16UL << 10) /* bytes, from which an array is in the arena */
 #define LARGE_PAGE (2UL << 20)
-#define HUGE (2 * LARGE_PAGE) /* from which it is one of all nodes, and dense */
 #define GROWTH (32 * LARGE_PAGE) /* bytes by which the heap grows */
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *at, size_t size);
-void __real_free(void *at);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *at, size_t size);
-void __wrap_free(void *at);
-
-/* ---- Large arrays ---- */
-
-/* struct large - stands before an array in the arena */
-struct large {
-	_Alignas(64) size_t size;
-};
-
-static struct large *large_of(void *at)
-{
-	return at && sim_arena_has(at) ? (struct large *)at - 1 : NULL;
-}
-
 /* Where it is refused, pages are small. */
-static void advise(char *from, char *end)
+void sim_heap_advise(char *from, char *end)
 {
 	from += -(uintptr_t)from % LARGE_PAGE;
 	end -= (uintptr_t)end % LARGE_PAGE;
 	if (from < end)
 		madvise(from, (size_t)(end - from), MADV_HUGEPAGE);
 }
-
-static void *large_new(size_t bytes)
-{
-	struct large *large = sim_arena_alloc(sizeof(*large) + bytes);
-
-	if (!large)
-		return __real_calloc(1, bytes);
-	large->size = bytes;
-	return large + 1;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return size >= LARGE && size < HUGE ? large_new(size) :
-					      __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-	size_t bytes;
-	void *at;
-
-	if (__builtin_mul_overflow(count, size, &bytes))
-		return NULL;
-	if (bytes >= LARGE && bytes < HUGE)
-		return large_new(bytes);
-	at = __real_calloc(count, size);
-	if (at && bytes >= HUGE)
-		advise(at, (char *)at + bytes);
-	return at;
-}
-
-void __wrap_free(void *at)
-{
-	struct large *large = large_of(at);
-
-	if (large)
-		sim_arena_free(large, sizeof(*large) + large->size);
-	else
-		__real_free(at);
-}
-
-void *__wrap_realloc(void *at, size_t size)
-{
-	struct large *large = large_of(at);
-	void *new;
-
-	if (!large)
-		return __real_realloc(at, size);
-	new = malloc(size);
-	if (!new)
-		return NULL;
-	memcpy(new, at, size < large->size ? size : large->size);
-	__wrap_free(at);
-	return new;
-}
-
-/* ---- Large pages ---- */
 
 static char *advised;
 
@@ -121,12 +35,12 @@ void sim_heap_begin(void)
 	advised = sbrk(0);
 }
 
-void sim_heap_advise(void)
+void sim_heap_grown(void)
 {
 	char *end = sbrk(0);
 
 	if ((size_t)(end - advised) < LARGE_PAGE)
 		return;
-	advise(advised, end);
+	sim_heap_advise(advised, end);
 	advised = end - (uintptr_t)end % LARGE_PAGE;
 }

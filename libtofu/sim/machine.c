@@ -54,7 +54,7 @@ static void run_group(struct sim *sim, uint32_t group)
 
 	if (to > sim->params.count)
 		to = sim->params.count;
-	sim_heap_advise();
+	sim_heap_grown();
 	for (uint32_t i = from; i < to && !sim->stop; i++) {
 		if (sim->next[i] >= sim->until)
 			continue;
@@ -95,7 +95,7 @@ static int nodes_create(struct sim *sim, char **why)
 	for (uint32_t i = 0; !err && i < p->count; i++) {
 		struct sim_node *node = &sim->node[i];
 
-		sim_heap_advise();
+		sim_heap_grown();
 		err = sim_node_create(sim, node, p->first + i);
 		sim->next[i] = UINT64_MAX;
 		if (!err && p->trace)

@@ -366,7 +366,10 @@ void sim_arena_destroy(void);
 
 void sim_heap_begin(void);
 
-/* sim_heap_advise - take large pages for what the heap has grown by */
-void sim_heap_advise(void);
+/* sim_heap_grown - take large pages for what the heap has grown by */
+void sim_heap_grown(void);
+
+/* sim_heap_advise - take large pages for dense memory */
+void sim_heap_advise(char *from, char *end);
 
 #endif /* SIM_SIM_H */

@@ -37,7 +37,9 @@ uint64_t ram_alloc(struct net_node *node, uint64_t size, uint64_t align)
 static int host_read(void *host, uint64_t addr, void *buf, size_t len)
 {
 	const void *at = ram_at(host, addr, len);
+	struct net_node *node = host;
 
+	node->reads++;
 	if (!at)
 		return -EFAULT;
 	memcpy(buf, at, len);
@@ -340,6 +342,7 @@ struct net *net_create_with(const char *text, unsigned int tnis,
 					   .inline_max = mode->inline_max,
 					   .mtu = mode->mtu,
 					   .doorbells = mode->doorbells,
+					   .changes = mode->changes,
 					   .machine = mode->machine,
 					   .ops = ops };
 	struct net *net = calloc(1, sizeof(*net));

@@ -39,6 +39,7 @@ struct net_queue {
  * @tx:     packet that tx_begin() returned
  * @held:   packets stay in the queues to this node
  * @fence:  a fence is wanted; @fence_held: it does not end
+ * @reads:  count of reads of @ram
  * @writes_ordered: count of ordered writes and pulls
  */
 struct net_node {
@@ -61,6 +62,7 @@ struct net_node {
 	unsigned int fences;
 	bool fence_held;
 	unsigned int pulls;
+	unsigned int reads;
 	unsigned int writes_ordered;
 };
 
@@ -71,6 +73,7 @@ struct net_mode {
 	size_t inline_max;
 	uint32_t mtu;
 	bool doorbells;
+	const uint64_t *changes;
 	const struct tofu_preset *machine;
 };
 
