@@ -14,6 +14,8 @@
 
 #define LARGE_PAGE (2UL << 20)
 #define GROWTH (32 * LARGE_PAGE) /* bytes by which the heap grows */
+#define MAPPED (128 << 10) /* bytes, from which an array is a mapping */
+#define MAPPINGS 16384 /* of 65,530 that Linux allows by default */
 
 /* Where it is refused, pages are small. */
 void sim_heap_advise(char *from, char *end)
@@ -30,8 +32,12 @@ void sim_heap_begin(void)
 {
 	mallopt(M_TOP_PAD, GROWTH);
 	mallopt(M_TRIM_THRESHOLD, -1);
-	/* A process has too few mappings for one of each node. */
-	mallopt(M_MMAP_THRESHOLD, 1 << 25);
+	/*
+	 * Programs' large arrays may be sparse, so they are mapped, as far as a
+	 * process can have mappings.
+	 */
+	mallopt(M_MMAP_THRESHOLD, MAPPED);
+	mallopt(M_MMAP_MAX, MAPPINGS);
 	advised = sbrk(0);
 }
 
