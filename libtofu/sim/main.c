@@ -23,7 +23,6 @@
 #include "sim/watch.h"
 
 #define STATUS_LIMIT 124
-#define STATUS_FAILED 125
 #define STATUS_NO_PROGRAM 127
 #define STATUS_SIGNAL 128
 
@@ -63,7 +62,7 @@ static void memory_check(const char *name, uint32_t nodes, size_t program)
 
 	if (!have || here * each <= have)
 		return;
-	errx(STATUS_FAILED, "%" PRIu64 " nodes need at least %" PRIu64 " MiB here (%" PRIu64 " KiB each, of which %zu KiB are data of %s), and %" PRIu64 " MiB are free; take fewer nodes, or several hosts by mpirun",
+	errx(SIM_STATUS_FAILED, "%" PRIu64 " nodes need at least %" PRIu64 " MiB here (%" PRIu64 " KiB each, of which %zu KiB are data of %s), and %" PRIu64 " MiB are free; take fewer nodes, or several hosts by mpirun",
 	     here, here * each >> 10, each, program >> 10, name, have >> 10);
 }
 
@@ -165,7 +164,7 @@ static int stopped(const struct sim *sim)
 		      running);
 	if (sim_watch_interrupted())
 		return STATUS_SIGNAL + sim_watch_interrupted();
-	return sim->stop == limit_reached ? STATUS_LIMIT : STATUS_FAILED;
+	return sim->stop == limit_reached ? STATUS_LIMIT : SIM_STATUS_FAILED;
 }
 
 /* The same in all ranks */
@@ -181,7 +180,7 @@ static void make_block(struct sim_params *params, bool quiet)
 	char host[256] = "";
 
 	if (sim_ranks_block(&params->shape, &params->first, &params->count))
-		errx(STATUS_FAILED, "%u processes cannot share %u nodes: there is at least one for each, and memory",
+		errx(SIM_STATUS_FAILED, "%u processes cannot share %u nodes: there is at least one for each, and memory",
 		     sim_ranks_count(), tofu_shape_nodes(&params->shape));
 	if (sim_ranks_count() == 1 || quiet)
 		return;
@@ -221,7 +220,7 @@ static const uint32_t *costs(const struct sim_options *options)
 		return sim_costs(options->machine);
 	table = sim_costs_read(options->costs, options->machine, &why);
 	if (!table)
-		errx(STATUS_FAILED, "%s", why ? why : "out of memory");
+		errx(SIM_STATUS_FAILED, "%s", why ? why : "out of memory");
 	return table;
 }
 
@@ -238,7 +237,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	sim_options_parse(argc, argv, &options);
 	if (sim_ranks_begin(&why))
-		errx(STATUS_FAILED, "%s", why ? why : "out of memory");
+		errx(SIM_STATUS_FAILED, "%s", why ? why : "out of memory");
 	params = (struct sim_params){
 		.shape = options.shape,
 		.machine = options.machine,
@@ -258,9 +257,9 @@ int main(int argc, char **argv)
 	tofu_worked.cost = costs(&options);
 	tofu_port_home = sim_port_open;
 	if (sim_create(&params, &sim, &why))
-		errx(STATUS_FAILED, "%s", why ? why : "out of memory");
+		errx(SIM_STATUS_FAILED, "%s", why ? why : "out of memory");
 	if (sim_hooks_begin(sim))
-		err(STATUS_FAILED, "signals");
+		err(SIM_STATUS_FAILED, "signals");
 	began = tofu_host_now();
 	sim_watch_begin(sim, options.budget, options.quiet);
 	run(sim, options.limit);

@@ -8,8 +8,6 @@
 #include "sim/sim.h"
 #include "sim/watch.h"
 
-#define STATUS_FAILED 125
-
 static int run(struct sim_node *node)
 {
 	const struct sim_params *params = &node->sim->params;
@@ -25,7 +23,7 @@ static void enter(struct sim_node *node)
 	if (!sim_program_switch(node->sim->params.program, node->number))
 		return;
 	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
-	sim_watch_exit(STATUS_FAILED);
+	sim_watch_exit(SIM_STATUS_FAILED);
 }
 
 static void *place(struct sim_node *node, uint64_t addr, size_t *len)

@@ -24,6 +24,9 @@ int sim_watch_interrupted(void);
 /* sim_watch_end - no more reports */
 void sim_watch_end(void);
 
+/* Status where tofu-sim itself cannot go on */
+#define SIM_STATUS_FAILED 125
+
 /* sim_watch_exit - end the process at once, even out of a handler of a signal */
 void sim_watch_exit(int status) __attribute__((noreturn));
 
