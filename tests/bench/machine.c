@@ -28,7 +28,7 @@
 #include <time.h>
 
 #include <tofu/boot.h>
-#include <tofu/coll.h>
+#include <tofu/gates.h>
 #include <tofu/error.h>
 #include <tofu/mem.h>
 #include <tofu/job.h>
@@ -102,7 +102,7 @@ struct node {
 	struct tofu_job_info job;
 	uint8_t at[TOFU_JOB_AXES];
 	struct tofu_boot *boot;
-	struct tofu_coll *coll;
+	struct tofu_gates *gates;
 	utofu_vbg_id_t gate;
 	unsigned int tnis;
 	utofu_vcq_hdl_t vcq[TNIS_MAX];
@@ -221,9 +221,9 @@ static void gates_open(struct node *node)
 	     "utofu_get_barrier_tnis");
 	must(node, tnis ? UTOFU_SUCCESS : UTOFU_ERR_NOT_AVAILABLE,
 	     "barrier gates");
-	must(node, tofu_coll_create(node->boot, tni[0], 0, &node->coll),
-	     "tofu_coll_create");
-	must(node, tofu_coll_gate(node->coll, &node->gate), "tofu_coll_gate");
+	must(node, tofu_gates_create(node->boot, tni[0], 0, &node->gates),
+	     "tofu_gates_create");
+	must(node, tofu_gates_id(node->gates, &node->gate), "tofu_gates_id");
 	free(tni);
 }
 
@@ -678,7 +678,7 @@ static void node_close(struct node *node)
 {
 	/* Nobody frees what others still put to. */
 	barrier(node);
-	tofu_coll_free(node->coll);
+	tofu_gates_free(node->gates);
 	for (unsigned int tni = 0; tni < node->tnis; tni++)
 		utofu_free_vcq(node->vcq[tni]);
 }

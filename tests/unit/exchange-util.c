@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "coll/gates.h"
+#include "gates/network.h"
 #include "exchange-engines.h"
 
 #define GUARD 64

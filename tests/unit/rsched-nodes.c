@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "coll/gates.h"
+#include "gates/network.h"
 #include "exchange-engines.h"
 #include "harness.h"
 #include "utofu-util.h"

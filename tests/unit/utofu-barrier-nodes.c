@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "coll/gates.h"
+#include "gates/network.h"
 #include "harness.h"
 #include "utofu-util.h"
 

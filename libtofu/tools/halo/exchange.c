@@ -295,11 +295,11 @@ static bool rows_have_orig(const struct halo_row *row, size_t rows)
 
 static int gates_make(struct halo *halo, char **why)
 {
-	int code = tofu_coll_create(halo->world->boot, GATES_TNI, 0,
+	int code = tofu_gates_create(halo->world->boot, GATES_TNI, 0,
 				    &halo->gates);
 
 	if (!code)
-		return tofu_coll_gate(halo->gates, &halo->barrier);
+		return tofu_gates_id(halo->gates, &halo->barrier);
 	/* Where the boot failed, its own message says more. */
 	if (*halo->world->said)
 		return tofu_world_errno(halo->world, code, why);
@@ -340,7 +340,7 @@ void halo_close(struct halo *halo)
 	if (!halo)
 		return;
 	halo_orig_close(halo);
-	tofu_coll_free(halo->gates);
+	tofu_gates_free(halo->gates);
 	if (halo->area)
 		munmap(halo->area, halo->span * (1 + HALO_SETS));
 	free(halo);

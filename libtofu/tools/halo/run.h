@@ -6,7 +6,7 @@
 #ifndef TOFU_HALO_RUN_H
 #define TOFU_HALO_RUN_H
 
-#include <tofu/coll.h>
+#include <tofu/gates.h>
 #include <tofu/exchange.h>
 
 #include "halo/halo.h"
@@ -36,7 +36,7 @@ struct halo {
 	const struct halo_options *options;
 	const struct tofu_rsched_model *model;
 	struct tofu_world *world;
-	struct tofu_coll *gates;
+	struct tofu_gates *gates;
 	utofu_vbg_id_t barrier;
 	uint8_t *area;
 	size_t span;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/gates.h"
+#include "gates/network.h"
 #include "common/error.h"
 #include "common/stats.h"
 #include "common/virtual.h"

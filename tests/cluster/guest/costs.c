@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <tofu/coll.h>
+#include <tofu/gates.h>
 #include <tofu/neighbor.h>
 #include <tofu/time.h>
 
@@ -298,13 +298,13 @@ static void mrq(struct test *test)
 static void barriers(struct test *test)
 {
 	struct meter begin = { 0 }, empty = { 0 }, ended = { 0 }, boot = { 0 };
-	struct tofu_coll *coll;
+	struct tofu_gates *gates;
 	struct tofu_wait wait;
 	utofu_vbg_id_t gate;
 
-	check(tofu_coll_create(test->guest.world->boot, 0, 0, &coll),
-	      "tofu_coll_create");
-	check(tofu_coll_gate(coll, &gate), "tofu_coll_gate");
+	check(tofu_gates_create(test->guest.world->boot, 0, 0, &gates),
+	      "tofu_gates_create");
+	check(tofu_gates_id(gates, &gate), "tofu_gates_id");
 	rounds_begin(test);
 	while (round_next(test)) {
 		guest_barrier(&test->guest);
@@ -328,7 +328,7 @@ static void barriers(struct test *test)
 		check(utofu_poll_barrier(gate, 0), "utofu_poll_barrier");
 		stop(test, &ended);
 	}
-	tofu_coll_free(coll);
+	tofu_gates_free(gates);
 	report(test, "barrier-start", &begin, 1);
 	report(test, "barrier-empty", &empty, test->polls);
 	report(test, "barrier-ended", &ended, 1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* <tofu/coll.h> on machines of processes. */
+/* <tofu/gates.h> on machines of processes. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
-#include <tofu/coll.h>
+#include <tofu/gates.h>
 
 #include "harness.h"
 #include "utofu-util.h"
@@ -26,11 +26,11 @@ static void sums_main(struct tofu_nodes *nodes, unsigned int rank)
 {
 	struct tofu_boot *boot = joined(rank, nodes->count);
 	unsigned int count = nodes->count;
-	struct tofu_coll *coll;
+	struct tofu_gates *gates;
 	utofu_vbg_id_t gate;
 
-	CHECK(!tofu_coll_create(boot, 0, 0, &coll));
-	CHECK(!tofu_coll_gate(coll, &gate));
+	CHECK(!tofu_gates_create(boot, 0, 0, &gates));
+	CHECK(!tofu_gates_id(gates, &gate));
 	for (uint64_t i = 0; i < 20; i++) {
 		uint64_t sum = (rank + 1) * (i + 1);
 
@@ -41,11 +41,11 @@ static void sums_main(struct tofu_nodes *nodes, unsigned int rank)
 		CHECK(!utofu_barrier(gate, 0));
 		CHECK(!tofu_wait_barrier(gate));
 	}
-	tofu_coll_free(coll);
+	tofu_gates_free(gates);
 	/* All of its gates are free again, and can be linked anew. */
-	CHECK(!tofu_coll_create(boot, 0, 0, &coll));
+	CHECK(!tofu_gates_create(boot, 0, 0, &gates));
 	CHECK(!tofu_boot_barrier(boot));
-	tofu_coll_free(coll);
+	tofu_gates_free(gates);
 	CHECK(!tofu_boot_leave(boot));
 }
 
@@ -70,12 +70,12 @@ static void gates_exhaust(void)
 static void full_main(struct tofu_nodes *nodes, unsigned int rank)
 {
 	struct tofu_boot *boot = joined(rank, nodes->count);
-	struct tofu_coll *coll = NULL;
+	struct tofu_gates *gates = NULL;
 
 	if (rank == 1)
 		gates_exhaust();
-	CHECK(tofu_coll_create(boot, 0, 0, &coll) == UTOFU_ERR_FULL);
-	CHECK(!coll);
+	CHECK(tofu_gates_create(boot, 0, 0, &gates) == UTOFU_ERR_FULL);
+	CHECK(!gates);
 	/* The boot is as good as before. */
 	CHECK(!tofu_boot_leave(boot));
 }
@@ -89,20 +89,20 @@ TEST(all_learn_that_one_has_no_gates)
 TEST(arguments_are_checked)
 {
 	struct tofu_boot *boot = joined(0, 1);
-	struct tofu_coll *coll = NULL;
+	struct tofu_gates *gates = NULL;
 	utofu_vbg_id_t gate;
 
 	EXPECT_EQ(UTOFU_ERR_INVALID_POINTER,
-		  tofu_coll_create(NULL, 0, 0, &coll));
+		  tofu_gates_create(NULL, 0, 0, &gates));
 	EXPECT_EQ(UTOFU_ERR_INVALID_POINTER,
-		  tofu_coll_create(boot, 0, 0, NULL));
+		  tofu_gates_create(boot, 0, 0, NULL));
 	EXPECT_EQ(UTOFU_ERR_INVALID_TNI_ID,
-		  tofu_coll_create(boot, 99, 0, &coll));
+		  tofu_gates_create(boot, 99, 0, &gates));
 	EXPECT_EQ(UTOFU_ERR_INVALID_FLAGS,
-		  tofu_coll_create(boot, 0, ~0UL, &coll));
-	EXPECT_EQ(NULL, coll);
-	EXPECT_EQ(UTOFU_ERR_INVALID_POINTER, tofu_coll_gate(NULL, &gate));
-	tofu_coll_free(NULL);
+		  tofu_gates_create(boot, 0, ~0UL, &gates));
+	EXPECT_EQ(NULL, gates);
+	EXPECT_EQ(UTOFU_ERR_INVALID_POINTER, tofu_gates_id(NULL, &gate));
+	tofu_gates_free(NULL);
 	tofu_boot_abandon(boot);
 }
 

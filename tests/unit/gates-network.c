@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/gates.h"
+#include "gates/network.h"
 #include "harness.h"
 
 #define RANKS_MAX 37

@@ -6,8 +6,8 @@
  *
  * Functions return enum utofu_return_code.
  */
-#ifndef TOFU_COLL_H
-#define TOFU_COLL_H
+#ifndef TOFU_GATES_H
+#define TOFU_GATES_H
 
 #include <utofu.h>
 
@@ -21,14 +21,14 @@ extern "C" {
 
 /* ---- Barrier gates of all processes ---- */
 
-struct tofu_coll;
+struct tofu_gates;
 
 /**
- * tofu_coll_create - link barrier gates of all processes of a boot
+ * tofu_gates_create - link barrier gates of all processes of a boot
  * @boot:  of the processes; not used after the return
  * @tni:   one of utofu_get_barrier_tnis(), the same everywhere
  * @flags: UTOFU_VBG_FLAG_*, of this process's gates
- * @coll:  set on success
+ * @gates:  set on success
  *
  * All processes call it at the same time. The network is a butterfly: a barrier
  * of n processes takes log2(n) steps, and each process needs as many gates and
@@ -38,12 +38,12 @@ struct tofu_coll;
  * gates left; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_OUT_OF_MEMORY; as
  * tofu_boot_barrier(), utofu_alloc_vbg() and utofu_set_vbg().
  */
-int tofu_coll_create(struct tofu_boot *boot, utofu_tni_id_t tni,
-		     unsigned long flags, struct tofu_coll **coll);
+int tofu_gates_create(struct tofu_boot *boot, utofu_tni_id_t tni,
+		     unsigned long flags, struct tofu_gates **gates);
 
 /**
- * tofu_coll_gate - get the gate by which the process takes part
- * @coll: the network
+ * tofu_gates_id - get the gate by which the process takes part
+ * @gates: the network
  * @gate: set to its start and end gate, for utofu_barrier(),
  *        utofu_reduce_uint64() and utofu_reduce_double(), for
  *        utofu_poll_barrier() and the other polls, and for makers of exchanges
@@ -51,16 +51,16 @@ int tofu_coll_create(struct tofu_boot *boot, utofu_tni_id_t tni,
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER.
  */
-int tofu_coll_gate(const struct tofu_coll *coll, utofu_vbg_id_t *gate);
+int tofu_gates_id(const struct tofu_gates *gates, utofu_vbg_id_t *gate);
 
 /**
- * tofu_coll_free - free the gates of this process
- * @coll: or NULL; no barrier is under way in it
+ * tofu_gates_free - free the gates of this process
+ * @gates: or NULL; no barrier is under way in it
  *
  * The gates of the other processes are then useless and can only be freed. A
  * barrier is not under way any more once this process has polled its end.
  */
-void tofu_coll_free(struct tofu_coll *coll);
+void tofu_gates_free(struct tofu_gates *gates);
 
 #pragma GCC visibility pop
 
@@ -68,4 +68,4 @@ void tofu_coll_free(struct tofu_coll *coll);
 }
 #endif
 
-#endif /* TOFU_COLL_H */
+#endif /* TOFU_GATES_H */

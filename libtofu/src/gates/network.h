@@ -11,8 +11,8 @@
  *
  * May include: utofu/, boot/
  */
-#ifndef COLL_GATES_H
-#define COLL_GATES_H
+#ifndef GATES_NETWORK_H
+#define GATES_NETWORK_H
 
 #include <utofu.h>
 
@@ -88,4 +88,4 @@ void tofu_network_settings(const struct tofu_gate_links links[],
 			   const utofu_vbg_id_t ids[], unsigned int stride,
 			   struct utofu_vbg_setting settings[]);
 
-#endif /* COLL_GATES_H */
+#endif /* GATES_NETWORK_H */

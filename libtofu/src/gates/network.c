@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "coll/gates.h"
+#include "gates/network.h"
 
 /* ---- Links of one rank ---- */
 
