@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an algorithm makes of a collective: a plan for one member, as pure
+ * arithmetic. run.c carries plans out.
+ *
+ * A plan consists of *lanes*, short programs that run side by side, of *links*,
+ * by which the member puts to others, and of *ports*, at which it counts the
+ * notices of puts that come. A lane is a sequence of steps, which a function
+ * computes from their index: so a plan takes no memory for its segments, however
+ * many they are. The only thing that a lane waits for is a count: of notices at
+ * a port, of its own puts under way, of steps that another lane has done.
+ *
+ * A port has a *tag*, by which the members that put to it name it: the port of
+ * tag t on engine e is where notices of engine e with this tag are counted.
+ * Algorithms choose tags so that a member knows those of its peers without
+ * communication.
+ *
+ * Rules, which tests/unit/coll-plan.c checks for every algorithm:
+ *
+ * - Notices of a round. Every notice that a member gets in a round is awaited
+ *   in this round: struct coll_port.due of them. So none is under way to a
+ *   member that has ended its round, and counts can go on from round to round.
+ * - Order. Notices of a port with one sender come in the order of its puts. A
+ *   port with several senders counts notices of one round only, because no
+ *   sender is in the next round.
+ * - Memory. A put may write when it is posted, or as late as its notice; it may
+ *   read until FLUSH has seen its end. A member that has ended a round may be
+ *   in the next one, while others are not. What it puts then must not hit what
+ *   they still use: the receiver has said that it is ready, by a put without
+ *   bytes or by data of this round, or the memory is another one in even and in
+ *   odd rounds, and nobody can be two rounds ahead.
+ * - Progress. Waits do not form a circle: each algorithm's file says why.
+ *
+ * May include: utofu/, boot/, gates/, net/
+ */
+#ifndef COLL_PLAN_H
+#define COLL_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tofu/coll.h>
+
+#define COLL_ENGINES_MAX 8
+/* Tags go through the 8 bits of a notice's edata. */
+#define COLL_TAGS 256
+#define COLL_SEGMENT 16384
+/* Segments of a link that may be under way before the receiver says more */
+#define COLL_WINDOW 8
+/* Members that one member may have links with */
+#define COLL_PEERS_MAX 4096
+
+/* ---- Steps ---- */
+
+/**
+ * enum coll_area - memory of a member
+ * @COLL_SEND: the user's @send
+ * @COLL_RECV: the user's @recv
+ * @COLL_WORK: memory of the collective
+ */
+enum coll_area {
+	COLL_SEND,
+	COLL_RECV,
+	COLL_WORK,
+	COLL_AREAS,
+};
+
+/**
+ * struct coll_place - a byte of an area
+ * @area: of the member that acts, or, as a put's destination, of its peer
+ */
+struct coll_place {
+	enum coll_area area;
+	uint64_t offset;
+};
+
+/**
+ * enum coll_do - what a step does; a lane goes on when it is done
+ * @COLL_END:    the lane has come to its end
+ * @COLL_AWAIT:  until port @which has @count notices of this round
+ * @COLL_FLUSH:  until at most @count puts of this lane are under way
+ * @COLL_JOIN:   until lane @which has done its first @count steps, or ended
+ * @COLL_PUT:    put @bytes from @a to @dst of link @which's peer, with a notice
+ *               there; 0 bytes: the notice alone
+ * @COLL_BLOCKS: put @count blocks of @bytes, one after the other in memory, on
+ *               a link in session mode: each has a notice of its own, and
+ *               releases the next block of its target's session
+ * @COLL_COPY:   copy @bytes from @a to @dst, here
+ * @COLL_REDUCE: @dst = @a op @b for @bytes, here; @dst may be @a or @b
+ * @COLL_GATE:   start the barrier gate: a reduction of @a, if it has @bytes
+ * @COLL_RESULT: until the barrier gate has ended; its result goes to @dst
+ */
+enum coll_do {
+	COLL_END,
+	COLL_AWAIT,
+	COLL_FLUSH,
+	COLL_JOIN,
+	COLL_PUT,
+	COLL_BLOCKS,
+	COLL_COPY,
+	COLL_REDUCE,
+	COLL_GATE,
+	COLL_RESULT,
+};
+
+/**
+ * struct coll_step - a step
+ * @what:  enum coll_do
+ * @which: a port, a link or a lane
+ */
+struct coll_step {
+	enum coll_do what;
+	unsigned int which;
+	uint64_t count;
+	struct coll_place dst;
+	struct coll_place a;
+	struct coll_place b;
+	uint64_t bytes;
+};
+
+/* ---- Members ---- */
+
+/**
+ * struct coll_torus - how the members of a group lie, by their numbers
+ * @size: along each axis; member number fastest along the last one
+ */
+struct coll_torus {
+	uint32_t size[TOFU_COLL_AXES];
+};
+
+/**
+ * struct coll_job - what has to be done, by a member
+ * @kind:   enum tofu_coll_kind
+ * @members: how many
+ * @number: of this member
+ * @root:   member, 0 where there is none
+ * @torus:  of the members
+ * @bytes:  of a block: @count elements; elements are not cut
+ * @element: bytes of an element, 1 or more
+ * @engines: to be used, 1 … COLL_ENGINES_MAX
+ * @routes: asked for, or 0
+ * @segment: bytes, a multiple of @element and not 0
+ * @in_place: @send is @recv
+ */
+struct coll_job {
+	enum tofu_coll_kind kind;
+	uint32_t members;
+	uint32_t number;
+	uint32_t root;
+	struct coll_torus torus;
+	uint64_t bytes;
+	uint32_t element;
+	unsigned int engines;
+	unsigned int routes;
+	uint64_t segment;
+	bool in_place;
+};
+
+/* ---- Plans ---- */
+
+#define COLL_NOBODY UINT32_MAX
+
+/**
+ * struct coll_port - where notices are counted
+ * @peer:   member that puts to it, or COLL_NOBODY: several
+ * @due:    notices of a round
+ * @engine: that they come by
+ * @tag:    its name
+ */
+struct coll_port {
+	uint32_t peer;
+	uint64_t due;
+	uint8_t engine;
+	uint8_t tag;
+};
+
+/**
+ * struct coll_link - a way to a port of another member
+ * @peer:   the member; not this one
+ * @engine: that sends, and that the port is on
+ * @tag:    of the port
+ * @session: through the session-mode queue of the engine, and to the peer's
+ */
+struct coll_link {
+	uint32_t peer;
+	uint8_t engine;
+	uint8_t tag;
+	bool session;
+};
+
+struct coll_plan;
+
+/**
+ * typedef coll_step_fn - compute a step
+ * @lane:  below @plan->lanes
+ * @index: from 0; not beyond the one that is COLL_END
+ * @odd:   the round is odd: rounds are counted from 0
+ * @step:  all zero; filled
+ */
+typedef void coll_step_fn(const struct coll_plan *plan, unsigned int lane,
+			  uint64_t index, bool odd, struct coll_step *step);
+
+/**
+ * struct coll_plan - the plan of a member
+ * @job:    it is for
+ * @step:   function of the lanes
+ * @lanes:  how many
+ * @port, @ports: allocated
+ * @link, @links: allocated
+ * @work:   bytes of COLL_WORK that are used
+ * @routes: chains or rings at the same time, for people
+ * @state:  what @step needs, allocated, or NULL
+ */
+struct coll_plan {
+	struct coll_job job;
+	coll_step_fn *step;
+	unsigned int lanes;
+	struct coll_port *port;
+	unsigned int ports;
+	struct coll_link *link;
+	unsigned int links;
+	uint64_t work;
+	unsigned int routes;
+	void *state;
+};
+
+/**
+ * struct coll_algorithm - how plans are made
+ * @kind, @algorithm: what it is for
+ * @name:  of the algorithm
+ * @unfit: return why a job can not be done so, as the end of a sentence
+ *         "… does not fit: "; NULL if it can. The answer is the same on all
+ *         members.
+ * @plan:  fill a plan, which is all zero but for @job. Return: 0 or -ENOMEM;
+ *         coll_plan_clear() in any case.
+ */
+struct coll_algorithm {
+	enum tofu_coll_kind kind;
+	enum tofu_coll_algorithm algorithm;
+	const char *(*unfit)(const struct coll_job *job);
+	int (*plan)(struct coll_plan *plan);
+};
+
+/* coll_algorithm_at - algorithm number @index, or NULL past the last */
+const struct coll_algorithm *coll_algorithm_at(unsigned int index);
+
+/* coll_algorithm_find - the one of a kind, or NULL */
+const struct coll_algorithm *
+coll_algorithm_find(enum tofu_coll_kind kind,
+		    enum tofu_coll_algorithm algorithm);
+
+/* coll_plan_clear - free what a plan has allocated */
+void coll_plan_clear(struct coll_plan *plan);
+
+/* ---- For algorithms ---- */
+
+/**
+ * coll_port_add, coll_link_add - add one to a plan
+ *
+ * Return: its number, or -ENOMEM.
+ */
+int coll_port_add(struct coll_plan *plan, uint32_t peer, unsigned int engine,
+		  unsigned int tag, uint64_t due);
+int coll_link_add(struct coll_plan *plan, uint32_t peer, unsigned int engine,
+		  unsigned int tag);
+
+/* coll_at, coll_number - from a number to the place in a torus, and back */
+void coll_at(const struct coll_torus *torus, uint32_t number,
+	     uint32_t at[TOFU_COLL_AXES]);
+uint32_t coll_number(const struct coll_torus *torus,
+		     const uint32_t at[TOFU_COLL_AXES]);
+
+/* coll_axes - axes that are longer than 1 */
+unsigned int coll_axes(const struct coll_torus *torus);
+
+/**
+ * coll_ring_at, coll_ring_place - members as one ring, in which all neighbours
+ * are next to each other in the torus, where its sizes allow that
+ * @place: in the ring
+ */
+uint32_t coll_ring_at(const struct coll_torus *torus, uint32_t place);
+uint32_t coll_ring_place(const struct coll_torus *torus, uint32_t number);
+
+#endif /* COLL_PLAN_H */
