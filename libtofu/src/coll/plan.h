@@ -46,10 +46,8 @@
 /* Tags go through the 8 bits of a notice's edata. */
 #define COLL_TAGS 256
 #define COLL_SEGMENT 16384
-/* Segments of a link that may be under way before the receiver says more */
-#define COLL_WINDOW 8
-/* Members that one member may have links with */
-#define COLL_PEERS_MAX 4096
+/* Notices that may wait for a member that does not poll: its MRQ has room */
+#define COLL_NOTICES_MAX 1536
 
 /* ---- Steps ---- */
 
@@ -85,7 +83,7 @@ struct coll_place {
  *               there; 0 bytes: the notice alone
  * @COLL_BLOCKS: put @count blocks of @bytes, one after the other in memory, on
  *               a link in session mode: each has a notice of its own, and
- *               releases the next block of its target's session
+ *               releases a block that waits in its target's session queue
  * @COLL_COPY:   copy @bytes from @a to @dst, here
  * @COLL_REDUCE: @dst = @a op @b for @bytes, here; @dst may be @a or @b
  * @COLL_GATE:   start the barrier gate: a reduction of @a, if it has @bytes
@@ -142,6 +140,7 @@ struct coll_torus {
  * @routes: asked for, or 0
  * @segment: bytes, a multiple of @element and not 0
  * @in_place: @send is @recv
+ * @gate_words: words that barrier gates combine of this type and operation, or 0
  */
 struct coll_job {
 	enum tofu_coll_kind kind;
@@ -155,6 +154,7 @@ struct coll_job {
 	unsigned int routes;
 	uint64_t segment;
 	bool in_place;
+	unsigned int gate_words;
 };
 
 /* ---- Plans ---- */
@@ -167,12 +167,14 @@ struct coll_job {
  * @due:    notices of a round
  * @engine: that they come by
  * @tag:    its name
+ * @session: on the engine's session-mode queue
  */
 struct coll_port {
 	uint32_t peer;
 	uint64_t due;
 	uint8_t engine;
 	uint8_t tag;
+	bool session;
 };
 
 /**
@@ -180,13 +182,17 @@ struct coll_port {
  * @peer:   the member; not this one
  * @engine: that sends, and that the port is on
  * @tag:    of the port
- * @session: through the session-mode queue of the engine, and to the peer's
+ * @session: to the port on the peer's session-mode queue of the engine, for
+ *           COLL_BLOCKS alone
+ * @waits:   and through this member's session-mode queue, where each block
+ *           waits for one that arrives there
  */
 struct coll_link {
 	uint32_t peer;
 	uint8_t engine;
 	uint8_t tag;
 	bool session;
+	bool waits;
 };
 
 struct coll_plan;
@@ -211,6 +217,7 @@ typedef void coll_step_fn(const struct coll_plan *plan, unsigned int lane,
  * @work:   bytes of COLL_WORK that are used
  * @routes: chains or rings at the same time, for people
  * @state:  what @step needs, allocated, or NULL
+ * @full:   there was no memory for something
  */
 struct coll_plan {
 	struct coll_job job;
@@ -223,23 +230,23 @@ struct coll_plan {
 	uint64_t work;
 	unsigned int routes;
 	void *state;
+	bool full;
 };
 
 /**
  * struct coll_algorithm - how plans are made
  * @kind, @algorithm: what it is for
- * @name:  of the algorithm
  * @unfit: return why a job can not be done so, as the end of a sentence
  *         "… does not fit: "; NULL if it can. The answer is the same on all
  *         members.
- * @plan:  fill a plan, which is all zero but for @job. Return: 0 or -ENOMEM;
- *         coll_plan_clear() in any case.
+ * @plan:  fill a plan, which is all zero but for @job, of two members or more
+ *         and, but for a barrier, one byte or more
  */
 struct coll_algorithm {
 	enum tofu_coll_kind kind;
 	enum tofu_coll_algorithm algorithm;
 	const char *(*unfit)(const struct coll_job *job);
-	int (*plan)(struct coll_plan *plan);
+	void (*plan)(struct coll_plan *plan);
 };
 
 /* coll_algorithm_at - algorithm number @index, or NULL past the last */
@@ -250,6 +257,18 @@ const struct coll_algorithm *
 coll_algorithm_find(enum tofu_coll_kind kind,
 		    enum tofu_coll_algorithm algorithm);
 
+/**
+ * coll_plan_make - make the plan of a member
+ * @algorithm: that fits the job
+ * @plan: filled; coll_plan_clear() in any case
+ *
+ * Where nothing has to be moved, a plan has no lanes.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int coll_plan_make(const struct coll_algorithm *algorithm,
+		   const struct coll_job *job, struct coll_plan *plan);
+
 /* coll_plan_clear - free what a plan has allocated */
 void coll_plan_clear(struct coll_plan *plan);
 
@@ -258,12 +277,45 @@ void coll_plan_clear(struct coll_plan *plan);
 /**
  * coll_port_add, coll_link_add - add one to a plan
  *
- * Return: its number, or -ENOMEM.
+ * A plan without memory for it stays so: coll_plan_make() tells.
+ *
+ * Return: its number.
  */
-int coll_port_add(struct coll_plan *plan, uint32_t peer, unsigned int engine,
-		  unsigned int tag, uint64_t due);
-int coll_link_add(struct coll_plan *plan, uint32_t peer, unsigned int engine,
-		  unsigned int tag);
+unsigned int coll_port_add(struct coll_plan *plan, uint32_t peer,
+			   unsigned int engine, unsigned int tag, uint64_t due);
+unsigned int coll_link_add(struct coll_plan *plan, uint32_t peer,
+			   unsigned int engine, unsigned int tag);
+
+/* coll_state - allocate the state of a plan, all zero; NULL without memory */
+void *coll_state(struct coll_plan *plan, size_t size);
+
+/* coll_source - where a member's contribution is */
+static inline enum coll_area coll_source(const struct coll_job *job)
+{
+	return job->in_place ? COLL_RECV : COLL_SEND;
+}
+
+/* coll_place - a byte of an area */
+static inline struct coll_place coll_place(enum coll_area area, uint64_t offset)
+{
+	return (struct coll_place){ area, offset };
+}
+
+/*
+ * Steps, by which functions of lanes answer. coll_nothing() is a step of those
+ * that are the same for every segment, where a segment has nothing to do.
+ */
+void coll_await(struct coll_step *step, unsigned int port, uint64_t count);
+void coll_flush(struct coll_step *step, uint64_t count);
+void coll_join(struct coll_step *step, unsigned int lane, uint64_t count);
+void coll_nothing(struct coll_step *step);
+void coll_put(struct coll_step *step, unsigned int link, struct coll_place a,
+	      struct coll_place dst, uint64_t bytes);
+void coll_tell(struct coll_step *step, unsigned int link);
+void coll_copy(struct coll_step *step, struct coll_place dst,
+	       struct coll_place a, uint64_t bytes);
+void coll_reduce(struct coll_step *step, struct coll_place dst,
+		 struct coll_place a, struct coll_place b, uint64_t bytes);
 
 /* coll_at, coll_number - from a number to the place in a torus, and back */
 void coll_at(const struct coll_torus *torus, uint32_t number,
@@ -275,11 +327,38 @@ uint32_t coll_number(const struct coll_torus *torus,
 unsigned int coll_axes(const struct coll_torus *torus);
 
 /**
- * coll_ring_at, coll_ring_place - members as one ring, in which all neighbours
- * are next to each other in the torus, where its sizes allow that
- * @place: in the ring
+ * struct coll_fold - a torus whose axes are folded into fewer ones, on which
+ * neighbours are neighbours in the torus, too
+ * @torus: that is folded
+ * @axes:  of the fold, 1 … TOFU_COLL_AXES, all longer than 1 unless there is
+ *         one member only
+ * @size:  along each
+ * @part:  axes of the torus that an axis is made of, then -1
  */
-uint32_t coll_ring_at(const struct coll_torus *torus, uint32_t place);
-uint32_t coll_ring_place(const struct coll_torus *torus, uint32_t number);
+struct coll_fold {
+	struct coll_torus torus;
+	unsigned int axes;
+	uint32_t size[TOFU_COLL_AXES];
+	int part[TOFU_COLL_AXES][TOFU_COLL_AXES];
+};
+
+/**
+ * coll_snake, coll_snake_at - the ring through all of a plane, whose neighbours
+ * are neighbours in the plane
+ * @place: in the ring; 0 is row 0 of column 0
+ */
+uint32_t coll_snake(uint32_t rows, uint32_t columns, uint32_t row,
+		    uint32_t column);
+void coll_snake_at(uint32_t rows, uint32_t columns, uint32_t place,
+		   uint32_t *row, uint32_t *column);
+
+/* coll_fold - fold to at most @axes axes, 1 or more */
+struct coll_fold coll_fold(const struct coll_torus *torus, unsigned int axes);
+
+/* coll_fold_at, coll_fold_number - from a member to its place, and back */
+void coll_fold_at(const struct coll_fold *fold, uint32_t number,
+		  uint32_t at[TOFU_COLL_AXES]);
+uint32_t coll_fold_number(const struct coll_fold *fold,
+			  const uint32_t at[TOFU_COLL_AXES]);
 
 #endif /* COLL_PLAN_H */
