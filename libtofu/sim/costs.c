@@ -76,6 +76,15 @@ static const struct {
 	[TOFU_WORK_P2P_REPLY] = { "p2p-reply", 1664 },
 	[TOFU_WORK_P2P_CHUNK] = { "p2p-chunk", 1664 },
 	[TOFU_WORK_P2P_ENDED] = { "p2p-ended", 53 },
+	[TOFU_WORK_COLL_START] = { "coll-start", 60 },
+	[TOFU_WORK_COLL_END] = { "coll-end", 20 },
+	[TOFU_WORK_COLL_TEST] = { "coll-test", 30 },
+	[TOFU_WORK_COLL_ENGINE] = { "coll-engine", 17 },
+	[TOFU_WORK_COLL_NOTICE] = { "coll-notice", 20 },
+	[TOFU_WORK_COLL_LANE] = { "coll-lane", 15 },
+	[TOFU_WORK_COLL_STEP] = { "coll-step", 40 },
+	[TOFU_WORK_COLL_PUT] = { "coll-put", 30 },
+	[TOFU_WORK_COLL_REDUCE] = { "coll-reduce", 54 },
 };
 
 /* A loop that polls or looks at the clock has to come to its end. */

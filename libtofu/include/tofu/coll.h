@@ -337,7 +337,8 @@ struct tofu_coll;
  * UTOFU_ERR_INVALID_SIZE (of an element; or more bytes than an address can
  * name); UTOFU_ERR_INVALID_DATA if a member creates another collective, and
  * UTOFU_ERR_NOT_COMPLETED if it creates none within the boot's time;
- * UTOFU_ERR_MRQ_PEER if one has died; UTOFU_ERR_INVALID_ADDRESS,
+ * UTOFU_ERR_NOT_AVAILABLE if it could not, for a reason that its own call
+ * returns; UTOFU_ERR_MRQ_PEER if one has died; UTOFU_ERR_INVALID_ADDRESS,
  * UTOFU_ERR_FULL, UTOFU_ERR_OUT_OF_MEMORY, UTOFU_ERR_OUT_OF_RESOURCE.
  */
 int tofu_coll_create(struct tofu_group *group,
@@ -448,7 +449,10 @@ int tofu_coll_run(struct tofu_group *group, const struct tofu_coll_spec *spec,
 /**
  * tofu_coll_kind_name, tofu_coll_algorithm_name, tofu_coll_type_name,
  * tofu_coll_op_name - get the word for one of an enumeration
- * @kind, @algorithm, @type, @op: value
+ * @kind: enum tofu_coll_kind
+ * @algorithm: enum tofu_coll_algorithm
+ * @type: enum tofu_coll_type
+ * @op:   enum tofu_coll_op
  *
  * Return: the word, such as "allreduce", "pipelined", "double", "sum"; NULL for
  * a value that does not exist.

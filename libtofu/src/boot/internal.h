@@ -56,6 +56,8 @@
 /* Words of a process in a table; a longer allgather takes several turns. */
 #define BOOT_TABLE_WORDS 16
 #define BOOT_TABLE_STAG (TOFU_BOOT_STAG - 1)
+/* Of a region of the layer above: see struct boot_tenant. */
+#define BOOT_TENANT_STAG (TOFU_BOOT_STAG - 2)
 /* Gates of a process that can have links: a butterfly of 2^31 processes */
 #define BOOT_LINKS_MAX 33
 
@@ -84,6 +86,18 @@ struct boot_region {
 };
 
 /**
+ * struct boot_tenant - what a layer above keeps with a boot
+ * @region: under BOOT_TENANT_STAG, as large in every process
+ * @state:  the layer's, or NULL
+ * @free:   frees it, when the boot is freed
+ */
+struct boot_tenant {
+	struct boot_region region;
+	void *state;
+	void (*free)(void *state);
+};
+
+/**
  * struct tofu_boot
  * @job:     as tofu_query_job() has it
  * @shape:   of the machine
@@ -103,6 +117,7 @@ struct boot_region {
  * @leaving: this is the last barrier: others that have passed it may be gone
  * @answered: hellos that were acknowledged, by round
  * @next:    when the hello of a round may be sent again, nanoseconds
+ * @tenant:  of a layer above
  */
 struct tofu_boot {
 	struct tofu_job_info job;
@@ -124,6 +139,7 @@ struct tofu_boot {
 	bool leaving;
 	uint32_t answered[BOOT_ROUNDS_MAX];
 	uint64_t next[BOOT_ROUNDS_MAX];
+	struct boot_tenant tenant;
 };
 
 /* ---- wait.c ---- */
@@ -179,6 +195,11 @@ int boot_put(struct tofu_boot *boot, uint32_t rank, size_t index,
 
 /* boot_put_block - put bytes of a region here to the same region of another */
 int boot_put_block(struct tofu_boot *boot, uint32_t rank,
+		   const struct boot_region *region, size_t from, size_t to,
+		   size_t bytes);
+
+/* boot_get_block - get bytes of the same region of another into a region here */
+int boot_get_block(struct tofu_boot *boot, uint32_t rank,
 		   const struct boot_region *region, size_t from, size_t to,
 		   size_t bytes);
 

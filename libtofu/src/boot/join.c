@@ -228,9 +228,12 @@ void tofu_boot_abandon(struct tofu_boot *boot)
 {
 	if (!boot)
 		return;
+	if (boot->tenant.free)
+		boot->tenant.free(boot->tenant.state);
 	/* Deregisters, so that no memory is written after this. */
 	if (boot->has_vcq)
 		utofu_free_vcq(boot->vcq);
+	free(boot->tenant.region.memory);
 	free(boot->table.memory);
 	free(boot->area.memory);
 	free(boot);

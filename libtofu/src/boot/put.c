@@ -75,6 +75,21 @@ int boot_put_block(struct tofu_boot *boot, uint32_t rank,
 	return code == UTOFU_SUCCESS ? put_end(boot) : code;
 }
 
+int boot_get_block(struct tofu_boot *boot, uint32_t rank,
+		   const struct boot_region *region, size_t from, size_t to,
+		   size_t bytes)
+{
+	utofu_vcq_id_t id;
+	int code = vcq_of(boot, rank, &id);
+
+	if (code == UTOFU_SUCCESS)
+		code = utofu_get(boot->vcq, id,
+				 region->stadd + to * sizeof(uint64_t),
+				 region->stadd + from * sizeof(uint64_t), bytes,
+				 0, PUT_FLAGS, NULL);
+	return code == UTOFU_SUCCESS ? put_end(boot) : code;
+}
+
 bool boot_is_absence(int code)
 {
 	return code == UTOFU_ERR_MRQ_PEER || code == UTOFU_ERR_MRQ_RMT_STADD;

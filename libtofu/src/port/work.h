@@ -63,6 +63,14 @@
  * @TOFU_WORK_P2P_MESSAGE, @TOFU_WORK_P2P_REPLY: more, where one has come
  * @TOFU_WORK_P2P_CHUNK: moving a part of a long message
  * @TOFU_WORK_P2P_ENDED: handing a request back
+ * @TOFU_WORK_COLL_START, @TOFU_WORK_COLL_END: of a collective
+ * @TOFU_WORK_COLL_TEST: a test of a collective
+ * @TOFU_WORK_COLL_ENGINE: polling an engine
+ * @TOFU_WORK_COLL_NOTICE: more, for each notice that has come
+ * @TOFU_WORK_COLL_LANE: looking whether a lane can go on
+ * @TOFU_WORK_COLL_STEP: a step of a lane
+ * @TOFU_WORK_COLL_PUT: more, where it is a put
+ * @TOFU_WORK_COLL_REDUCE: combining TOFU_WORK_BYTES
  */
 enum tofu_work {
 	TOFU_WORK_POST,
@@ -124,6 +132,15 @@ enum tofu_work {
 	TOFU_WORK_P2P_REPLY,
 	TOFU_WORK_P2P_CHUNK,
 	TOFU_WORK_P2P_ENDED,
+	TOFU_WORK_COLL_START,
+	TOFU_WORK_COLL_END,
+	TOFU_WORK_COLL_TEST,
+	TOFU_WORK_COLL_ENGINE,
+	TOFU_WORK_COLL_NOTICE,
+	TOFU_WORK_COLL_LANE,
+	TOFU_WORK_COLL_STEP,
+	TOFU_WORK_COLL_PUT,
+	TOFU_WORK_COLL_REDUCE,
 	TOFU_WORKS,
 };
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/* Barrier gates of a group: a butterfly, see gates/network.h. */
+#include <stdlib.h>
+
+#include "coll/coll.h"
+
+/* Gates of all groups are on one TNI. */
+static int gate_tni(utofu_tni_id_t *tni)
+{
+	utofu_tni_id_t *tnis;
+	size_t count;
+	int code = utofu_get_barrier_tnis(&tnis, &count);
+
+	if (code)
+		return code;
+	*tni = tnis[0];
+	free(tnis);
+	return UTOFU_SUCCESS;
+}
+
+static unsigned int links_of(const struct tofu_coll *coll,
+			     struct tofu_gate_links links[])
+{
+	return tofu_network_links(TOFU_NETWORK_BUTTERFLY, coll->group->count,
+				  coll->group->number, links);
+}
+
+int coll_gates_alloc(struct tofu_coll *coll)
+{
+	struct tofu_gate_links links[TOFU_NETWORK_GATES_MAX];
+	unsigned int count = links_of(coll, links);
+	utofu_tni_id_t tni;
+	int code = gate_tni(&tni);
+
+	if (!code)
+		code = utofu_alloc_vbg(tni, count, 0, coll->gate);
+	coll->gates = code ? 0 : count;
+	return code;
+}
+
+/* The ID of another member's gate, from its card */
+static int gate_of(struct tofu_coll *coll, int gate, uint32_t number,
+		   utofu_vbg_id_t *id)
+{
+	uint64_t card[CARD_WORDS];
+	int code;
+
+	*id = UTOFU_VBG_ID_NULL;
+	if (gate == TOFU_GATE_NONE)
+		return UTOFU_SUCCESS;
+	code = coll_card_of(coll, number, card);
+	if (!code)
+		*id = card[CARD_GATE + gate];
+	return code;
+}
+
+int coll_gates_link(struct tofu_coll *coll)
+{
+	struct utofu_vbg_setting settings[TOFU_NETWORK_GATES_MAX];
+	struct tofu_gate_links links[TOFU_NETWORK_GATES_MAX];
+	int code = UTOFU_SUCCESS;
+
+	links_of(coll, links);
+	for (unsigned int i = 0; i < coll->gates && !code; i++) {
+		utofu_vbg_id_t src, dst;
+
+		code = gate_of(coll, links[i].src_rmt, links[i].src_rank, &src);
+		if (!code)
+			code = gate_of(coll, links[i].dst_rmt,
+				       links[i].dst_rank, &dst);
+		if (!code)
+			settings[i] = tofu_gate_setting(&links[i], coll->gate,
+							i, src, dst);
+	}
+	return code ? code : utofu_set_vbg(settings, coll->gates);
+}
