@@ -500,6 +500,7 @@ int main(void)
 	p2p_measure(test, 8);
 	p2p_measure(test, 1024);
 	p2p_measure(test, BYTES_LONG);
+	coll_measure(test);
 	guest_point(&test->guest, true, "costs");
 	return guest_end(&test->guest);
 }

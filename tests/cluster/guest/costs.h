@@ -25,6 +25,7 @@
 #define STAG 60
 #define SETTLE_NS 30000
 #define BYTES_LONG (1 << 18)
+#define BYTES_COLL 8192
 
 #define TCQ UTOFU_ONESIDED_FLAG_TCQ_NOTICE
 #define MRQ UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE
@@ -139,5 +140,9 @@ void srb_measure(struct test *test, size_t bytes);
 
 /* p2p_measure - messages of @bytes */
 void p2p_measure(struct test *test, size_t bytes);
+
+/* ---- costs-coll.c ---- */
+
+void coll_measure(struct test *test);
 
 #endif /* TOFU_TEST_COSTS_H */
