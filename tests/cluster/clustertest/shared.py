@@ -99,6 +99,19 @@ def halo(tap, cluster):
               "one wrong byte is found and named", result.everything())
 
 
+def coll(tap, cluster):
+    """tofu-coll: all collectives by all algorithms, and that it finds a wrong byte"""
+    words = ("tofu-coll", "--json", "--collective", "all", "--algorithm", "each",
+             "--bytes", "8,40000", "--iterations", "2", "--warmup", "1")
+    result = cluster.run(*words, "--verify")
+    tap.point(result.status == 0, "all collectives by all algorithms", result.everything())
+    result = cluster.run(*words, "--corrupt", "1", "--root", "1")
+    rows = json.loads(result.out())["rows"] if result.status == 1 else []
+    tap.point(bool(rows) and all(bool(row["wrong"]) == (row["collective"] != "barrier")
+                                 for row in rows),
+              "a wrong element is found in each", result.everything())
+
+
 def perf(tap, cluster):
     """tofu-perf runs and its figures are figures"""
     result = cluster.run("tofu-perf", "--json", "--size", "8,64K", "--iterations", "50")
@@ -221,6 +234,7 @@ TESTS = {
     "flags": flags,
     "info": info,
     "halo": halo,
+    "coll": coll,
     "perf": perf,
     "examples": examples,
     "kselftest": kselftest,
