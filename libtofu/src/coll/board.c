@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The board of a process: where members of a collective find each other. */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +25,18 @@ static void board_free(void *state)
 	free(board);
 }
 
+/*
+ * Whether there are fewer processors than processes. Some of those may be on
+ * other hosts; yielding too soon costs little then.
+ */
+static bool crowded(const struct tofu_boot *boot)
+{
+	cpu_set_t set;
+
+	return !sched_getaffinity(0, sizeof(set), &set) &&
+	       tofu_boot_size(boot) > CPU_COUNT(&set);
+}
+
 int coll_board(struct tofu_boot *boot, struct coll_board **result)
 {
 	struct coll_board *board = boot->tenant.state;
@@ -41,6 +55,7 @@ int coll_board(struct tofu_boot *boot, struct coll_board **result)
 		}
 		tofu_query_time(&info);
 		board->in_calls = info.in_calls;
+		board->crowded = !info.in_calls && crowded(boot);
 		board->boot = boot;
 		boot->tenant.state = board;
 		boot->tenant.free = board_free;

@@ -68,6 +68,8 @@ struct coll_serial {
  * @refused: slots that only say that a collective was not created
  * @in_calls: time passes in calls of the library alone, as for
  *            TOFU_COLL_BLANK matters
+ * @crowded: processes have to share processors, so one that waits makes room
+ *           for others at once
  */
 struct coll_board {
 	struct tofu_boot *boot;
@@ -76,6 +78,7 @@ struct coll_board {
 	uint64_t used;
 	uint64_t refused;
 	bool in_calls;
+	bool crowded;
 };
 
 /* coll_board - the boot's, made when it is first asked for */
@@ -173,6 +176,7 @@ struct coll_pieces {
  * @lanes_left: that have not ended in this round
  * @under_way: puts
  * @tests:  tests without success since something came
+ * @turns:  tests of all rounds
  * @fallback: why another algorithm was not taken, or NULL
  */
 struct tofu_coll {
@@ -205,6 +209,7 @@ struct tofu_coll {
 	unsigned int lanes_left;
 	unsigned int under_way;
 	unsigned int tests;
+	unsigned int turns;
 	int error;
 	bool has_lost;
 	uint32_t lost;

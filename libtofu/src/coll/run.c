@@ -20,6 +20,10 @@
  */
 #define PROBE_TESTS (1U << 16)
 
+/* Of so many tests one polls all engines. */
+#define FULL_TESTS 16
+#define ALL_ENGINES (~0U)
+
 /* Longer puts are cut: a put has less than 16 MiB. */
 #define PUT_MAX (UINT64_C(8) << 20)
 
@@ -376,12 +380,36 @@ static void round_end(struct tofu_coll *coll)
 	coll_stop(coll);
 }
 
-static int step_all(struct tofu_coll *coll)
+/*
+ * Engines to poll: those from which a lane waits for a notice, or where puts are
+ * under way. An empty poll costs as much as all else of a test, and where
+ * processors are shared perhaps a turn of all others. Now and then all are
+ * polled, since a put may fail after it has been reported.
+ */
+static unsigned int engines_awaited(struct tofu_coll *coll)
+{
+	unsigned int mask = 0;
+
+	if (++coll->turns % FULL_TESTS == 0)
+		return ALL_ENGINES;
+	for (unsigned int i = 0; i < coll->plan.lanes; i++) {
+		const struct coll_lane *lane = &coll->lane[i];
+
+		if (lane->ready && lane->step.what == COLL_AWAIT)
+			mask |= 1U << coll->plan.port[lane->step.which].engine;
+	}
+	for (unsigned int e = 0; e < COLL_ENGINES_MAX; e++)
+		if (coll->engine[e].under_way)
+			mask |= 1U << e;
+	return mask;
+}
+
+static int step_all(struct tofu_coll *coll, unsigned int engines)
 {
 	int code = UTOFU_SUCCESS;
 
 	for (unsigned int e = 0; e < COLL_ENGINES_MAX && !code; e++)
-		if (coll->engine[e].has_vcq)
+		if (coll->engine[e].has_vcq && engines & 1U << e)
 			code = engine_poll(coll, &coll->engine[e]);
 	if (!code)
 		code = lanes_run(coll);
@@ -402,7 +430,7 @@ static int lost_judge(struct tofu_coll *coll)
 	coll->tests = 0;
 	if (!lost)
 		return UTOFU_ERR_NOT_COMPLETED;
-	code = step_all(coll);
+	code = step_all(coll, ALL_ENGINES);
 	if (code == UTOFU_ERR_NOT_COMPLETED && coll_probe(coll))
 		return lost;
 	coll->has_lost = false;
@@ -415,7 +443,7 @@ static void progress(struct tofu_coll *coll)
 
 	if (!code) {
 		tofu_work(TOFU_WORK_COLL_TEST);
-		code = step_all(coll);
+		code = step_all(coll, engines_awaited(coll));
 	}
 	if (code == UTOFU_ERR_NOT_COMPLETED && ++coll->tests >= PROBE_TESTS)
 		code = lost_judge(coll);
@@ -476,12 +504,17 @@ int tofu_coll_test(struct tofu_coll *coll)
 
 int tofu_coll_wait(struct tofu_coll *coll)
 {
-	unsigned int polls = 0;
+	unsigned int begin = coll && coll->board->crowded ? TOFU_PATIENCE : 0;
+	unsigned int polls = begin;
 	int code;
 
 	/* A test that lets others run takes as long as some that do not. */
-	while ((code = tofu_coll_test(coll)) == UTOFU_ERR_NOT_COMPLETED)
+	while ((code = tofu_coll_test(coll)) == UTOFU_ERR_NOT_COMPLETED) {
+		/* Something has come: patience begins again. */
+		if (coll->tests <= 1 && !coll->board->in_calls)
+			polls = begin;
 		coll->tests += tofu_give_way(&polls) - 1;
+	}
 	return code;
 }
 
