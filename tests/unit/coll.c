@@ -5,28 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <tofu/coll.h>
-
+#include "coll-util.h"
 #include "harness.h"
-#include "utofu-util.h"
 
 #define MEMBERS_MAX 8
 #define COUNT_MAX 6000
+#define LATE_US 200000
 #define GUARD 0x5a5a5a5a5a5a5a5aULL
-
-static struct tofu_boot *joined(unsigned int rank, unsigned int ranks)
-{
-	struct tofu_boot *boot;
-	char text[12];
-
-	setenv("TOFU_PORT", "emu", 1);
-	snprintf(text, sizeof(text), "%u", rank);
-	setenv("TOFU_RANK", text, 1);
-	snprintf(text, sizeof(text), "%u", ranks);
-	setenv("TOFU_RANKS", text, 1);
-	CHECK(!tofu_boot_join(WAIT_SECONDS, NULL, &boot));
-	return boot;
-}
 
 /* ---- What has to come out ---- */
 
@@ -165,9 +150,8 @@ static void some_main(struct tofu_nodes *nodes, unsigned int rank)
 {
 	static const size_t counts[] = { 0, 1, 3, 513, COUNT_MAX };
 	struct tofu_boot *boot = joined(rank, nodes->count);
-	struct tofu_group *group;
+	struct tofu_group *group = group_of_all(boot);
 
-	CHECK(!tofu_group_create(boot, NULL, 0, NULL, &group));
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		kinds_run(group, counts[i], 0, TOFU_COLL_KINDS - 1);
 	tofu_group_free(group);
@@ -178,6 +162,48 @@ TEST(each_algorithm_is_right)
 {
 	for (unsigned int count = 1; count <= 6; count++)
 		EXPECT_EQ(0, tofu_nodes_run(count, some_main, -1));
+}
+
+/* ---- Late members ---- */
+
+static struct tofu_coll_spec spec_of(enum tofu_coll_kind kind, size_t count)
+{
+	return (struct tofu_coll_spec){
+		.kind = kind,
+		.type = TOFU_COLL_UINT64,
+		.count = count,
+		.send = send,
+		.recv = recv,
+	};
+}
+
+/* The others wait for it, however often they look. */
+static void late_main(struct tofu_nodes *nodes, unsigned int rank)
+{
+	struct tofu_boot *boot = joined(rank, nodes->count);
+	struct tofu_group *group = group_of_all(boot);
+
+	for (int kind = 0; kind < TOFU_COLL_KINDS; kind++)
+		for (int a = 0; a < TOFU_COLL_ALGORITHMS; a++) {
+			const struct tofu_coll_tuning tuning = {
+				.algorithm = a,
+			};
+			struct tofu_coll_spec spec = spec_of(kind, 100);
+
+			if (!tofu_coll_fits(kind, a))
+				continue;
+			CHECK(!tofu_boot_barrier(boot));
+			if (rank == 1)
+				usleep(LATE_US);
+			CHECK(!tofu_coll_run(group, &spec, &tuning));
+		}
+	tofu_group_free(group);
+	CHECK(!tofu_boot_leave(boot));
+}
+
+TEST(a_member_may_create_its_collective_late)
+{
+	EXPECT_EQ(0, tofu_nodes_run(4, late_main, -1));
 }
 
 TEST_HARNESS_MAIN

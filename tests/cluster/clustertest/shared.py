@@ -196,6 +196,12 @@ SRB_VICTIM = 3
 SRB_STEPS = ("reserve", "read", "head", "half", "tail", "stream")
 
 
+def coll(tap, cluster):
+    """random collectives, against what one process computes"""
+    result = cluster.run(GUEST / "coll", 200, 1000)
+    tap.forward("coll", result.out(), result.status, result.everything())
+
+
 def srb_storm(tap, cluster):
     """three nodes send to the shared receive buffer of the fourth"""
     result = cluster.run(GUEST / "srb-storm", 30000)
@@ -229,6 +235,7 @@ TESTS = {
     "barrier": guest_test("barrier"),
     "exchange": guest_test("exchange"),
     "p2p": guest_test("p2p"),
+    "coll": coll,
     "srb-storm": srb_storm,
     "srb-survive": srb_survive,
     "flags": flags,
