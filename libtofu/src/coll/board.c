@@ -193,11 +193,16 @@ void coll_withdraw(struct tofu_coll *coll)
 
 void coll_refuse(struct tofu_coll *coll)
 {
+	volatile uint64_t *card;
+
 	coll_withdraw(coll);
 	if (slot_take(coll->board, &coll->slot))
 		return;
-	*coll_board_word(coll->board, BOARD_CARD + coll->slot * CARD_WORDS +
-					      CARD_WHAT) = CARD_REFUSED;
+	card = coll_board_word(coll->board,
+			       BOARD_CARD + coll->slot * CARD_WORDS);
+	card[CARD_WHAT] = CARD_REFUSED;
+	card[CARD_LOST] = coll->has_lost;
+	card[CARD_SLOT] = coll->lost;
 	key_show(coll);
 	coll->board->refused |= UINT64_C(1) << coll->slot;
 }
@@ -224,17 +229,10 @@ static int slot_find(struct tofu_coll *coll, uint32_t rank, unsigned int *slot)
 	return UTOFU_ERR_NOT_FOUND;
 }
 
-int coll_ask(struct tofu_coll *coll, uint32_t rank)
-{
-	unsigned int slot;
-
-	return slot_find(coll, rank, &slot);
-}
-
 static int card_get(struct tofu_coll *coll, uint32_t rank, uint64_t card[])
 {
 	struct tofu_boot *boot = coll->board->boot;
-	unsigned int slot;
+	unsigned int slot = 0;
 	int code = slot_find(coll, rank, &slot);
 
 	if (code)
@@ -247,6 +245,25 @@ static int card_get(struct tofu_coll *coll, uint32_t rank, uint64_t card[])
 	for (unsigned int i = 0; i < CARD_WORDS; i++)
 		card[i] = *coll_board_word(coll->board, BOARD_SEEN_CARD + i);
 	return UTOFU_SUCCESS;
+}
+
+/* A member that could not create the collective may know who is gone. */
+static int card_judge(struct tofu_coll *coll, const uint64_t card[])
+{
+	if (card[CARD_WHAT] != CARD_REFUSED)
+		return UTOFU_SUCCESS;
+	return card[CARD_LOST] ? coll_lose(coll, (uint32_t)card[CARD_SLOT]) :
+				 UTOFU_ERR_NOT_AVAILABLE;
+}
+
+int coll_ask(struct tofu_coll *coll, uint32_t rank)
+{
+	uint64_t card[CARD_WORDS];
+	int code = card_get(coll, rank, card);
+
+	if (code == UTOFU_ERR_MRQ_PEER)
+		return coll_lose(coll, rank);
+	return code ? UTOFU_SUCCESS : card_judge(coll, card);
 }
 
 int coll_card_of(struct tofu_coll *coll, uint32_t number, uint64_t card[])
@@ -262,9 +279,11 @@ int coll_card_of(struct tofu_coll *coll, uint32_t number, uint64_t card[])
 					"waited %u s for %s %u to create the same collective",
 					boot->timeout, boot_unit(boot), rank);
 	if (code)
-		return code;
-	if (card[CARD_WHAT] == CARD_REFUSED)
-		return boot_say(boot, UTOFU_ERR_NOT_AVAILABLE,
+		return code == UTOFU_ERR_MRQ_PEER ? coll_lose(coll, rank) :
+						    code;
+	code = card_judge(coll, card);
+	if (code)
+		return boot_say(boot, code,
 				"%s %u could not create the collective",
 				boot_unit(boot), rank);
 	if (card[CARD_WHAT] != what_of(coll) || card[CARD_SLOT] >= BOARD_SLOTS)

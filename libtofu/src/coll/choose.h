@@ -7,6 +7,11 @@
 
 /**
  * coll_choose - set @coll->algorithm, and @coll->fallback
+ *
+ * In virtual time, or for a machine that is named, the model of <tofu/model.h>
+ * decides. Elsewhere nothing takes a machine's time, and what counts is how
+ * often processes wait for each other and how often bytes are copied.
+ *
  * @job: of any member: all choose the same
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_ARG for an unknown machine.

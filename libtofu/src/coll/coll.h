@@ -13,6 +13,8 @@
  * created gets the cards of those that it has links with, as soon as they are
  * there. So a group needs no other members than its own, and no barrier. A
  * member that cannot create the collective leaves a card that says so.
+ *
+ * May include: utofu/, boot/, gates/, net/, uapi/
  */
 #ifndef COLL_COLL_H
 #define COLL_COLL_H
@@ -36,6 +38,7 @@ enum card_word {
 	CARD_KEY,
 	CARD_WHAT, /* hash of the specification */
 	CARD_SLOT,
+	CARD_LOST, /* of a refusal: whether CARD_SLOT is the rank of a lost one */
 	CARD_SESSION, /* VCQ ID, and the STADD of COLL_RECV */
 	CARD_ENGINE = CARD_SESSION + 2,
 	CARD_GATE = CARD_ENGINE + 3 * COLL_ENGINES_MAX,
@@ -165,12 +168,24 @@ struct coll_pieces {
 };
 
 /**
+ * struct coll_gate_peer - a member that gates are linked with
+ * @rank: in the boot
+ * @slot: of its board
+ */
+struct coll_gate_peer {
+	uint32_t rank;
+	uint32_t slot;
+};
+
+/**
  * struct tofu_coll
  * @next:   in the board's list of active ones
  * @area:   addresses of the areas
  * @area_bytes: lengths
  * @blank:  there is no memory to read or write
  * @gates, @gate: of COLL_GATE
+ * @gate_peer, @gate_peers: members with gates that these are linked with
+ * @no_gates: some member has none left
  * @come:   notices of each port, of all rounds
  * @round:  number of the current round, or of the next one
  * @lanes_left: that have not ended in this round
@@ -202,6 +217,9 @@ struct tofu_coll {
 	bool blank;
 	unsigned int gates;
 	utofu_vbg_id_t gate[TOFU_NETWORK_GATES_MAX];
+	struct coll_gate_peer gate_peer[2 * TOFU_NETWORK_GATES_MAX];
+	unsigned int gate_peers;
+	bool no_gates;
 	uint64_t *come;
 	struct coll_lane *lane;
 	uint64_t round;
@@ -229,10 +247,14 @@ void coll_refuse(struct tofu_coll *coll);
 void coll_withdraw(struct tofu_coll *coll);
 
 /**
- * coll_ask - check whether a member still has the collective
+ * coll_ask - check whether there is still hope for a member
  *
- * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_FOUND if not; UTOFU_ERR_MRQ_PEER if the
- * process is gone; another code if it does not answer.
+ * There is where it has not created the collective yet, answers late, or has
+ * ended it: a member that fails tells those that it has links with.
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_MRQ_PEER if its process is gone, or it could
+ * not create the collective because another one's is; UTOFU_ERR_NOT_AVAILABLE
+ * if it could not for another reason.
  */
 int coll_ask(struct tofu_coll *coll, uint32_t rank);
 
@@ -249,10 +271,18 @@ void coll_stop(struct tofu_coll *coll);
 
 /* ---- gate.c ---- */
 
-/* coll_gates_alloc - take gates; they go into the card */
+/*
+ * coll_gates_alloc - take gates, which go into the card, if all members get some
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_FULL on all members if one gets none;
+ * another code.
+ */
 int coll_gates_alloc(struct tofu_coll *coll);
 
-/* coll_gates_link - link them with those of others, which have cards */
+/*
+ * coll_gates_link - link them with those of others, which have cards; no signal
+ * comes before all are linked
+ */
 int coll_gates_link(struct tofu_coll *coll);
 
 /* ---- loss.c ---- */

@@ -435,16 +435,22 @@ static bool has_gates(const struct tofu_coll *coll)
 	       coll->plan.lanes && coll->group->count > 1;
 }
 
-/* No signal may reach a gate that is not linked yet. */
-static int gates_meet(struct tofu_coll *coll)
+/*
+ * The plan, and gates where it has some. Where a member has no gates left, all
+ * take another algorithm, unless these were asked for.
+ */
+static int plan_try(struct tofu_coll *coll)
 {
-	const struct tofu_coll_spec spec = { .kind = TOFU_COLL_BARRIER };
-	const struct tofu_coll_tuning tuning = {
-		.algorithm = TOFU_COLL_DISSEMINATION,
-	};
-	int code = coll_gates_link(coll);
+	int code = plan_make(coll);
 
-	return code ? code : tofu_coll_run(coll->group, &spec, &tuning);
+	if (code || !has_gates(coll))
+		return code;
+	code = coll_gates_alloc(coll);
+	if (code != UTOFU_ERR_FULL || coll->tuning.algorithm == TOFU_COLL_GATES)
+		return code;
+	coll_plan_clear(&coll->plan);
+	coll->no_gates = true;
+	return plan_make(coll);
 }
 
 static int parts_make(struct tofu_coll *coll)
@@ -452,19 +458,17 @@ static int parts_make(struct tofu_coll *coll)
 	int code = coll_check(coll);
 
 	if (!code)
-		code = plan_make(coll);
+		code = plan_try(coll);
 	if (!code)
 		code = areas_make(coll);
 	if (!code)
 		code = queues_make(coll);
-	if (!code && has_gates(coll))
-		code = coll_gates_alloc(coll);
 	if (!code)
 		code = coll_publish(coll);
 	if (!code)
 		code = coll_connect(coll);
 	if (!code && has_gates(coll))
-		code = gates_meet(coll);
+		code = coll_gates_link(coll);
 	return code;
 }
 

@@ -25,6 +25,26 @@ static unsigned int links_of(const struct tofu_coll *coll,
 				  coll->group->number, links);
 }
 
+/* Whether all members have gates, by a small collective of its own */
+static int gates_agree(struct tofu_coll *coll, uint64_t have)
+{
+	uint64_t all = 0;
+	const struct tofu_coll_spec spec = {
+		.kind = TOFU_COLL_ALLREDUCE,
+		.type = TOFU_COLL_UINT64,
+		.op = TOFU_COLL_BAND,
+		.count = 1,
+		.send = &have,
+		.recv = &all,
+	};
+	const struct tofu_coll_tuning tuning = {
+		.algorithm = TOFU_COLL_DOUBLING,
+	};
+	int code = tofu_coll_run(coll->group, &spec, &tuning);
+
+	return code || all ? code : UTOFU_ERR_FULL;
+}
+
 int coll_gates_alloc(struct tofu_coll *coll)
 {
 	struct tofu_gate_links links[TOFU_NETWORK_GATES_MAX];
@@ -35,6 +55,11 @@ int coll_gates_alloc(struct tofu_coll *coll)
 	if (!code)
 		code = utofu_alloc_vbg(tni, count, 0, coll->gate);
 	coll->gates = code ? 0 : count;
+	code = gates_agree(coll, !code);
+	if (code && coll->gates) {
+		utofu_free_vbg(coll->gate, coll->gates);
+		coll->gates = 0;
+	}
 	return code;
 }
 
@@ -49,9 +74,24 @@ static int gate_of(struct tofu_coll *coll, int gate, uint32_t number,
 	if (gate == TOFU_GATE_NONE)
 		return UTOFU_SUCCESS;
 	code = coll_card_of(coll, number, card);
-	if (!code)
-		*id = card[CARD_GATE + gate];
-	return code;
+	if (code)
+		return code;
+	*id = card[CARD_GATE + gate];
+	coll->gate_peer[coll->gate_peers++] = (struct coll_gate_peer){
+		.rank = coll_group_rank(coll->group, number),
+		.slot = (uint32_t)card[CARD_SLOT],
+	};
+	return UTOFU_SUCCESS;
+}
+
+static int gates_meet(struct tofu_coll *coll)
+{
+	const struct tofu_coll_spec spec = { .kind = TOFU_COLL_BARRIER };
+	const struct tofu_coll_tuning tuning = {
+		.algorithm = TOFU_COLL_DISSEMINATION,
+	};
+
+	return tofu_coll_run(coll->group, &spec, &tuning);
 }
 
 int coll_gates_link(struct tofu_coll *coll)
@@ -72,5 +112,7 @@ int coll_gates_link(struct tofu_coll *coll)
 			settings[i] = tofu_gate_setting(&links[i], coll->gate,
 							i, src, dst);
 	}
-	return code ? code : utofu_set_vbg(settings, coll->gates);
+	if (!code)
+		code = utofu_set_vbg(settings, coll->gates);
+	return code ? code : gates_meet(coll);
 }

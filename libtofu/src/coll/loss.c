@@ -43,6 +43,12 @@ static void all_tell(struct tofu_coll *coll)
 		if (!coll->has_lost || target->rank != coll->lost)
 			tell(coll, target->rank, target->slot);
 	}
+	for (unsigned int i = 0; i < coll->gate_peers; i++) {
+		const struct coll_gate_peer *peer = &coll->gate_peer[i];
+
+		if (!coll->has_lost || peer->rank != coll->lost)
+			tell(coll, peer->rank, peer->slot);
+	}
 }
 
 int coll_lose(struct tofu_coll *coll, uint32_t rank)
@@ -66,19 +72,6 @@ int coll_told(struct tofu_coll *coll)
 
 /* ---- Asking ---- */
 
-/* A process that answers late is not gone; one may have given up. */
-static int ask(struct tofu_coll *coll, uint32_t rank)
-{
-	switch (coll_ask(coll, rank)) {
-	case UTOFU_ERR_MRQ_PEER:
-		return coll_lose(coll, rank);
-	case UTOFU_ERR_NOT_FOUND:
-		return UTOFU_ERR_MRQ_OTHER;
-	default:
-		return UTOFU_SUCCESS;
-	}
-}
-
 static int ask_links(struct tofu_coll *coll)
 {
 	int code = UTOFU_SUCCESS;
@@ -87,8 +80,17 @@ static int ask_links(struct tofu_coll *coll)
 		const struct coll_target *target = &coll->target[i];
 
 		if (!i || target[-1].rank != target->rank)
-			code = ask(coll, target->rank);
+			code = coll_ask(coll, target->rank);
 	}
+	return code;
+}
+
+static int ask_gates(struct tofu_coll *coll)
+{
+	int code = UTOFU_SUCCESS;
+
+	for (unsigned int i = 0; i < coll->gate_peers && !code; i++)
+		code = coll_ask(coll, coll->gate_peer[i].rank);
 	return code;
 }
 
@@ -98,9 +100,10 @@ static int ask_members(struct tofu_coll *coll)
 	int code = UTOFU_SUCCESS;
 
 	for (uint32_t i = 1; i < coll->group->count && !code; i++)
-		code = ask(coll, coll_group_rank(coll->group,
-						 (coll->group->number + i) %
-							 coll->group->count));
+		code = coll_ask(coll,
+				coll_group_rank(coll->group,
+						(coll->group->number + i) %
+							coll->group->count));
 	return code;
 }
 
@@ -112,13 +115,17 @@ int coll_probe(struct tofu_coll *coll)
 		const struct coll_lane *lane = &coll->lane[i];
 		uint32_t peer;
 
-		if (lane->ended || !lane->ready ||
-		    lane->step.what != COLL_AWAIT)
+		if (lane->ended || !lane->ready)
+			continue;
+		if (lane->step.what == COLL_RESULT)
+			code = ask_gates(coll);
+		if (lane->step.what != COLL_AWAIT)
 			continue;
 		peer = coll->plan.port[lane->step.which].peer;
 		code = peer == COLL_NOBODY ?
 			       ask_links(coll) :
-			       ask(coll, coll_group_rank(coll->group, peer));
+			       coll_ask(coll,
+					coll_group_rank(coll->group, peer));
 	}
 	return code;
 }

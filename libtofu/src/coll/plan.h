@@ -30,8 +30,6 @@
  *   bytes or by data of this round, or the memory is another one in even and in
  *   odd rounds, and nobody can be two rounds ahead.
  * - Progress. Waits do not form a circle: each algorithm's file says why.
- *
- * May include: utofu/, boot/, gates/, net/
  */
 #ifndef COLL_PLAN_H
 #define COLL_PLAN_H
