@@ -410,9 +410,9 @@ TEST(what_is_under_way_is_busy)
 	EXPECT_EQ(0, tofu_nodes_run(2, busy, -1));
 }
 
-/* Creates as many as there can be, and frees them all. */
-static unsigned int fill(struct tofu_group *group, enum tofu_coll_kind kind,
-			 int *code)
+/* Creates as many as there can be, and frees them when all have them. */
+static unsigned int fill(struct tofu_boot *boot, struct tofu_group *group,
+			 enum tofu_coll_kind kind, int *code)
 {
 	struct tofu_coll_spec spec = spec_of(kind);
 	struct tofu_coll *coll[SLOTS + 1];
@@ -422,6 +422,7 @@ static unsigned int fill(struct tofu_group *group, enum tofu_coll_kind kind,
 	while (count <= SLOTS &&
 	       !(*code = tofu_coll_create(group, &spec, NULL, &coll[count])))
 		count++;
+	CHECK(!tofu_boot_barrier(boot));
 	for (unsigned int i = 0; i < count; i++)
 		tofu_coll_free(coll[i]);
 	return count;
@@ -434,7 +435,7 @@ static void slots_of_one(struct tofu_nodes *nodes, unsigned int rank)
 	int code;
 
 	for (int i = 0; i < 5; i++) {
-		CHECK(fill(group, TOFU_COLL_BARRIER, &code) == SLOTS);
+		CHECK(fill(boot, group, TOFU_COLL_BARRIER, &code) == SLOTS);
 		CHECK(code == UTOFU_ERR_FULL);
 	}
 	close_all(boot, group);
@@ -449,9 +450,9 @@ static void slots_of_two(struct tofu_nodes *nodes, unsigned int rank)
 	int code;
 
 	for (int i = 0; i < 3; i++) {
-		unsigned int count = fill(group, TOFU_COLL_ALLREDUCE, &code);
+		unsigned int count =
+			fill(boot, group, TOFU_COLL_ALLREDUCE, &code);
 
-		CHECK(!tofu_boot_barrier(boot));
 		CHECK(code == UTOFU_ERR_FULL ||
 		      code == UTOFU_ERR_NOT_AVAILABLE);
 		CHECK(count >= 8 && (!i || count == first));

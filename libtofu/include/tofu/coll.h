@@ -428,8 +428,7 @@ int tofu_coll_describe(const struct tofu_coll *coll,
  * tofu_coll_free - free a collective
  * @coll: or NULL; not under way, unless it has failed
  *
- * Local. All members have ended its first start, or it was never started
- * anywhere.
+ * Local. All members have created it.
  */
 void tofu_coll_free(struct tofu_coll *coll);
 

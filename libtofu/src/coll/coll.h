@@ -192,6 +192,8 @@ struct coll_gate_peer {
  * @under_way: puts
  * @tests:  tests without success since something came
  * @turns:  tests of all rounds
+ * @open, @awaited, @posted: engines that have queues, those by which lanes wait
+ *          for notices, and those with puts under way; bit masks
  * @fallback: why another algorithm was not taken, or NULL
  */
 struct tofu_coll {
@@ -228,6 +230,9 @@ struct tofu_coll {
 	unsigned int under_way;
 	unsigned int tests;
 	unsigned int turns;
+	unsigned int open;
+	unsigned int awaited;
+	unsigned int posted;
 	int error;
 	bool has_lost;
 	uint32_t lost;

@@ -378,6 +378,7 @@ static int engine_open(struct tofu_coll *coll, struct coll_engine *engine)
 	if (code)
 		return code;
 	engine->has_vcq = true;
+	coll->open |= 1U << (engine - coll->engine);
 	code = utofu_query_vcq_id(engine->vcq, &engine->id);
 	for (int area = 0; area < COLL_AREAS && !code; area++)
 		code = engine_register(coll, engine, area, engine->vcq,

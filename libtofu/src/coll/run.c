@@ -22,7 +22,6 @@
 
 /* Of so many tests one polls all engines. */
 #define FULL_TESTS 16
-#define ALL_ENGINES (~0U)
 
 /* Longer puts are cut: a put has less than 16 MiB. */
 #define PUT_MAX (UINT64_C(8) << 20)
@@ -63,7 +62,7 @@ static int failure(struct tofu_coll *coll,
 static int mrq_poll(struct tofu_coll *coll, struct coll_engine *engine,
 		    utofu_vcq_hdl_t vcq)
 {
-	struct utofu_mrq_notice notice = { 0 };
+	struct utofu_mrq_notice notice;
 	int code;
 
 	while ((code = utofu_poll_mrq(vcq, 0, &notice)) !=
@@ -88,26 +87,32 @@ static int tcq_poll(struct tofu_coll *coll, struct coll_engine *engine,
 		struct coll_lane *lane = cbdata;
 
 		lane->under_way--;
-		engine->under_way--;
 		coll->under_way--;
 		coll->tests = 0;
+		if (!--engine->under_way)
+			coll->posted &= ~(1U << (engine - coll->engine));
 	}
 	return code == UTOFU_ERR_NOT_FOUND ? UTOFU_SUCCESS : code;
 }
 
-static int engine_poll(struct tofu_coll *coll, struct coll_engine *engine)
+static int queue_poll(struct tofu_coll *coll, struct coll_engine *engine,
+		      utofu_vcq_hdl_t vcq)
 {
 	int code = UTOFU_SUCCESS;
 
-	tofu_work(TOFU_WORK_COLL_ENGINE);
 	if (engine->under_way)
-		code = tcq_poll(coll, engine, engine->vcq);
-	if (!code && engine->under_way && engine->has_session)
-		code = tcq_poll(coll, engine, engine->session);
-	if (!code)
-		code = mrq_poll(coll, engine, engine->vcq);
+		code = tcq_poll(coll, engine, vcq);
+	return code ? code : mrq_poll(coll, engine, vcq);
+}
+
+static int engine_poll(struct tofu_coll *coll, struct coll_engine *engine)
+{
+	int code;
+
+	tofu_work(TOFU_WORK_COLL_ENGINE);
+	code = queue_poll(coll, engine, engine->vcq);
 	if (!code && engine->has_session)
-		code = mrq_poll(coll, engine, engine->session);
+		code = queue_poll(coll, engine, engine->session);
 	return code;
 }
 
@@ -158,6 +163,7 @@ static int posted(struct tofu_coll *coll, struct coll_engine *engine,
 	lane->under_way++;
 	engine->under_way++;
 	coll->under_way++;
+	coll->posted |= 1U << (engine - coll->engine);
 	return UTOFU_SUCCESS;
 }
 
@@ -326,6 +332,14 @@ static void step_get(struct tofu_coll *coll, struct coll_lane *lane)
 	lane->done = 0;
 }
 
+/* Notes the engine by which a lane goes on. */
+static void lane_waits(struct tofu_coll *coll, const struct coll_lane *lane)
+{
+	if (lane->step.what == COLL_AWAIT)
+		coll->awaited |=
+			1U << coll->plan.port[lane->step.which].engine;
+}
+
 static int lane_run(struct tofu_coll *coll, struct coll_lane *lane)
 {
 	tofu_work(TOFU_WORK_COLL_LANE);
@@ -340,6 +354,8 @@ static int lane_run(struct tofu_coll *coll, struct coll_lane *lane)
 			break;
 		}
 		code = step_run(coll, lane);
+		if (code == LANE_WAITS)
+			lane_waits(coll, lane);
 		if (code)
 			return code == LANE_WAITS ? UTOFU_SUCCESS : code;
 		tofu_work(TOFU_WORK_COLL_STEP);
@@ -353,6 +369,7 @@ static int lanes_run(struct tofu_coll *coll)
 {
 	int code = UTOFU_SUCCESS;
 
+	coll->awaited = 0;
 	for (unsigned int i = 0; i < coll->plan.lanes && !code; i++)
 		code = lane_run(coll, &coll->lane[i]);
 	return code;
@@ -388,29 +405,16 @@ static void round_end(struct tofu_coll *coll)
  */
 static unsigned int engines_awaited(struct tofu_coll *coll)
 {
-	unsigned int mask = 0;
-
-	if (++coll->turns % FULL_TESTS == 0)
-		return ALL_ENGINES;
-	for (unsigned int i = 0; i < coll->plan.lanes; i++) {
-		const struct coll_lane *lane = &coll->lane[i];
-
-		if (lane->ready && lane->step.what == COLL_AWAIT)
-			mask |= 1U << coll->plan.port[lane->step.which].engine;
-	}
-	for (unsigned int e = 0; e < COLL_ENGINES_MAX; e++)
-		if (coll->engine[e].under_way)
-			mask |= 1U << e;
-	return mask;
+	return ++coll->turns % FULL_TESTS ? coll->awaited | coll->posted :
+					    coll->open;
 }
 
 static int step_all(struct tofu_coll *coll, unsigned int engines)
 {
 	int code = UTOFU_SUCCESS;
 
-	for (unsigned int e = 0; e < COLL_ENGINES_MAX && !code; e++)
-		if (coll->engine[e].has_vcq && engines & 1U << e)
-			code = engine_poll(coll, &coll->engine[e]);
+	for (; engines && !code; engines &= engines - 1)
+		code = engine_poll(coll, &coll->engine[__builtin_ctz(engines)]);
 	if (!code)
 		code = lanes_run(coll);
 	if (code)
@@ -430,7 +434,7 @@ static int lost_judge(struct tofu_coll *coll)
 	coll->tests = 0;
 	if (!lost)
 		return UTOFU_ERR_NOT_COMPLETED;
-	code = step_all(coll, ALL_ENGINES);
+	code = step_all(coll, coll->open);
 	if (code == UTOFU_ERR_NOT_COMPLETED && coll_probe(coll))
 		return lost;
 	coll->has_lost = false;
