@@ -15,7 +15,7 @@
 
 static const struct tofu_column columns[] = {
 	{ "collective", -14 },
-	{ "algorithm", -13 },
+	{ "algorithm", -20 },
 	{ "bytes", 9 },
 	{ "time/µs", 11 },
 	{ "MB/s", 10 },
