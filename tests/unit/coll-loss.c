@@ -215,4 +215,55 @@ TEST_F_TIMEOUT(killed, after_many_rounds, 120)
 	EXPECT_EQ(0, roots_run(variant->kind, LATER));
 }
 
+/*
+ * In a chain the first dies when the second has created the collective, which
+ * then fails there and is freed. The fourth creates it only then, and lets go
+ * the third, which has waited for it and may not have seen the freed one.
+ */
+#define FREES ((VICTIM + 1) % MEMBERS)
+#define LATE ((VICTIM + 3) % MEMBERS)
+
+static void first_main(struct tofu_nodes *nodes, struct tofu_group *group)
+{
+	struct tofu_coll *coll;
+
+	CHECK(!create(group, &coll));
+	CHECK(!tofu_wait_word(&nodes->word[1], 1));
+	raise(SIGKILL);
+}
+
+static void chain_main(struct tofu_nodes *nodes, unsigned int rank)
+{
+	struct tofu_boot *boot = joined(rank, nodes->count);
+	struct tofu_group *group = group_of_all(boot);
+	struct tofu_coll *coll;
+	int code;
+
+	if (rank == VICTIM)
+		first_main(nodes, group);
+	if (rank == LATE)
+		CHECK(!tofu_wait_word(&nodes->word[1], 2));
+	code = create(group, &coll);
+	if (!code) {
+		if (rank == FREES)
+			__atomic_store_n(&nodes->word[1], 1, __ATOMIC_RELEASE);
+		code = rounds_run(coll, rank);
+		tofu_coll_free(coll);
+	}
+	CHECK(code == UTOFU_ERR_MRQ_PEER);
+	if (rank == FREES)
+		__atomic_store_n(&nodes->word[1], 2, __ATOMIC_RELEASE);
+	survivors_meet(nodes);
+	tofu_group_free(group);
+	tofu_boot_abandon(boot);
+}
+
+TEST(failed_and_freed_before_all_create)
+{
+	algorithm = TOFU_COLL_PIPELINED;
+	root = VICTIM;
+	kind = TOFU_COLL_BCAST;
+	EXPECT_EQ(0, tofu_nodes_run(MEMBERS, chain_main, VICTIM));
+}
+
 TEST_HARNESS_MAIN

@@ -428,7 +428,7 @@ int tofu_coll_describe(const struct tofu_coll *coll,
  * tofu_coll_free - free a collective
  * @coll: or NULL; not under way, unless it has failed
  *
- * Local. All members have created it.
+ * Local. All members have created it, or it has failed.
  */
 void tofu_coll_free(struct tofu_coll *coll);
 

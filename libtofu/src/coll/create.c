@@ -512,7 +512,11 @@ void tofu_coll_free(struct tofu_coll *coll)
 		return;
 	if (coll->is_active)
 		coll_stop(coll);
-	coll_withdraw(coll);
+	/* Some may still be creating what has failed here. */
+	if (coll->error)
+		coll_refuse(coll);
+	else
+		coll_withdraw(coll);
 	if (coll->gates)
 		utofu_free_vbg(coll->gate, coll->gates);
 	/* From then on nothing reads or writes the memory. */
