@@ -76,15 +76,15 @@ static const struct {
 	[TOFU_WORK_P2P_REPLY] = { "p2p-reply", 1664 },
 	[TOFU_WORK_P2P_CHUNK] = { "p2p-chunk", 1664 },
 	[TOFU_WORK_P2P_ENDED] = { "p2p-ended", 53 },
-	[TOFU_WORK_COLL_START] = { "coll-start", 67 },
-	[TOFU_WORK_COLL_END] = { "coll-end", 22 },
+	[TOFU_WORK_COLL_START] = { "coll-start", 45 },
+	[TOFU_WORK_COLL_END] = { "coll-end", 16 },
 	[TOFU_WORK_COLL_TEST] = { "coll-test", 124 },
 	[TOFU_WORK_COLL_ENGINE] = { "coll-engine", 30 },
-	[TOFU_WORK_COLL_NOTICE] = { "coll-notice", 22 },
+	[TOFU_WORK_COLL_NOTICE] = { "coll-notice", 16 },
 	[TOFU_WORK_COLL_LANE] = { "coll-lane", 28 },
-	[TOFU_WORK_COLL_STEP] = { "coll-step", 99 },
-	[TOFU_WORK_COLL_PUT] = { "coll-put", 89 },
-	[TOFU_WORK_COLL_REDUCE] = { "coll-reduce", 116 },
+	[TOFU_WORK_COLL_STEP] = { "coll-step", 103 },
+	[TOFU_WORK_COLL_PUT] = { "coll-put", 93 },
+	[TOFU_WORK_COLL_REDUCE] = { "coll-reduce", 52 },
 };
 
 /* A loop that polls or looks at the clock has to come to its end. */

@@ -3,7 +3,7 @@
  * Combining elements.
  *
  * Floating point: @a is the left operand. Which of two NaNs a sum or a product
- * keeps depends on the order of operands and on the compiler's choice, which
+ * keeps depends on the order of operands, the processor and the compiler, which
  * need not be the same in a whole block and in what is left of a buffer. All
  * other results have the same bits in any case. A collective always combines
  * the same pairs, with the lower member on the left and at the same place of
@@ -39,6 +39,13 @@ typedef uint64_t LOOSE loose_uint64;
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
+/* Longer vectors, where the processor has them: the dynamic linker chooses. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+#define VECTORS __attribute__((target_clones("avx2", "default")))
+#else
+#define VECTORS
+#endif
+
 /* A function that combines elements; @value is made of the elements x and y. */
 #define COMBINE(name, type, value)                                          \
 	static inline void name##_one(type *to, const type *a,              \
@@ -49,6 +56,7 @@ typedef uint64_t LOOSE loose_uint64;
 									    \
 		*to = (value);                                              \
 	}                                                                   \
+	VECTORS                                                             \
 	static void name(void *dst, const void *a, const void *b,           \
 			 size_t count)                                      \
 	{                                                                   \
