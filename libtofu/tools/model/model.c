@@ -211,9 +211,12 @@ int main(int argc, char **argv)
 	enum command command;
 	uint64_t given;
 
+	model_words_make();
 	tofu_arg_sizes("--bytes", "8:16M", 0, BYTES_MAX, &options.sizes);
 	given = tofu_args_parse(&args, argc, argv, &options);
 	command = command_take(argc, argv, given);
+	if (options.kind == TOFU_COLL_BARRIER && is_given("bytes", given))
+		errx(EXIT_USAGE, "--bytes: a barrier has no bytes");
 	if (tofu_model_machine(options.setup.machine_name,
 			       &options.setup.machine))
 		errx(EXIT_USAGE, "--machine: '%s' is not k, fx10, fx100 or fugaku",

@@ -33,8 +33,11 @@ struct model_setup {
 /* ---- Words (model/words.c) ---- */
 
 /* Lists that end with NULL, in the order of the enumerations */
-extern const char *const model_kinds[];
-extern const char *const model_algorithms[];
+extern const char *model_kinds[];
+extern const char *model_algorithms[];
+
+/* model_words_make - fill both with the library's words, before all else */
+void model_words_make(void);
 
 /**
  * model_shape_parse - members along three axes from an option

@@ -203,8 +203,11 @@ void model_time(const struct model_setup *setup, enum tofu_coll_kind kind,
 		.column = columns,
 		.columns = choice.count + 1,
 	};
+	const struct tofu_sizes none = { .count = 1 };
 	char shape[MODEL_SHAPE_TEXT];
 
+	if (kind == TOFU_COLL_BARRIER)
+		sizes = &none;
 	if (json) {
 		time_json(&choice, sizes);
 		return;

@@ -8,34 +8,18 @@
 
 #define AXES_MAX (2 * TOFU_COLL_AXES)
 
-const char *const model_kinds[] = {
-	[TOFU_COLL_BARRIER] = "barrier",
-	[TOFU_COLL_BCAST] = "bcast",
-	[TOFU_COLL_REDUCE] = "reduce",
-	[TOFU_COLL_ALLREDUCE] = "allreduce",
-	[TOFU_COLL_GATHER] = "gather",
-	[TOFU_COLL_SCATTER] = "scatter",
-	[TOFU_COLL_ALLGATHER] = "allgather",
-	[TOFU_COLL_REDUCE_SCATTER] = "reduce-scatter",
-	[TOFU_COLL_ALLTOALL] = "alltoall",
-	[TOFU_COLL_KINDS] = NULL,
-};
+const char *model_kinds[TOFU_COLL_KINDS + 1];
+const char *model_algorithms[TOFU_COLL_ALGORITHMS + 1];
 
-const char *const model_algorithms[] = {
-	[TOFU_COLL_AUTO] = "all",
-	[TOFU_COLL_GATES] = "gates",
-	[TOFU_COLL_DISSEMINATION] = "dissemination",
-	[TOFU_COLL_PIPELINED] = "pipelined",
-	[TOFU_COLL_STREAMED] = "streamed",
-	[TOFU_COLL_SESSION] = "session",
-	[TOFU_COLL_BINOMIAL] = "binomial",
-	[TOFU_COLL_DOUBLING] = "doubling",
-	[TOFU_COLL_RING] = "ring",
-	[TOFU_COLL_MULTIRING] = "multiring",
-	[TOFU_COLL_BRUCK] = "bruck",
-	[TOFU_COLL_DIRECT] = "direct",
-	[TOFU_COLL_ALGORITHMS] = NULL,
-};
+void model_words_make(void)
+{
+	for (unsigned int k = 0; k < TOFU_COLL_KINDS; k++)
+		model_kinds[k] = tofu_coll_kind_name((enum tofu_coll_kind)k);
+	for (unsigned int a = 0; a < TOFU_COLL_ALGORITHMS; a++)
+		model_algorithms[a] =
+			tofu_coll_algorithm_name((enum tofu_coll_algorithm)a);
+	model_algorithms[TOFU_COLL_AUTO] = "all";
+}
 
 static void shape_refuse(const char *option, const char *text)
 {
