@@ -15,6 +15,7 @@
 #define NODE_INTERNAL_H
 
 #include <pthread.h>
+#include <time.h>
 
 #include "node/node.h"
 
@@ -30,6 +31,7 @@ struct tofu_trace;
  * @polled: whether the last kick was by a poll
  * @assists: count of kicks by polls that followed a poll, not a post
  * @assists_seen: value of @assists when the node's thread last went to sleep
+ * @assisted_until: the node's thread leaves the work to polls until this time
  * @idle_since: time of the first of the latest kicks in a row that found
  *          nothing; 0: the last kick found something
  * @assist: polls that find nothing are asked to kick
@@ -46,10 +48,20 @@ struct tofu_node {
 	bool polled;
 	unsigned int assists;
 	unsigned int assists_seen;
+	uint64_t assisted_until;
 	uint64_t idle_since;
 	bool assist;
 	struct tofu_virtual *virtual;
 };
+
+/* tofu_node_now - the host's clock, ns */
+static inline uint64_t tofu_node_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
 
 /* tofu_node_kicks - the TOFU_NEED_KICK_* to set; @asleep: the thread sleeps */
 static inline uint32_t tofu_node_kicks(const struct tofu_node *node,

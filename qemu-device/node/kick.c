@@ -8,7 +8,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <time.h>
 
 /*
  * Kicks that find nothing for that long yield the processor. A node with a
@@ -41,11 +40,8 @@ static void wake_unseen(struct tofu_node *node)
 static void idle(struct tofu_node *node)
 {
 	uint64_t since = __atomic_load_n(&node->idle_since, __ATOMIC_RELAXED);
-	struct timespec time;
-	uint64_t now;
+	uint64_t now = tofu_node_now();
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	now = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 	if (!since) {
 		__atomic_store_n(&node->idle_since, now, __ATOMIC_RELAXED);
 		return;

@@ -6,20 +6,30 @@
 #include "node/internal.h"
 
 /*
- * How long the node's thread sleeps while polls do its work. A peer that sends
- * and then polls may wake it sooner; one that sends and does not poll cannot.
+ * For so long after a poll has kicked, the node's thread leaves the work to the
+ * polls. It is woken in between by a peer that polls in vain, and by nobody else:
+ * a program that polls, but has to wait for a processor, would find its thread
+ * there first, again and again. A peer that sends and does not poll cannot wake
+ * it sooner.
  */
 #define ASSISTED_MS 1
+#define NS_PER_MS 1000000
 
-/* Whether a poll has kicked since the node's thread last went to sleep. */
+/* Whether polls do the work of the node's thread. */
 static bool assisted(struct tofu_node *node)
 {
 	unsigned int assists =
 		__atomic_load_n(&node->assists, __ATOMIC_RELAXED);
-	bool seen = node->assist && assists != node->assists_seen;
+	uint64_t now;
 
-	node->assists_seen = assists;
-	return seen;
+	if (!node->assist)
+		return false;
+	now = tofu_node_now();
+	if (assists != node->assists_seen) {
+		node->assists_seen = assists;
+		node->assisted_until = now + ASSISTED_MS * NS_PER_MS;
+	}
+	return now < node->assisted_until;
 }
 
 static void set_awake(struct tofu_node *node)
