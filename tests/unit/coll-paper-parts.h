@@ -55,6 +55,7 @@ struct paper_stream {
  * @order:   in its stream
  * @copy:    what has been read
  * @user:    it writes to memory of the user
+ * @carried: its lane does not wait for its end
  * @reading: it may read its source
  * @next:    in the session's queue
  */
@@ -76,6 +77,7 @@ struct paper_put {
 	uint8_t *copy;
 	bool session;
 	bool user;
+	bool carried;
 	bool reading;
 	bool noticed;
 	bool ended;

@@ -167,10 +167,12 @@ static void put_release(struct paper *paper, struct paper_put *put)
 	puts_add(&put->to->in, put);
 	put->to->coming[put->engine]++;
 	put->reading = true;
-	if (writing == PAPER_EAGER) {
+	if (put->carried || writing == PAPER_EAGER)
 		put_read(put, put->bytes);
+	if (put->carried)
+		put_read_ends(put);
+	if (writing == PAPER_EAGER)
 		put_write(put, put->bytes);
-	}
 	put->agent.priority = put->stream->priority;
 	paper_list(paper, &put->agent);
 }
@@ -218,7 +220,8 @@ static void put_end(struct paper *paper, struct paper_put *put)
 	put_read_ends(put);
 	put->ended = true;
 	put->stream->ended++;
-	put->from->lane[put->lane].under_way--;
+	if (!put->carried)
+		put->from->lane[put->lane].under_way--;
 	paper_list(paper, &put->from->agent);
 }
 
@@ -289,7 +292,9 @@ static struct paper_put *put_make(struct paper_member *from, unsigned int lane,
 	put->src = paper_place(from, src, put->bytes);
 	put->dst = paper_place(to, dst, put->bytes);
 	put->copy = malloc(put->bytes + 1);
-	from->lane[lane].under_way++;
+	put->carried = step->what == COLL_PUT && put->bytes <= COLL_CARRIED;
+	if (!put->carried)
+		from->lane[lane].under_way++;
 	from->paper->report->puts++;
 	return put;
 }

@@ -103,6 +103,8 @@ static inline volatile uint64_t *coll_board_word(const struct coll_board *board,
  * @session, @session_id: open if @has_session
  * @at:      STADDs of the areas
  * @session_at: of COLL_RECV, for the session-mode VCQ
+ * @under_way: puts whose end a lane waits for
+ * @carried: other puts that have not ended
  * @port:    ports by tag, and PORT_NONE
  */
 struct coll_engine {
@@ -118,6 +120,7 @@ struct coll_engine {
 	utofu_stadd_t at[COLL_AREAS];
 	utofu_stadd_t session_at;
 	unsigned int under_way;
+	unsigned int carried;
 	uint16_t port[COLL_TAGS];
 };
 
@@ -141,7 +144,7 @@ struct coll_target {
  * @index: of the step
  * @ready: @step is computed
  * @ended: it was the last one
- * @under_way: puts that have not ended here
+ * @under_way: puts that have not ended here, but for carried ones
  * @done:  bytes of the step that are posted
  */
 struct coll_lane {
@@ -189,11 +192,11 @@ struct coll_gate_peer {
  * @come:   notices of each port, of all rounds
  * @round:  number of the current round, or of the next one
  * @lanes_left: that have not ended in this round
- * @under_way: puts
+ * @under_way: puts, but for carried ones
  * @tests:  tests without success since something came
  * @turns:  tests of all rounds
  * @open, @awaited, @posted: engines that have queues, those by which lanes wait
- *          for notices, and those with puts under way; bit masks
+ *          for notices, and those with puts that they wait for; bit masks
  * @fallback: why another algorithm was not taken, or NULL
  */
 struct tofu_coll {
@@ -273,6 +276,9 @@ int coll_card_of(struct tofu_coll *coll, uint32_t number, uint64_t card[]);
 
 /* coll_stop - take it from those that are under way */
 void coll_stop(struct tofu_coll *coll);
+
+/* coll_drain - wait until carried puts have ended: queues that go take them along */
+void coll_drain(struct tofu_coll *coll);
 
 /* ---- gate.c ---- */
 

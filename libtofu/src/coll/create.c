@@ -512,6 +512,8 @@ void tofu_coll_free(struct tofu_coll *coll)
 		return;
 	if (coll->is_active)
 		coll_stop(coll);
+	if (!coll->error)
+		coll_drain(coll);
 	/* Some may still be creating what has failed here. */
 	if (coll->error)
 		coll_refuse(coll);

@@ -4,7 +4,8 @@
  *
  * Dissemination: in round i a member tells the one 2^i behind it and hears of
  * the one 2^i before it. No deadlock: a round waits for puts of the round alone,
- * which their senders make when they have ended the round before.
+ * which their senders make when they have ended the round before. There is one put
+ * at a time, so one engine does, which leaves less to poll.
  *
  * Gates: one step starts the gate, another awaits its end. The gates are linked
  * when the collective is created; see gates/network.h for their progress.
@@ -17,13 +18,12 @@ void coll_meeting_make(struct coll_plan *plan, struct coll_meeting *meeting)
 	unsigned int r = 0;
 
 	for (uint64_t by = 1; by < members; by *= 2, r++) {
-		unsigned int engine = r % plan->job.engines;
 		uint32_t to = (uint32_t)((number + by) % members);
 		uint32_t from = (uint32_t)((number + members - by) % members);
 
-		meeting->out[r] = coll_link_add(plan, to, engine,
+		meeting->out[r] = coll_link_add(plan, to, 0,
 						COLL_TAG_MEETING + r);
-		meeting->in[r] = coll_port_add(plan, from, engine,
+		meeting->in[r] = coll_port_add(plan, from, 0,
 					       COLL_TAG_MEETING + r, 1);
 	}
 	meeting->rounds = r;

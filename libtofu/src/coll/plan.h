@@ -24,7 +24,8 @@
  *   port with several senders counts notices of one round only, because no
  *   sender is in the next round.
  * - Memory. A put may write when it is posted, or as late as its notice; it may
- *   read until FLUSH has seen its end. A member that has ended a round may be
+ *   read until FLUSH has seen its end. One of up to COLL_CARRIED bytes reads when
+ *   it is posted, and may end after its round. A member that has ended a round may be
  *   in the next one, while others are not. What it puts then must not hit what
  *   they still use: the receiver has said that it is ready, by a put without
  *   bytes or by data of this round, or the memory is another one in even and in
@@ -46,6 +47,8 @@
 #define COLL_SEGMENT 16384
 /* Notices that may wait for a member that does not poll: its MRQ has room */
 #define COLL_NOTICES_MAX 1536
+/* A put of so few bytes has them in its command. */
+#define COLL_CARRIED 8
 
 /* ---- Steps ---- */
 

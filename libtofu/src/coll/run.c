@@ -77,6 +77,12 @@ static int mrq_poll(struct tofu_coll *coll, struct coll_engine *engine,
 	return UTOFU_SUCCESS;
 }
 
+static unsigned int bit_of(const struct tofu_coll *coll,
+			   const struct coll_engine *engine)
+{
+	return 1U << (engine - coll->engine);
+}
+
 static int tcq_poll(struct tofu_coll *coll, struct coll_engine *engine,
 		    utofu_vcq_hdl_t vcq)
 {
@@ -86,13 +92,26 @@ static int tcq_poll(struct tofu_coll *coll, struct coll_engine *engine,
 	while (!(code = utofu_poll_tcq(vcq, 0, &cbdata))) {
 		struct coll_lane *lane = cbdata;
 
+		if (!lane) {
+			engine->carried--;
+			continue;
+		}
 		lane->under_way--;
+		engine->under_way--;
 		coll->under_way--;
 		coll->tests = 0;
-		if (!--engine->under_way)
-			coll->posted &= ~(1U << (engine - coll->engine));
 	}
+	if (!engine->under_way)
+		coll->posted &= ~bit_of(coll, engine);
 	return code == UTOFU_ERR_NOT_FOUND ? UTOFU_SUCCESS : code;
+}
+
+/* Nobody waits for the end of carried puts, but it may be a failure. */
+static bool wants_tcq(const struct tofu_coll *coll,
+		      const struct coll_engine *engine)
+{
+	return coll->posted & bit_of(coll, engine) ||
+	       (engine->carried && coll->turns % FULL_TESTS == 0);
 }
 
 static int queue_poll(struct tofu_coll *coll, struct coll_engine *engine,
@@ -100,7 +119,7 @@ static int queue_poll(struct tofu_coll *coll, struct coll_engine *engine,
 {
 	int code = UTOFU_SUCCESS;
 
-	if (engine->under_way)
+	if (wants_tcq(coll, engine))
 		code = tcq_poll(coll, engine, vcq);
 	return code ? code : mrq_poll(coll, engine, vcq);
 }
@@ -154,20 +173,55 @@ static bool has_come(const struct tofu_coll *coll,
 	       coll->round * port->due + step->count;
 }
 
+/* @lane: what waits for the end of the put; NULL: nobody does */
 static int posted(struct tofu_coll *coll, struct coll_engine *engine,
 		  struct coll_lane *lane, int code)
 {
+	if (code && code != UTOFU_ERR_BUSY)
+		return code;
+	if (code || lane)
+		coll->posted |= bit_of(coll, engine);
 	if (code)
-		return code == UTOFU_ERR_BUSY ? LANE_WAITS : code;
-	tofu_work(TOFU_WORK_COLL_PUT);
-	lane->under_way++;
-	engine->under_way++;
-	coll->under_way++;
-	coll->posted |= 1U << (engine - coll->engine);
+		return LANE_WAITS;
+	if (lane) {
+		lane->under_way++;
+		engine->under_way++;
+		coll->under_way++;
+		tofu_work(TOFU_WORK_COLL_PUT);
+	} else {
+		engine->carried++;
+		tofu_work(TOFU_WORK_COLL_CARRY);
+	}
 	return UTOFU_SUCCESS;
 }
 
-/* A notice alone names memory all the same. */
+/* Neither its lane nor the round waits for the end of such a put. */
+static bool is_carried(const struct coll_step *step)
+{
+	return step->bytes && step->bytes <= COLL_CARRIED;
+}
+
+static int carry(struct tofu_coll *coll, const struct coll_step *step)
+{
+	const struct coll_link *link = &coll->plan.link[step->which];
+	const struct coll_target *target = &coll->target[step->which];
+	struct coll_engine *engine = &coll->engine[link->engine];
+	uint64_t word = 0;
+
+	_Static_assert(COLL_CARRIED == sizeof(word), "piggyback8");
+	if (!coll->blank)
+		memcpy(&word, memory_at(coll, step->a), step->bytes);
+	return posted(coll, engine, NULL,
+		      utofu_put_piggyback8(
+			      engine->vcq, target->vcq, word,
+			      target->at[step->dst.area] + step->dst.offset,
+			      step->bytes, link->tag,
+			      UTOFU_ONESIDED_FLAG_TCQ_NOTICE |
+				      UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE,
+			      NULL));
+}
+
+/* A notice alone names memory all the same, and does not read it. */
 static int put(struct tofu_coll *coll, struct coll_lane *lane)
 {
 	const struct coll_step *step = &lane->step;
@@ -175,11 +229,13 @@ static int put(struct tofu_coll *coll, struct coll_lane *lane)
 	const struct coll_target *target = &coll->target[step->which];
 	struct coll_engine *engine = &coll->engine[link->engine];
 	struct coll_place from = step->a, to = step->dst;
+	struct coll_lane *waits = lane;
 	int code;
 
 	if (!step->bytes) {
 		from = coll_place(COLL_WORK, 0);
 		to = from;
+		waits = NULL;
 	}
 	do {
 		uint64_t left = step->bytes - lane->done;
@@ -188,13 +244,13 @@ static int put(struct tofu_coll *coll, struct coll_lane *lane)
 
 		if (now == left)
 			flags |= UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE;
-		code = posted(coll, engine, lane,
+		code = posted(coll, engine, waits,
 			      utofu_put(engine->vcq, target->vcq,
 					engine->at[from.area] + from.offset +
 						lane->done,
 					target->at[to.area] + to.offset +
 						lane->done,
-					now, link->tag, flags, lane));
+					now, link->tag, flags, waits));
 		if (!code)
 			lane->done += now;
 	} while (!code && lane->done < step->bytes);
@@ -305,7 +361,8 @@ static int step_run(struct tofu_coll *coll, struct coll_lane *lane)
 		return wait_if(!coll->lane[step->which].ended &&
 			       coll->lane[step->which].index < step->count);
 	case COLL_PUT:
-		return put(coll, lane);
+		return is_carried(step) ? carry(coll, step) :
+					  put(coll, lane);
 	case COLL_BLOCKS:
 		return blocks(coll, lane);
 	case COLL_COPY:
@@ -398,8 +455,8 @@ static void round_end(struct tofu_coll *coll)
 }
 
 /*
- * Engines to poll: those from which a lane waits for a notice, or where puts are
- * under way. An empty poll costs as much as all else of a test, and where
+ * Engines to poll: those from which a lane waits for a notice, or the end of a
+ * put. An empty poll costs as much as all else of a test, and where
  * processors are shared perhaps a turn of all others. Now and then all are
  * polled, since a put may fail after it has been reported.
  */
@@ -471,6 +528,31 @@ static void all_progress(struct coll_board *board)
 	}
 }
 
+/* ---- The end ---- */
+
+static unsigned int puts_carried(const struct tofu_coll *coll)
+{
+	unsigned int count = 0;
+
+	for (unsigned int e = 0; e < COLL_ENGINES_MAX; e++)
+		count += coll->engine[e].carried;
+	return count;
+}
+
+void coll_drain(struct tofu_coll *coll)
+{
+	unsigned int polls = 0, waited = 0;
+	int code = UTOFU_SUCCESS;
+
+	while (!code && waited < PROBE_TESTS && puts_carried(coll)) {
+		for (unsigned int e = 0; e < COLL_ENGINES_MAX && !code; e++)
+			if (coll->engine[e].carried)
+				code = tcq_poll(coll, &coll->engine[e],
+						coll->engine[e].vcq);
+		waited += tofu_give_way(&polls);
+	}
+}
+
 /* ---- The interface ---- */
 
 int tofu_coll_start(struct tofu_coll *coll)
@@ -514,7 +596,7 @@ int tofu_coll_wait(struct tofu_coll *coll)
 
 	/* A test that lets others run takes as long as some that do not. */
 	while ((code = tofu_coll_test(coll)) == UTOFU_ERR_NOT_COMPLETED) {
-		/* Something has come: patience begins again. */
+		/* Something has come: more may have, and patience begins again. */
 		if (coll->tests <= 1 && !coll->board->in_calls)
 			polls = begin;
 		coll->tests += tofu_give_way(&polls) - 1;

@@ -70,6 +70,7 @@
  * @TOFU_WORK_COLL_LANE: looking whether a lane can go on
  * @TOFU_WORK_COLL_STEP: a step of a lane
  * @TOFU_WORK_COLL_PUT: more, where it is a put
+ * @TOFU_WORK_COLL_CARRY: or one whose bytes are in its command
  * @TOFU_WORK_COLL_REDUCE: combining TOFU_WORK_BYTES
  */
 enum tofu_work {
@@ -140,6 +141,7 @@ enum tofu_work {
 	TOFU_WORK_COLL_LANE,
 	TOFU_WORK_COLL_STEP,
 	TOFU_WORK_COLL_PUT,
+	TOFU_WORK_COLL_CARRY,
 	TOFU_WORK_COLL_REDUCE,
 	TOFU_WORKS,
 };
