@@ -300,14 +300,15 @@ static enum utofu_reduce_op gate_op(const struct tofu_coll *coll)
 
 static int gate_start(struct tofu_coll *coll, const struct coll_step *step)
 {
-	uint64_t word[GATE_WORDS];
+	uint64_t word[GATE_WORDS] = { 0 };
 	double real[GATE_WORDS];
 	size_t count = step->bytes / sizeof(uint64_t);
 	int code;
 
 	if (!count)
 		return utofu_barrier(coll->gate[0], 0);
-	memcpy(word, memory_at(coll, step->a), step->bytes);
+	if (!coll->blank)
+		memcpy(word, memory_at(coll, step->a), step->bytes);
 	memcpy(real, word, step->bytes);
 	if (coll->spec.type == TOFU_COLL_DOUBLE)
 		code = utofu_reduce_double(coll->gate[0],
@@ -334,7 +335,7 @@ static int gate_end(struct tofu_coll *coll, const struct coll_step *step)
 		code = utofu_poll_reduce_uint64(coll->gate[0], 0, word);
 	if (code == UTOFU_ERR_NOT_COMPLETED)
 		return LANE_WAITS;
-	if (!code && step->bytes)
+	if (!code && step->bytes && !coll->blank)
 		memcpy(memory_at(coll, step->dst),
 		       is_real ? (void *)real : (void *)word, step->bytes);
 	return code;
