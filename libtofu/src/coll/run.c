@@ -597,7 +597,7 @@ int tofu_coll_wait(struct tofu_coll *coll)
 
 	/* A test that lets others run takes as long as some that do not. */
 	while ((code = tofu_coll_test(coll)) == UTOFU_ERR_NOT_COMPLETED) {
-		/* Something has come: more may have, and patience begins again. */
+		/* Something has come: patience begins again. */
 		if (coll->tests <= 1 && !coll->board->in_calls)
 			polls = begin;
 		coll->tests += tofu_give_way(&polls) - 1;
