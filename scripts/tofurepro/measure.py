@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Measurements: a cluster in virtual time, up for one boot; or processes of this host."""
+"""Measurements: a cluster in virtual time, up for one boot; a machine of tofu-sim; or
+processes of this host."""
 
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import re
@@ -23,6 +25,11 @@ SEPARATOR = "tofu-repro-next"
 BOOT_SECONDS = 600
 
 
+def nodes_of(shape):
+    """12 of '3x2x2'"""
+    return math.prod(map(int, shape.split("x")))
+
+
 @dataclasses.dataclass(frozen=True)
 class Run:
     """Programs that run one after the other in one boot of a cluster.
@@ -38,10 +45,7 @@ class Run:
     seconds: int = 3600
 
     def nodes(self):
-        count = 1
-        for size in self.shape.split("x"):
-            count *= int(size)
-        return count
+        return nodes_of(self.shape)
 
     def up_words(self):
         # The contents of a guest move times by some nanoseconds: whether tests
@@ -66,6 +70,7 @@ class Processes:
     count: int
     calls: tuple
     machine: str = "processes"
+    seconds: int = BOOT_SECONDS
 
     @property
     def shape(self):
@@ -79,8 +84,40 @@ class Processes:
                 *call[1:])
 
     def commands(self):
-        for call in self.calls:
-            yield " ".join(str(word).replace(f"{BIN}/", "build/bin/") for word in self.words(call))
+        yield from _by_hand(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulated:
+    """Programs on all nodes of machines of tofu-sim, one after the other.
+
+    A call is a machine's shape, and the words of a program that prints JSON.
+    """
+    name: str
+    machine: str
+    calls: tuple
+    seconds: int = 3600
+
+    @property
+    def shape(self):
+        """The largest."""
+        return max((shape for shape, _ in self.calls), key=nodes_of)
+
+    def nodes(self):
+        return nodes_of(self.shape)
+
+    def words(self, call):
+        shape, program = call
+        return (BIN / "tofu-sim", "--quiet", "--machine", self.machine, "--shape", shape,
+                *program)
+
+    def commands(self):
+        yield from _by_hand(self)
+
+
+def _by_hand(run):
+    for call in run.calls:
+        yield " ".join(str(word).replace(f"{BIN}/", "build/bin/") for word in run.words(call))
 
 
 def system():
@@ -111,7 +148,7 @@ def _answers(path, run):
 
 def _process_answer(run, call):
     command = [str(word) for word in run.words(call)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=BOOT_SECONDS,
+    done = subprocess.run(command, capture_output=True, text=True, timeout=run.seconds,
                           check=False)
     if done.returncode:
         raise ReproError(f"{' '.join(command)}\n{done.stderr.strip()}")
@@ -120,7 +157,7 @@ def _process_answer(run, call):
 
 def measure(run, more=()):
     """Output of the run's calls, in order; `more` are clusters' arguments."""
-    if isinstance(run, Processes):
+    if isinstance(run, (Processes, Simulated)):
         return [_process_answer(run, call) for call in run.calls]
     name = f"repro-{os.getpid()}-{run.name}"
     with tempfile.TemporaryDirectory() as folder:

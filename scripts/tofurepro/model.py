@@ -50,11 +50,12 @@ def gain(machine, neighbors, engines, size):
         neighbor_ns(machine, SEGMENTED, neighbors, engines, size)
 
 
-def _answer(tool, *words):
+def _answer(tool, *words, given=None):
     """The output of a tool here."""
-    command = [str(OUT / "bin" / tool), "--json", *words]
+    command = [str(OUT / "bin" / tool), *words, "--json"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=60,
+                              check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise ReproError(f"{' '.join(command)}: {error}") from None
     return json.loads(done.stdout)
@@ -77,3 +78,22 @@ def p2p_thresholds(machine):
     """Sizes up to which messages are eager, and got, on a machine."""
     return _answer("tofu-p2p", "--test", "need", "--peers", "1", "--machine",
                    machine)["thresholds"]
+
+
+def line_beside(pairs, formula, machine, group, *more):
+    """A line through (bytes, µs) beside that of a formula, as tofu-model compare has them.
+
+    Of both: b_mbs, half_bytes, t0_us.
+    """
+    text = "".join(f"{size} {us}\n" for size, us in pairs)
+    answer = _answer("tofu-model", "compare", "--output", os.devnull, "--machine", machine,
+                     "--shape", group, *more, f"{formula}=-", given=text)[0]
+    return answer["model"], answer["measured"]
+
+
+def coll_us(kind, algorithm, machine, group, size):
+    """Time of a collective by formula; a barrier has no size."""
+    bytes_ = () if size is None else ("--bytes", str(size))
+    answer = _answer("tofu-model", "time", "--machine", machine, "--shape", group, "--kind", kind,
+                     "--algorithm", algorithm, *bytes_)
+    return answer["times"][0]["us"][algorithm]

@@ -17,6 +17,8 @@ from .tables import number
 # The colours of Okabe and Ito: distinct for the colour-blind, too
 BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
 BLUE, RED, PURPLE, GREY = "#0072b2", "#d55e00", "#cc79a7", "#777777"
+# One more, for pictures with nine lines
+BROWN = "#8c564b"
 
 pyplot.rcParams.update({
     # Keep text as text: it is small, and can be searched.
