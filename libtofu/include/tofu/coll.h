@@ -428,7 +428,8 @@ int tofu_coll_describe(const struct tofu_coll *coll,
  * tofu_coll_free - free a collective
  * @coll: or NULL; not under way, unless it has failed
  *
- * Local. All members have created it, or it has failed.
+ * All members have created it, or it has failed. What it has put is delivered
+ * first, for a limited time; no member has to free it, too.
  */
 void tofu_coll_free(struct tofu_coll *coll);
 

@@ -277,7 +277,10 @@ int coll_card_of(struct tofu_coll *coll, uint32_t number, uint64_t card[]);
 /* coll_stop - take it from those that are under way */
 void coll_stop(struct tofu_coll *coll);
 
-/* coll_drain - wait until carried puts have ended: queues that go take them along */
+/*
+ * coll_drain - wait until carried puts have ended, for a limited time: queues that
+ *              are freed would take them along. The collective is not active.
+ */
 void coll_drain(struct tofu_coll *coll);
 
 /* ---- gate.c ---- */

@@ -540,16 +540,23 @@ static unsigned int puts_carried(const struct tofu_coll *coll)
 	return count;
 }
 
+/* One that failed has ended, too: others may still be on their way. */
+static void engine_drain(struct coll_engine *engine)
+{
+	void *cbdata;
+
+	while (engine->carried && utofu_poll_tcq(engine->vcq, 0, &cbdata) !=
+					  UTOFU_ERR_NOT_FOUND)
+		engine->carried--;
+}
+
 void coll_drain(struct tofu_coll *coll)
 {
 	unsigned int polls = 0, waited = 0;
-	int code = UTOFU_SUCCESS;
 
-	while (!code && waited < PROBE_TESTS && puts_carried(coll)) {
-		for (unsigned int e = 0; e < COLL_ENGINES_MAX && !code; e++)
-			if (coll->engine[e].carried)
-				code = tcq_poll(coll, &coll->engine[e],
-						coll->engine[e].vcq);
+	while (waited < PROBE_TESTS && puts_carried(coll)) {
+		for (unsigned int e = 0; e < COLL_ENGINES_MAX; e++)
+			engine_drain(&coll->engine[e]);
 		waited += tofu_give_way(&polls);
 	}
 }
