@@ -102,8 +102,8 @@ class Growth(Experiment):
         sheet = sheets["coll-growth"]
         yield Text(
             "Points are measured, lines computed. The machines are boxes of K, up to all of it. "
-            f"Those of {nodes_of(COMPUTED[0])} nodes and more are computed only: an allreduce of "
-            "16 MiB of all of K moves 1.5 thousand million packets.")
+            f"Those of {nodes_of(COMPUTED[0])} nodes and more are computed only, and 16 MiB also on "
+            f"{nodes_of(MEASURED[-1])}: on all of K they are 1.5 thousand million packets.")
         yield Plots("Barrier, and allreduce of 8 bytes and of 16 MiB", [
             Plot("coll-growth", "Time of collectives against the number of nodes, 12 to 82944: "
                  "lines of the formulas and measured points; the tables have the same numbers.",
