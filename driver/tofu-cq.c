@@ -116,6 +116,7 @@ static void tofu_cq_free_memory(struct tofu_cq *cq)
 	for (i = 0; i < TOFU_MAPS; i++)
 		tofu_ring_free(cq->handle.tdev, &cq->rings[i]);
 	tofu_cq_free_tables(cq);
+	tofu_watch_free(cq);
 	if (cq->page)
 		iounmap(cq->page);
 }
@@ -256,7 +257,7 @@ static void tofu_cq_leak_locked(struct tofu_cq *cq)
 {
 	dev_err(&cq->handle.tdev->pdev->dev,
 		"CQ %u of TNI %u never became quiet: its rings and %u regions are lost until the next boot\n",
-		cq->nr, cq->tni, tofu_mem_count_all(cq));
+		cq->nr, cq->tni, tofu_mem_leak_all(cq));
 	cq->leaked = true;
 	tofu_irq_free(cq);
 	iounmap(cq->page);
@@ -448,6 +449,7 @@ static const struct tofu_ioctl_op tofu_cq_ops[] = {
 	TOFU_IOCTL(TOFU_IOC_MEM_REG, struct tofu_ioc_mem_reg, tofu_mem_reg),
 	TOFU_IOCTL(TOFU_IOC_MEM_DEREG, struct tofu_ioc_mem_dereg,
 		   tofu_mem_dereg),
+	TOFU_IOCTL(TOFU_IOC_WATCH, struct tofu_ioc_watch, tofu_watch_map),
 };
 
 static const struct file_operations tofu_cq_fops = {
@@ -504,6 +506,7 @@ static struct tofu_cq *tofu_cq_alloc(struct tofu_dev *tdev)
 	tofu_handle_init(&cq->handle, tdev, &tofu_cq_handle_ops);
 	init_waitqueue_head(&cq->wait);
 	tofu_flush_init(&cq->flush);
+	spin_lock_init(&cq->watch_lock);
 	mutex_init(&cq->mem_lock);
 	xa_init_flags(&cq->regions, XA_FLAGS_ALLOC);
 	INIT_LIST_HEAD(&cq->deferred);

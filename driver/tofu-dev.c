@@ -23,6 +23,7 @@ union tofu_ioc_any {
 	struct tofu_ioc_gate_set gate_set;
 	struct tofu_ioc_mem_reg mem_reg;
 	struct tofu_ioc_mem_dereg mem_dereg;
+	struct tofu_ioc_watch watch;
 };
 
 static struct class *tofu_class;
@@ -106,7 +107,8 @@ int tofu_dev_info(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
 	arg->shape = tofu_read(tdev, TOFU_REG_SHAPE);
 	arg->ring_code_max = tdev->ring_code_max;
 	arg->stags = tdev->stags;
-	arg->caps = tdev->direct ? TOFU_INFO_DIRECT : 0;
+	arg->caps = (tdev->direct ? TOFU_INFO_DIRECT : 0) |
+		    (tdev->armw ? TOFU_INFO_ARMW : 0);
 	arg->gates = tdev->gates;
 	return tofu_ucmd_respond(ucmd);
 }

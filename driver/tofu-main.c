@@ -44,6 +44,7 @@ static int tofu_hw_identify(struct tofu_dev *tdev)
 	tdev->ring_code_max = TOFU_GET(caps, TOFU_CAPS_RING_CODE);
 	tdev->ram_pages = TOFU_GET(caps, TOFU_CAPS_RAM_PAGES);
 	tdev->direct = TOFU_GET(caps, TOFU_CAPS_DIRECT);
+	tdev->armw = TOFU_GET(caps, TOFU_CAPS_ARMW);
 	tdev->stags = min_t(unsigned int, TOFU_STAGS_WANTED,
 			    1U << TOFU_GET(caps, TOFU_CAPS_STAG));
 	if (!tdev->tnis || tdev->tnis > TOFU_TNIS_MAX ||

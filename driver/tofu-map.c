@@ -81,18 +81,24 @@ struct tofu_area tofu_area_of_bar(struct tofu_dev *tdev, u64 offset,
 	};
 }
 
+void tofu_handle_describe_map(const struct tofu_handle *handle,
+			      unsigned int index, struct tofu_map *map)
+{
+	const struct tofu_area *area = &handle->areas[index];
+
+	map->key = tofu_map_key(index);
+	map->length = area->size;
+	map->cache = area->cached ? TOFU_MAP_CACHED : TOFU_MAP_UNCACHED;
+	map->reserved = 0;
+}
+
 void tofu_handle_describe_maps(const struct tofu_handle *handle,
 			       struct tofu_map *maps, unsigned int count)
 {
 	unsigned int i;
 
-	for (i = 0; i < count; i++) {
-		maps[i].key = tofu_map_key(i);
-		maps[i].length = handle->areas[i].size;
-		maps[i].cache = handle->areas[i].cached ? TOFU_MAP_CACHED :
-							  TOFU_MAP_UNCACHED;
-		maps[i].reserved = 0;
-	}
+	for (i = 0; i < count; i++)
+		tofu_handle_describe_map(handle, i, &maps[i]);
 }
 
 /* ---- Mappings ---- */
@@ -144,23 +150,30 @@ int tofu_handle_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct tofu_handle *handle = tofu_handle_of(file);
 	unsigned long length = vma->vm_end - vma->vm_start;
+	const struct tofu_area *area;
 	unsigned int i;
 
 	if (tofu_handle_gone(handle))
 		return -ENODEV;
 	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC))
 		return -EINVAL;
-	for (i = 0; i < TOFU_MAPS; i++)
+	for (i = 0; i < TOFU_AREAS; i++)
 		if (vma->vm_pgoff == tofu_map_key(i) >> PAGE_SHIFT)
 			break;
-	/* An area that the handle lacks has length 0. */
-	if (i == TOFU_MAPS || length != handle->areas[i].size)
+	if (i == TOFU_AREAS)
 		return -EINVAL;
+	area = &handle->areas[i];
+	/* An area that the handle lacks has length 0. */
+	if (length != smp_load_acquire(&area->size))
+		return -EINVAL;
+	if (area->read_only && (vma->vm_flags & VM_WRITE))
+		return -EACCES;
 
 	/* VM_IO keeps madvise() from undoing VM_DONTCOPY. */
 	tofu_vm_flags_mod(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND |
-			  VM_DONTDUMP | VM_DONTCOPY, VM_MAYEXEC);
-	if (!handle->areas[i].cached)
+			  VM_DONTDUMP | VM_DONTCOPY,
+			  VM_MAYEXEC | (area->read_only ? VM_MAYWRITE : 0));
+	if (!area->cached)
 		vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
 	vma->vm_ops = &tofu_map_ops;
 	return 0;

@@ -23,6 +23,8 @@
  * @stag:    its number there
  * @live:    the device knows it; protected by mem_lock
  * @read_only: others may only read it
+ * @watched: @watcher watches its addresses
+ * @watcher: marks it when they change
  * @start:   the caller's first byte
  * @length:  the caller's length in bytes
  * @npages:  number of pinned pages
@@ -40,6 +42,8 @@ struct tofu_mem {
 	u32 stag;
 	bool live;
 	bool read_only;
+	bool watched;
+	struct tofu_watcher watcher;
 	u64 start;
 	u64 length;
 	unsigned long npages;
@@ -326,6 +330,22 @@ static void tofu_stag_give_back(struct tofu_mem *mem)
 	mutex_unlock(&mem->cq->mem_lock);
 }
 
+static int tofu_mem_watch(struct tofu_mem *mem)
+{
+	int ret = tofu_watch_begin(&mem->watcher, mem->cq, mem->stag,
+				   mem->start, mem->length);
+
+	mem->watched = !ret;
+	return ret;
+}
+
+static void tofu_mem_unwatch(struct tofu_mem *mem)
+{
+	if (mem->watched)
+		tofu_watch_end(&mem->watcher);
+	mem->watched = false;
+}
+
 static int tofu_mem_build(struct tofu_mem *mem)
 {
 	int ret;
@@ -358,6 +378,7 @@ err_unaccount:
 static void tofu_mem_free(struct tofu_mem *mem)
 {
 	trace_tofu_mem_dereg(mem->cq, mem->stag, mem->start, mem->length);
+	tofu_mem_unwatch(mem);
 	tofu_table_destroy(mem);
 	tofu_mem_unmap(mem);
 	tofu_mem_unpin(mem);
@@ -387,12 +408,19 @@ static int tofu_mem_create(struct tofu_cq *cq,
 	ret = tofu_stag_take(mem, arg->stag);
 	if (ret)
 		goto err_kfree;
-	ret = tofu_mem_build(mem);
+	/* Before pinning: what changes from then on is marked. */
+	if (arg->flags & TOFU_MEM_WATCH)
+		ret = tofu_mem_watch(mem);
 	if (ret)
 		goto err_give_back;
+	ret = tofu_mem_build(mem);
+	if (ret)
+		goto err_unwatch;
 	*memp = mem;
 	return 0;
 
+err_unwatch:
+	tofu_mem_unwatch(mem);
 err_give_back:
 	tofu_stag_give_back(mem);
 err_kfree:
@@ -400,11 +428,16 @@ err_kfree:
 	return ret;
 }
 
-static int tofu_mem_reg_check(const struct tofu_ioc_mem_reg *arg)
+static int tofu_mem_reg_check(struct tofu_cq *cq,
+			      const struct tofu_ioc_mem_reg *arg)
 {
 	u64 last;
 
-	if (arg->flags & ~TOFU_MEM_READ_ONLY || arg->reserved || !arg->length)
+	if (arg->flags & ~(TOFU_MEM_READ_ONLY | TOFU_MEM_WATCH) ||
+	    arg->reserved || !arg->length)
+		return -EINVAL;
+	/* Another thread may just have made the page, and zeroed it before. */
+	if (arg->flags & TOFU_MEM_WATCH && !smp_load_acquire(&cq->watch))
 		return -EINVAL;
 	if (arg->stag != TOFU_STAG_ANY && arg->stag >= TOFU_STAG_AUTO)
 		return -EINVAL;
@@ -422,7 +455,7 @@ int tofu_mem_reg(struct tofu_ucmd *ucmd)
 	struct tofu_mem *mem;
 	int ret;
 
-	ret = tofu_mem_reg_check(arg);
+	ret = tofu_mem_reg_check(cq, arg);
 	if (ret)
 		return ret;
 	ret = tofu_mem_create(cq, arg, &mem);
@@ -527,13 +560,15 @@ void tofu_mem_free_all(struct tofu_cq *cq)
 	xa_destroy(&cq->regions);
 }
 
-unsigned int tofu_mem_count_all(struct tofu_cq *cq)
+unsigned int tofu_mem_leak_all(struct tofu_cq *cq)
 {
 	struct tofu_mem *mem;
 	unsigned long stag;
 	unsigned int count = 0;
 
-	xa_for_each(&cq->regions, stag, mem)
+	xa_for_each(&cq->regions, stag, mem) {
+		tofu_mem_unwatch(mem);
 		count++;
+	}
 	return count;
 }

@@ -12,6 +12,7 @@
  *   tofu_dev.map_sem  read: a fault is filling in a mapping; write: revocation
  *   tofu_cq.mem_lock  the set of a CQ's regions
  *   tofu_flush.lock   a spinlock, taken in interrupts
+ *   tofu_cq.watch_lock  a spinlock, taken by mmu notifiers
  *
  * Faults cannot take op_sem, since they come with mmap_lock held; hence
  * map_sem.
@@ -25,6 +26,7 @@
 #include <linux/device.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/list.h>
+#include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/poll.h>
@@ -55,6 +57,7 @@ struct tofu_mem;
  * @pages:   physical address of TOFU_BAR_PAGES
  * @ram_pages: CQ pages are memory
  * @direct:  direct descriptors save time; the device is in virtual time
+ * @armw:    the device executes remote atomics
  * @tnis:    number of TNIs
  * @gates:   gates of a TNI: TOFU_GATES, or 0
  * @ring_code_max: largest size code of a ring
@@ -82,6 +85,7 @@ struct tofu_dev {
 	phys_addr_t pages;
 	bool ram_pages;
 	bool direct;
+	bool armw;
 	unsigned int tnis;
 	unsigned int gates;
 	unsigned int ring_code_max;
@@ -141,12 +145,18 @@ struct tofu_ring {
  * @pfn:    the first page
  * @size:   bytes, a multiple of the page size
  * @cached: memory type
+ * @read_only: user space can only read it
  */
 struct tofu_area {
 	unsigned long pfn;
 	size_t size;
 	bool cached;
+	bool read_only;
 };
+
+/* Areas of a handle: those of enum tofu_map_index, and that of TOFU_IOC_WATCH */
+#define TOFU_AREA_WATCH TOFU_MAPS
+#define TOFU_AREAS (TOFU_MAPS + 1)
 
 struct tofu_handle;
 
@@ -181,7 +191,7 @@ struct tofu_handle_ops {
 struct tofu_handle {
 	struct tofu_dev *tdev;
 	const struct tofu_handle_ops *ops;
-	struct tofu_area areas[TOFU_MAPS];
+	struct tofu_area areas[TOFU_AREAS];
 	struct inode *inode;
 	bool dead;
 };
@@ -200,6 +210,8 @@ struct tofu_handle {
  * @mbt_dma:  its bus address
  * @wait:     woken by every interrupt
  * @flush:    flushes
+ * @watch:    page with the marks of stale regions, or NULL; set under @mem_lock
+ * @watch_lock: protects what is written there
  * @mem_lock: protects @regions, @deferred and the tables
  * @regions:  struct tofu_mem by STAG
  * @deferred: regions whose caller did not wait for the flush
@@ -219,12 +231,26 @@ struct tofu_cq {
 	dma_addr_t mbt_dma;
 	wait_queue_head_t wait;
 	struct tofu_flush flush;
+	struct tofu_watch *watch;
+	spinlock_t watch_lock; /* marks and generation */
 
 	struct mutex mem_lock; /* regions, deferred, tables */
 	struct xarray regions;
 	struct list_head deferred;
 	bool late;
 	bool leaked;
+};
+
+/**
+ * struct tofu_watcher - waits for changes of a region's addresses
+ * @notifier: told of them
+ * @cq:   CQ of the region
+ * @stag: its STAG
+ */
+struct tofu_watcher {
+	struct mmu_interval_notifier notifier;
+	struct tofu_cq *cq;
+	u32 stag;
 };
 
 /**
@@ -429,6 +455,9 @@ struct tofu_area tofu_area_of_bar(struct tofu_dev *tdev, u64 offset,
 				  bool cached);
 
 int tofu_handle_mmap(struct file *file, struct vm_area_struct *vma);
+/* tofu_handle_describe_map - describe an area to user space */
+void tofu_handle_describe_map(const struct tofu_handle *handle,
+			      unsigned int index, struct tofu_map *map);
 void tofu_handle_describe_maps(const struct tofu_handle *handle,
 			       struct tofu_map *maps, unsigned int count);
 
@@ -452,8 +481,37 @@ bool tofu_mem_reap_locked(struct tofu_cq *cq);
 /* tofu_mem_free_all - free every region; nothing may touch them any more */
 void tofu_mem_free_all(struct tofu_cq *cq);
 
-/* tofu_mem_count_all - count a CQ's regions, for the message about a leak */
-unsigned int tofu_mem_count_all(struct tofu_cq *cq);
+/**
+ * tofu_mem_leak_all - give up a CQ's regions
+ * @cq: CQ
+ *
+ * They stay pinned, but are no longer watched, since that needs the module.
+ *
+ * Return: their number, for the message about a leak.
+ */
+unsigned int tofu_mem_leak_all(struct tofu_cq *cq);
+
+/* ---- tofu-watch.c: regions whose addresses change ---- */
+
+/* tofu_watch_map - TOFU_IOC_WATCH; the caller holds op_sem for reading */
+int tofu_watch_map(struct tofu_ucmd *ucmd);
+
+/**
+ * tofu_watch_begin - watch addresses of the calling process, before pinning
+ * @watcher: zeroed
+ * @cq:      CQ with a page for marks
+ * @stag:    the region's STAG; its mark is cleared
+ * @start:   first address
+ * @length:  bytes
+ */
+int tofu_watch_begin(struct tofu_watcher *watcher, struct tofu_cq *cq, u32 stag,
+		     u64 start, u64 length);
+
+/* tofu_watch_end - stop watching; may wait for a change under way */
+void tofu_watch_end(struct tofu_watcher *watcher);
+
+/* tofu_watch_free - free a CQ's page; no region is watched */
+void tofu_watch_free(struct tofu_cq *cq);
 
 /* ---- tofu-irq.c: interrupts and flushes ---- */
 

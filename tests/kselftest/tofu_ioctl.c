@@ -114,6 +114,8 @@ static const struct {
 	  sizeof(struct tofu_ioc_gate_set), GATES, 0 },
 	{ "mem_reg", TOFU_IOC_MEM_REG, sizeof(struct tofu_ioc_mem_reg),
 	  sizeof(struct tofu_ioc_mem_reg), CQ, -EINVAL /* length 0 */ },
+	{ "watch", TOFU_IOC_WATCH, sizeof(struct tofu_ioc_watch),
+	  sizeof(struct tofu_ioc_watch), CQ, 0 },
 	{ "mem_dereg", TOFU_IOC_MEM_DEREG, sizeof(struct tofu_ioc_mem_dereg),
 	  sizeof(struct tofu_ioc_mem_dereg), CQ, -ENOENT },
 };

@@ -73,6 +73,8 @@ TOFU_ASSERT_OFFSET(struct tofu_ioc_info, caps, TOFU_IOC_INFO_SIZE_1);
 
 /* As TOFU_CAPS_DIRECT: direct descriptors save time, kicks are never wanted. */
 #define TOFU_INFO_DIRECT (1U << 0)
+/* As TOFU_CAPS_ARMW: there are remote atomics. */
+#define TOFU_INFO_ARMW (1U << 1)
 
 /**
  * struct tofu_ioc_time - TOFU_IOC_TIME, on device and CQ
@@ -154,6 +156,7 @@ TOFU_ASSERT_SIZE(struct tofu_ioc_cq_create, 152);
 
 #define TOFU_STAG_ANY 0xffffffffU
 #define TOFU_MEM_READ_ONLY (1U << 0) /* other nodes may only read it */
+#define TOFU_MEM_WATCH (1U << 1) /* mark it in struct tofu_watch when stale */
 
 /**
  * struct tofu_ioc_mem_reg - TOFU_IOC_MEM_REG, on a CQ
@@ -167,7 +170,8 @@ TOFU_ASSERT_SIZE(struct tofu_ioc_cq_create, 152);
  *            TOFU_STAG_ALIGN boundary below it
  *
  * Pins the pages. Unmapping the memory later does no harm: the region then
- * refers to pages that have no other user.
+ * refers to pages that have no other user. TOFU_MEM_WATCH needs an earlier
+ * TOFU_IOC_WATCH on the CQ.
  */
 struct tofu_ioc_mem_reg {
 	__u32 size;
@@ -196,6 +200,41 @@ struct tofu_ioc_mem_dereg {
 	__u32 reserved;
 };
 TOFU_ASSERT_SIZE(struct tofu_ioc_mem_dereg, 16);
+
+/* STAGs of a CQ, at most */
+#define TOFU_WATCH_STAGS 8192
+
+/**
+ * struct tofu_watch - which watched regions of a CQ are stale
+ * @generation: changes whenever a region becomes stale, after its mark is set
+ * @stale: a bit for each STAG, from the lowest bit of the first word
+ *
+ * A region is stale once the addresses that it was registered with may have
+ * other pages: after munmap(), mremap(), MADV_DONTNEED, truncation of a mapped
+ * file and the like. A call that changes the addresses sets the mark before it
+ * returns. Marks may be set without need, by fork() for one. Registering with
+ * TOFU_MEM_WATCH clears the mark of the STAG.
+ */
+struct tofu_watch {
+	__u64 generation;
+	__u64 stale[TOFU_WATCH_STAGS / 64];
+};
+TOFU_ASSERT_SIZE(struct tofu_watch, 1032);
+
+/**
+ * struct tofu_ioc_watch - TOFU_IOC_WATCH, on a CQ
+ * @size:  size of this structure
+ * @flags: 0
+ * @map:   out: the mapping of struct tofu_watch, which can only be read
+ *
+ * Every call on a CQ returns the same mapping.
+ */
+struct tofu_ioc_watch {
+	__u32 size;
+	__u32 flags;
+	struct tofu_map map;
+};
+TOFU_ASSERT_SIZE(struct tofu_ioc_watch, 32);
 
 enum tofu_gates_map_index {
 	TOFU_GATES_MAP_CHANNEL, /* struct tofu_channel */
@@ -264,5 +303,6 @@ TOFU_ASSERT_SIZE(struct tofu_ioc_gate_set, 48);
 #define TOFU_IOC_MEM_REG _IOWR(TOFU_IOC_TYPE, 0x10, struct tofu_ioc_mem_reg)
 #define TOFU_IOC_MEM_DEREG \
 	_IOWR(TOFU_IOC_TYPE, 0x11, struct tofu_ioc_mem_dereg)
+#define TOFU_IOC_WATCH _IOWR(TOFU_IOC_TYPE, 0x12, struct tofu_ioc_watch)
 
 #endif /* TOFU_UAPI_IOCTL_H */
