@@ -255,6 +255,13 @@ static bool tofu_pci_assist(const TofuPCIState *s)
            (s->assist == ON_OFF_AUTO_AUTO && tcg_enabled() && !s->machine);
 }
 
+/* Remote atomics: by default as the machine has them. */
+static bool tofu_pci_armw(const TofuPCIState *s)
+{
+    return s->armw == ON_OFF_AUTO_ON ||
+           (s->armw == ON_OFF_AUTO_AUTO && (!s->machine || s->machine->armw));
+}
+
 /* ---- Realize and exit ---- */
 
 static bool tofu_pci_create_node(TofuPCIState *s, Error **errp)
@@ -267,6 +274,7 @@ static bool tofu_pci_create_node(TofuPCIState *s, Error **errp)
         .pages = s->pages.memory,
         .ram_pages = !s->trap,
         .inline_max = s->inline_max,
+        .armw = tofu_pci_armw(s),
         .assist = tofu_pci_assist(s),
         .machine = s->machine,
         .trace = s->trace_file,
@@ -523,6 +531,7 @@ static const Property tofu_pci_properties[] = {
                        TOFU_PKT_INLINE_MAX),
     DEFINE_PROP_BOOL("trap", TofuPCIState, trap, false),
     DEFINE_PROP_ON_OFF_AUTO("assist", TofuPCIState, assist, ON_OFF_AUTO_AUTO),
+    DEFINE_PROP_ON_OFF_AUTO("armw", TofuPCIState, armw, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_STRING("machine", TofuPCIState, machine_name),
     DEFINE_PROP_STRING("trace", TofuPCIState, trace_file),
     DEFINE_PROP_LINK("iothread", TofuPCIState, io.thread, TYPE_IOTHREAD,

@@ -40,8 +40,8 @@ typedef struct TofuPages {
 
 /*
  * TofuPCIState:
- * @fabric, @node_number, @tnis, @inline_max, @trap, @assist, @machine_name,
- * @trace_file: properties
+ * @fabric, @node_number, @tnis, @inline_max, @trap, @assist, @armw,
+ * @machine_name, @trace_file: properties
  * @machine: machine of that name; NULL: no virtual time
  * @node: lives from realize until the object is finalized: a processor may
  *        still be in an access to a BAR when the device is unplugged
@@ -59,6 +59,7 @@ struct TofuPCIState {
     uint32_t inline_max;
     bool trap;
     OnOffAuto assist;
+    OnOffAuto armw;
     char *machine_name;
     char *trace_file;
 

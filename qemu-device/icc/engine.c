@@ -2,7 +2,8 @@
 /*
  * Virtual time: the engines. An engine sends one packet at a time and receives
  * one at a time; both directions share a part of it, and all engines share the
- * host interface. Each of these is a server with a known time at which it is
+ * host interface, of which each way carries requests and answers for the other
+ * one. Each of these is a server with a known time at which it is
  * free again. Servers' times are in picoseconds, the calendar's in nanoseconds.
  */
 #include <stdlib.h>
@@ -395,6 +396,10 @@ static const struct icc_service *service(struct icc *icc, uint32_t bytes)
 			.tni = tofu_preset_ps(bytes, m->tni_mbs),
 			.both = tofu_preset_ps(bytes, m->tni_both_mbs),
 			.host = tofu_preset_ps(bytes, m->host_mbs),
+			.header = tofu_preset_ps((uint64_t)bytes *
+							 m->host_header /
+							 TOFU_HOST_LINE,
+						 m->host_mbs),
 		};
 	return s;
 }
@@ -416,6 +421,7 @@ static void sent(struct icc *icc, struct icc_engine *e, uint64_t start,
 	serve(&e->send_free, start, ps);
 	serve(&e->both_free, start, s->both);
 	serve(&icc->time->read_free, start, s->host);
+	serve(&icc->time->write_free, start, s->header);
 }
 
 /* Gap in lines after each packet with data; of a get the target obeys it. */
@@ -531,7 +537,8 @@ static uint64_t receive_latency(const struct tofu_preset *m,
 	case TOFU_PKT_SIGNAL:
 		return m->gate_ns;
 	default:
-		return m->write_ns;
+		return pkt->flags & TOFU_PKT_F_INJECT ? m->inject_ns :
+							m->write_ns;
 	}
 }
 
@@ -562,6 +569,7 @@ static void received(struct icc *icc, struct icc_engine *e, uint64_t start,
 	serve(&e->receive_free, start, s->tni);
 	serve(&e->both_free, start, s->both);
 	serve(&icc->time->write_free, start, s->host);
+	serve(&icc->time->read_free, start, s->header);
 }
 
 /*

@@ -75,6 +75,7 @@ struct icc *icc_create(const struct icc_params *params)
 	icc->machine = params->machine;
 	icc->doorbells = params->doorbells;
 	icc->blank = params->blank;
+	icc->armw = params->armw;
 	icc->changes = params->changes;
 	icc->mtu = params->mtu;
 	icc->inline_max = icc_streams(icc) ? TOFU_PKT_MTU_MAX :

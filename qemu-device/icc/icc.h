@@ -140,6 +140,8 @@ struct icc_host_ops {
  *          icc_progress() polls the pages.
  * @blank:  the controller knows blank regions (TOFU_STEERING_BLANK); with a
  *          stream only, and all controllers of a machine alike
+ * @armw:   the controller executes remote atomics. Without, it refuses ARMW
+ *          commands as unknown ones, and ARMW requests of others.
  * @changes: a count that grows with every change of the node's translation
  *          tables: entries that were read need not be read again while it stays
  *          the same. NULL: changes are not counted.
@@ -164,6 +166,7 @@ struct icc_params {
 	uint32_t mtu;
 	bool doorbells;
 	bool blank;
+	bool armw;
 	const uint64_t *changes;
 	const struct tofu_preset *machine;
 	const struct icc_host_ops *ops;

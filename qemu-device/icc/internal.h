@@ -249,6 +249,7 @@ struct icc {
 	uint32_t mtu; /* of streams; 0: payload by reference */
 	bool doorbells;
 	bool blank;
+	bool armw; /* executes remote atomics */
 	const uint64_t *changes; /* of the tables; or NULL: not counted */
 	const struct tofu_preset *machine;
 	struct icc_time *time; /* if timed, else NULL */

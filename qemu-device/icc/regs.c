@@ -27,7 +27,8 @@ static uint64_t caps(const struct icc *icc)
 	       TOFU_SET(TOFU_CAPS_STAG, TOFU_STAG_BITS_MAX) |
 	       TOFU_SET(TOFU_CAPS_RAM_PAGES, icc->ram_pages) |
 	       TOFU_SET(TOFU_CAPS_DIRECT, icc->doorbells) |
-	       TOFU_SET(TOFU_CAPS_GATES, TOFU_GATES);
+	       TOFU_SET(TOFU_CAPS_GATES, TOFU_GATES) |
+	       TOFU_SET(TOFU_CAPS_ARMW, icc->armw);
 }
 
 static uint64_t machine_name(const struct icc *icc)

@@ -84,6 +84,7 @@ static enum tofu_status answer(const struct tofu_packet *pkt)
 	case TOFU_ST_RMT_MEMORY:
 	case TOFU_ST_RMT_STADD:
 	case TOFU_ST_RMT_LENGTH:
+	case TOFU_ST_RMT_COMMAND:
 		return pkt->status;
 	default:
 		return TOFU_ST_MRQ_OTHER;

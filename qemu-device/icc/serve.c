@@ -71,6 +71,8 @@ static enum tofu_status admit(struct icc *icc, struct icc_xfer *x)
 		return TOFU_ST_PEER;
 	x->cq->counter[TOFU_CQ_RX_REQUESTS]++;
 	x->arrival.life = x->cq->life;
+	if (pkt->type == TOFU_PKT_ARMW && !icc->armw)
+		return TOFU_ST_RMT_COMMAND;
 	if (!length_good(icc, pkt))
 		return TOFU_ST_RMT_LENGTH;
 	return fault_status[icc_translate(icc, x->cq, pkt->rmt, &span,
@@ -301,11 +303,12 @@ static void response_packet(const struct icc *icc, const struct icc_xfer *x,
 			    struct tofu_packet *pkt)
 {
 	const struct tofu_packet *req = x->arrival.pkt;
-	unsigned int flags = out && out->refs ? TOFU_PKT_F_REFS : 0;
+	unsigned int flags = req->flags & TOFU_PKT_F_INJECT;
 
+	if (out && out->refs)
+		flags |= TOFU_PKT_F_REFS;
 	if (out && out->blank)
 		flags |= TOFU_PKT_F_BLANK;
-
 	if (icc_streams(icc) && response_last(x))
 		flags |= TOFU_PKT_F_LAST;
 	*pkt = (struct tofu_packet){

@@ -90,14 +90,8 @@ static bool fetch_visible(const struct icc *icc, const struct icc_entry *entry)
 			     TOFU_RING_ENTRIES(cq->toq.code) / 2;
 }
 
-bool icc_next_visible(const struct icc *icc)
+static bool visible(const struct icc *icc, const struct icc_entry *entry)
 {
-	const struct tofu_heap *calendar = &icc->time->calendar;
-	const struct icc_entry *entry;
-
-	if (!calendar->count)
-		return false;
-	entry = calendar->item[0].what;
 	switch (entry->due) {
 	case ICC_DUE_SEND:
 	case ICC_DUE_RECEIVE:
@@ -110,6 +104,23 @@ bool icc_next_visible(const struct icc *icc)
 	default:
 		return fetch_visible(icc, entry);
 	}
+}
+
+/* The entries of one time are at the top of the heap, below each other. */
+static bool visible_below(const struct icc *icc, size_t i)
+{
+	const struct tofu_heap *calendar = &icc->time->calendar;
+
+	if (i >= calendar->count ||
+	    calendar->item[i].time != tofu_heap_time(calendar))
+		return false;
+	return visible(icc, calendar->item[i].what) ||
+	       visible_below(icc, 2 * i + 1) || visible_below(icc, 2 * i + 2);
+}
+
+bool icc_next_visible(const struct icc *icc)
+{
+	return visible_below(icc, 0);
 }
 
 /* ---- Packets that wait ---- */

@@ -114,13 +114,14 @@ TOFU_ASSERT_OFFSET(struct icc_engine, receive_free, ICC_LINE);
 /**
  * struct icc_service - how long servers take for a number of bytes, ps
  * @tni, @both: an engine: one direction, and the part that both share
- * @host: the host interface
+ * @host: the host interface, and @header: its other way
  */
 struct icc_service {
 	uint64_t bytes;
 	uint64_t tni;
 	uint64_t both;
 	uint64_t host;
+	uint64_t header;
 };
 
 /**

@@ -238,7 +238,8 @@ static enum tofu_status armw_check(const struct icc_command *c)
 	return c->length == armw_size(c) ? TOFU_ST_OK : TOFU_ST_TCQ_LENGTH;
 }
 
-static enum tofu_status command_check(const struct icc_cq *cq,
+static enum tofu_status command_check(const struct icc *icc,
+				      const struct icc_cq *cq,
 				      const struct icc_command *c)
 {
 	const uint64_t ctrl = c->desc.ctrl;
@@ -266,7 +267,7 @@ static enum tofu_status command_check(const struct icc_cq *cq,
 			       TOFU_ST_OK :
 			       TOFU_ST_TCQ_LENGTH;
 	case TOFU_CMD_ARMW:
-		return armw_check(c);
+		return icc->armw ? armw_check(c) : TOFU_ST_TCQ_DESC;
 	default:
 		return TOFU_ST_TCQ_DESC;
 	}
@@ -334,7 +335,7 @@ static enum icc_stage command_fetch(struct icc *icc, struct icc_xfer *x)
 	if (block)
 		return ICC_READ;
 
-	status = command_check(cq, c);
+	status = command_check(icc, cq, c);
 	if (status != TOFU_ST_OK)
 		return failed(x, status);
 	if (has_flag(c, TOFU_TOQ_F_STRIDE))
@@ -478,6 +479,8 @@ static uint8_t packet_flags(const struct icc_xfer *x,
 		flags |= TOFU_PKT_F_RMT_NOTICE;
 	if (c->sent + c->part == c->length)
 		flags |= TOFU_PKT_F_LAST;
+	if (has_flag(c, TOFU_TOQ_F_CACHE_INJECTION))
+		flags |= TOFU_PKT_F_INJECT;
 	if (out->refs)
 		flags |= TOFU_PKT_F_REFS;
 	if (out->blank)

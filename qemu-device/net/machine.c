@@ -20,8 +20,13 @@ static const struct tofu_preset machines[] = {
 		.link_mbs = 5000, /* published */
 		.mtu = 2008, /* published: packets of 2048 bytes */
 		.overhead = 40, /* published: 4.90 of 5 GB/s are payload */
-		.credits = 16, /* chosen: a multiple of a round trip's */
+		.control = 64, /* published: of these about 4.75 are left */
+		.credits = 4, /* chosen: twice a round trip's */
+		.buffers = 4, /* likewise: 610 ns, a packet takes 410 */
 		.hop_ns = 100, /* reported: about 0.1 us */
+		.work_percent = 100, /* assumed: 2.0 GHz, two cycles each */
+		.store_ns = 815, /* published: a put takes it about 1 us */
+		.memory_mbs = 46000, /* published: effective, of a peak of 64 GB/s */
 		/* Calibrated, with receive and write: 0.6 us of hardware */
 		.doorbell_ns = 320,
 		.fetch_ns = 240, /* reported: 0.91 us direct, 1.15 us from memory */
@@ -29,13 +34,15 @@ static const struct tofu_preset machines[] = {
 		.send_ns = 30, /* calibrated, as on fugaku */
 		.receive_ns = 30, /* calibrated, as on fugaku */
 		.write_ns = 110,
+		.inject_ns = 110, /* K injects nothing */
 		.reply_ns = 15, /* calibrated, as on fugaku */
-		.atomic_ns = 50, /* as on fugaku: K has no atomics */
+		.atomic_ns = 50, /* as on fugaku, for a K with atomics */
 		.gate_ns = 50, /* assumed: as an atomic */
 		.command_ns = 280, /* calibrated, as on fugaku */
 		.tni_mbs = 4750, /* published: one way, from 1 MB */
 		.tni_both_mbs = 7700, /* published: 3.7-4.0 GB/s both ways */
-		.host_mbs = 15000, /* published: 13-15 GB/s */
+		.host_mbs = 15000, /* published */
+		.host_header = 16, /* calibrated: both ways busy, 13.2 GB/s */
 	},
 	{
 		/* The same controller as K's, without figures of its own. */
@@ -44,14 +51,20 @@ static const struct tofu_preset machines[] = {
 		.link_mbs = 5000,
 		.mtu = 2008,
 		.overhead = 40,
-		.credits = 16,
+		.control = 64,
+		.credits = 4,
+		.buffers = 4,
 		.hop_ns = 100,
+		.work_percent = 108, /* 1.848 GHz */
+		.store_ns = 800,
+		.memory_mbs = 61000, /* assumed: K's share of a peak of 85 GB/s */
 		.doorbell_ns = 320,
 		.fetch_ns = 240,
 		.read_ns = 200,
 		.send_ns = 30,
 		.receive_ns = 30,
 		.write_ns = 110,
+		.inject_ns = 110,
 		.reply_ns = 15,
 		.atomic_ns = 50,
 		.gate_ns = 50, /* assumed: as an atomic */
@@ -59,6 +72,7 @@ static const struct tofu_preset machines[] = {
 		.tni_mbs = 4750,
 		.tni_both_mbs = 7700,
 		.host_mbs = 15000,
+		.host_header = 16,
 	},
 	{
 		.name = "fx100",
@@ -66,8 +80,14 @@ static const struct tofu_preset machines[] = {
 		.link_mbs = 12500, /* published */
 		.mtu = 2008, /* as K */
 		.overhead = 40, /* as K */
-		.credits = 16, /* as K */
+		.control = 64, /* as K */
+		.credits = 4, /* as K */
+		.buffers = 4, /* as K: a round trip takes 345 ns, a packet 165 */
+		.armw = true, /* published; K and FX10 have none */
 		.hop_ns = 90, /* between K's and fugaku's */
+		.work_percent = 91, /* 2.2 GHz */
+		.store_ns = 40, /* as fugaku: the controller is on the chip */
+		.memory_mbs = 345000, /* assumed: K's share of 480 GB/s */
 		/* Calibrated, with receive and write: a put of 8 B, 0.71 us,
 		 * itself a derived figure
 		 */
@@ -76,7 +96,8 @@ static const struct tofu_preset machines[] = {
 		.read_ns = 200, /* as K */
 		.send_ns = 30, /* as K */
 		.receive_ns = 30, /* as K */
-		.write_ns = 104,
+		.write_ns = 264,
+		.inject_ns = 104, /* derived: 0.16 us less */
 		.reply_ns = 15, /* as fugaku */
 		.atomic_ns = 50, /* as fugaku */
 		.gate_ns = 50, /* assumed: as an atomic */
@@ -84,6 +105,7 @@ static const struct tofu_preset machines[] = {
 		.tni_mbs = 11460, /* reported: a large put */
 		.tni_both_mbs = 22920, /* no figure: both ways at full speed */
 		.host_mbs = 45800, /* reported: all engines */
+		.host_header = 16, /* as K */
 	},
 	{
 		.name = "fugaku",
@@ -91,22 +113,31 @@ static const struct tofu_preset machines[] = {
 		.link_mbs = 6800, /* published */
 		.mtu = 1920, /* published */
 		.overhead = 128, /* packets of 2048 bytes; 6.37 of 6.8 GB/s */
-		.credits = 16, /* chosen: a multiple of a round trip's */
+		.control = 0, /* no figure: a link gives 6.36 GB/s */
+		.credits = 4, /* as K */
+		.buffers = 4, /* as K: a round trip takes 460 ns, a packet 301 */
+		.armw = true, /* published */
 		.hop_ns = 78, /* calibrated: latencies by hops */
-		/* Calibrated, with the others: a put of 8 B, 0.97-0.99 us */
-		.doorbell_ns = 500,
-		.fetch_ns = 220, /* as a read */
-		.read_ns = 220, /* calibrated: puts, 1.23 us + B / 6.36 GB/s */
+		.work_percent = 100, /* 2.0 GHz: as K */
+		.store_ns = 40, /* calibrated: 1 KiB puts, 3.49 GB/s; 0.3 us each */
+		.memory_mbs = 830000, /* published: STREAM, of a peak of 1,024 GB/s */
+		/* Calibrated, with inject: the best put of 8 B, 0.49 us */
+		.doorbell_ns = 100,
+		.fetch_ns = 240, /* as K */
+		/* Calibrated: a put of 16 B from memory, 0.97-0.99 us */
+		.read_ns = 90,
 		.send_ns = 25, /* calibrated: get without put, 0.51 us */
 		.receive_ns = 25, /* calibrated: get without put, 0.51 us */
-		.write_ns = 150,
-		.reply_ns = 15, /* likewise */
+		.write_ns = 220, /* derived: 0.16 us more than injected */
+		.inject_ns = 60,
+		.reply_ns = 140, /* calibrated, with the others: gets and ARMW */
 		.atomic_ns = 50, /* calibrated: get without ARMW, 0.16 us */
 		.gate_ns = 50, /* assumed: as an atomic */
 		.command_ns = 285, /* calibrated: 1 KiB puts, 3.49 GB/s */
 		.tni_mbs = 6350, /* reported, and measured: 6.30-6.36 GB/s */
 		.tni_both_mbs = 12700, /* no figure: both ways at full speed */
 		.host_mbs = 38100, /* published: all engines */
+		.host_header = 16, /* as K */
 	},
 };
 

@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The links and routers of a whole machine in virtual time: every link is a
- * server that sends one packet at a time, and a packet's head moves on to the
- * next router as soon as its link is free (virtual cut-through).
+ * The links and routers of a whole machine in virtual time. Every link is a
+ * server that sends one packet at a time. A packet's head moves on to the next
+ * router as soon as its link is free and the next router has a buffer for it
+ * (virtual cut-through).
+ *
+ * Each input of a router has a few buffers for each class of packets and each of
+ * its channels (topology.h). Only packets that go on need them: at its
+ * destination a packet passes to its engine at once. A buffer can be used again
+ * when the packet's last byte has left the router and a credit has gone back to
+ * the router before. Packets of one input and channel go on in their order, so
+ * that one that waits holds up those behind it. Of the packets that want a link,
+ * the one goes first that has waited for the longest time.
  *
  * The result depends only on the packets that were put in. So every node of a
  * machine can keep a replica and feed it with the packets of all nodes, and the
@@ -28,6 +37,7 @@
 #include <stdint.h>
 
 #include "net/machine.h"
+#include "net/packet.h"
 #include "net/topology.h"
 
 struct tofu_net;
@@ -39,6 +49,9 @@ struct tofu_net;
  * @seq:     a number that @src uses once. Packets of one time are ordered by
  *           @src, then by @seq.
  * @path:    TOFU_TOQ_PATH
+ * @class_:  enum tofu_class
+ * @engine:  the TNI of @src that sends it; TOFU_TNIS_MAX: its barrier unit.
+ *           Packets of one engine and class go out in their order.
  * @payload: bytes
  * @cookie:  the caller's
  */
@@ -47,9 +60,25 @@ struct tofu_net_packet {
 	uint32_t src;
 	uint32_t dst;
 	uint64_t seq;
-	uint32_t path;
+	uint8_t path;
+	uint8_t class_;
+	uint8_t engine;
 	uint32_t payload;
 	void *cookie;
+};
+
+/**
+ * struct tofu_net_credit - the buffer behind a link is free again
+ * @ps:      from when on, picoseconds
+ * @node:    that the link leaves
+ * @port:    by which it does
+ * @channel: of the buffer, among all of the link
+ */
+struct tofu_net_credit {
+	uint64_t ps;
+	uint32_t node;
+	uint8_t port;
+	uint8_t channel;
 };
 
 /**
@@ -73,14 +102,15 @@ struct tofu_net_link {
  *           order of their times. The network then forgets the packet.
  * @crosses: the packet occupies a link from @start to @end (ns); for traces.
  *           May be NULL.
- * @moves:   the head is going on to @node, of this block, and will be there at
- *           @time (ns, rounded down): tofu_net_next_at() of @node is not later
- *           now. May be NULL.
+ * @touches: something happens at @node, of this block, at @time (ns, rounded
+ *           down): tofu_net_next_at() of @node is not later now. May be NULL.
  * @leaves:  the head is going on to @node, which is not of this block, and will
  *           be there at @ps (picoseconds). The network then forgets the packet:
  *           hand it to tofu_net_enter() of the block that @node is in. @at is
  *           the count of links that the head has begun to cross. May be NULL
  *           where the block is all nodes.
+ * @credits: a credit goes to another block: hand it to tofu_net_credit() there.
+ *           May be NULL where the block is all nodes.
  *
  * They are called for the packets of all nodes, and must not put packets in.
  * With several blocks, @departs is called in the block that @src is in and
@@ -95,10 +125,10 @@ struct tofu_net_ops {
 	void (*crosses)(void *ctx, const struct tofu_net_packet *packet,
 			uint32_t node, enum tofu_port port, uint64_t start,
 			uint64_t end);
-	void (*moves)(void *ctx, const struct tofu_net_packet *packet,
-		      uint32_t node, uint64_t time);
+	void (*touches)(void *ctx, uint32_t node, uint64_t time);
 	void (*leaves)(void *ctx, const struct tofu_net_packet *packet,
 		       uint32_t node, uint64_t ps, unsigned int at);
+	void (*credits)(void *ctx, const struct tofu_net_credit *credit);
 };
 
 /* tofu_net_create - an idle network; NULL with errno set */
@@ -129,7 +159,8 @@ void tofu_net_destroy(struct tofu_net *net);
  * @packet->time is not before @until of the last tofu_net_advance(), or of the
  * last tofu_net_advance_at() of @packet->src.
  *
- * Return: 0, -ENOMEM, or -EINVAL (@src not in the block, @dst not a node).
+ * Return: 0, -ENOMEM, or -EINVAL (@src not in the block, @dst not a node, no
+ * such class or engine).
  */
 int tofu_net_send(struct tofu_net *net, const struct tofu_net_packet *packet);
 
@@ -145,6 +176,17 @@ int tofu_net_send(struct tofu_net *net, const struct tofu_net_packet *packet);
  */
 int tofu_net_enter(struct tofu_net *net, const struct tofu_net_packet *packet,
 		   uint32_t node, uint64_t ps, unsigned int at);
+
+/**
+ * tofu_net_credit - take in a credit from another block
+ *
+ * @credit->ps is not before @until of the last tofu_net_advance_at() of its
+ * node. Credits of a link and channel come in the order in which they were given.
+ *
+ * Return: 0, or -EINVAL (its node not in the block, no such link and channel, or
+ * none of its buffers in use).
+ */
+int tofu_net_credit(struct tofu_net *net, const struct tofu_net_credit *credit);
 
 /**
  * tofu_net_advance - compute all events before @until

@@ -48,6 +48,7 @@ enum tofu_share { TOFU_SHARE_CQ,
 #define TOFU_PKT_F_LAST (1U << 2) /* last fragment of the command */
 #define TOFU_PKT_F_REFS (1U << 3) /* the payload is struct tofu_ref[] */
 #define TOFU_PKT_F_BLANK (1U << 4) /* the payload takes time, but is not there */
+#define TOFU_PKT_F_INJECT (1U << 5) /* into the cache of the target's processor */
 
 #define TOFU_PKT_INLINE_MAX 1024 /* bytes of data in a packet */
 #define TOFU_PKT_MTU_MAX 2048 /* bytes of data in a packet of a stream */
@@ -156,6 +157,14 @@ static inline uint32_t tofu_packet_carried(const struct tofu_packet *pkt)
 static inline unsigned int tofu_packet_cqs(unsigned int type)
 {
 	return type == TOFU_PKT_SIGNAL ? TOFU_GATES : TOFU_CQS_PER_TNI;
+}
+
+/* tofu_packet_engine - who puts it into the network: a TNI, or TOFU_TNIS_MAX for
+ * the barrier unit
+ */
+static inline uint8_t tofu_packet_engine(unsigned int type, uint8_t tni)
+{
+	return type == TOFU_PKT_SIGNAL ? TOFU_TNIS_MAX : tni % TOFU_TNIS_MAX;
 }
 
 #define TOFU_PKT_BYTES_MAX (sizeof(struct tofu_packet) + TOFU_PKT_MTU_MAX)

@@ -169,6 +169,12 @@ static void cross(const struct tofu_shape *shape, enum tofu_axis axis,
 		at->c[axis] = (uint8_t)(c ? c - 1 : size - 1);
 }
 
+/* Of rings of X, Y and Z: of two nodes, and along others, nothing goes on. */
+static bool closes(enum tofu_axis axis, unsigned int from, unsigned int to)
+{
+	return axis <= TOFU_Z && (from > to ? from - to : to - from) > 1;
+}
+
 static unsigned int path_goal(unsigned int path, unsigned int size)
 {
 	return path < size ? path : path % size;
@@ -176,7 +182,8 @@ static unsigned int path_goal(unsigned int path, unsigned int size)
 
 /* Returns the count of legs added at @leg: 0 or 1. */
 static size_t add_leg(const struct tofu_shape *shape, enum tofu_axis axis,
-		      unsigned int from, unsigned int to, struct tofu_leg *leg)
+		      unsigned int from, unsigned int to, uint8_t channel,
+		      struct tofu_leg *leg)
 {
 	const unsigned int size = shape->size[axis];
 	bool plus = to > from;
@@ -192,6 +199,7 @@ static size_t add_leg(const struct tofu_shape *shape, enum tofu_axis axis,
 	}
 	leg->port = (uint8_t)axis_port[axis][!plus];
 	leg->hops = (uint8_t)hops;
+	leg->channel = channel;
 	return 1;
 }
 
@@ -211,15 +219,15 @@ size_t tofu_route_legs(const struct tofu_shape *shape,
 
 	if (!memcmp(s, e, sizeof(from->c)))
 		return 0;
-	n += add_leg(shape, TOFU_B, s[TOFU_B], b, &leg[n]);
-	n += add_leg(shape, TOFU_C, s[TOFU_C], c, &leg[n]);
-	n += add_leg(shape, TOFU_A, s[TOFU_A], a, &leg[n]);
-	n += add_leg(shape, TOFU_X, s[TOFU_X], e[TOFU_X], &leg[n]);
-	n += add_leg(shape, TOFU_Y, s[TOFU_Y], e[TOFU_Y], &leg[n]);
-	n += add_leg(shape, TOFU_Z, s[TOFU_Z], e[TOFU_Z], &leg[n]);
-	n += add_leg(shape, TOFU_A, a, e[TOFU_A], &leg[n]);
-	n += add_leg(shape, TOFU_C, c, e[TOFU_C], &leg[n]);
-	n += add_leg(shape, TOFU_B, b, e[TOFU_B], &leg[n]);
+	n += add_leg(shape, TOFU_B, s[TOFU_B], b, 0, &leg[n]);
+	n += add_leg(shape, TOFU_C, s[TOFU_C], c, 0, &leg[n]);
+	n += add_leg(shape, TOFU_A, s[TOFU_A], a, 0, &leg[n]);
+	n += add_leg(shape, TOFU_X, s[TOFU_X], e[TOFU_X], 0, &leg[n]);
+	n += add_leg(shape, TOFU_Y, s[TOFU_Y], e[TOFU_Y], 0, &leg[n]);
+	n += add_leg(shape, TOFU_Z, s[TOFU_Z], e[TOFU_Z], 0, &leg[n]);
+	n += add_leg(shape, TOFU_A, a, e[TOFU_A], 1, &leg[n]);
+	n += add_leg(shape, TOFU_C, c, e[TOFU_C], 1, &leg[n]);
+	n += add_leg(shape, TOFU_B, b, e[TOFU_B], 1, &leg[n]);
 	return n;
 }
 
@@ -243,10 +251,17 @@ size_t tofu_route(const struct tofu_shape *shape, uint32_t from, uint32_t to,
 
 	for (size_t i = 0; i < legs; i++) {
 		const enum tofu_port port = (enum tofu_port)leg[i].port;
+		const enum tofu_axis axis = axis_of(port);
+		uint8_t channel = leg[i].channel;
 
 		for (unsigned int n = 0; n < leg[i].hops; n++) {
-			cross(shape, axis_of(port), port, &at);
+			const unsigned int c = at.c[axis];
+
+			cross(shape, axis, port, &at);
+			if (closes(axis, c, at.c[axis]))
+				channel = 1;
 			hop[hops].port = port;
+			hop[hops].channel = channel;
 			hop[hops++].to = at;
 		}
 	}
@@ -263,6 +278,30 @@ int64_t tofu_neighbour(const struct tofu_shape *shape, uint32_t node,
 		return -1;
 	cross(shape, axis, port, &at);
 	return tofu_node_at(shape, &at);
+}
+
+bool tofu_link_closes(const struct tofu_shape *shape, uint32_t node,
+		      enum tofu_port port)
+{
+	const struct tofu_coords from = tofu_coords_of(shape, node);
+	const enum tofu_axis axis = axis_of(port);
+	struct tofu_coords to = from;
+
+	cross(shape, axis, port, &to);
+	return closes(axis, from.c[axis], to.c[axis]);
+}
+
+/* On X, Y and Z a packet is where its route began until their leg. */
+bool tofu_ring_closed(const struct tofu_shape *shape, uint32_t from,
+		      uint32_t at, enum tofu_port port)
+{
+	const enum tofu_axis axis = axis_of(port);
+	const unsigned int begin = tofu_coords_of(shape, from).c[axis];
+	const unsigned int end = tofu_coords_of(shape, at).c[axis];
+
+	if (axis > TOFU_Z || shape->size[axis] == 2)
+		return false;
+	return port == axis_port[axis][0] ? end < begin : end > begin;
 }
 
 enum tofu_port tofu_port_reverse(enum tofu_port port)

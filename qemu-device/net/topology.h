@@ -42,13 +42,30 @@ static inline bool tofu_path_valid(unsigned int path)
 	return TOFU_GET(path, TOFU_PATH_B) != TOFU_MASK(TOFU_PATH_B_BITS);
 }
 
+/*
+ * Virtual channels of a class of packets. A packet holds a buffer of a channel
+ * at each node while it waits for one at the next, so no chain of such waits may
+ * come back to itself. Along a route, channels come in this order:
+ *
+ *	B, C, A to the path coordinates: channel 0
+ *	X, Y, Z: channel 0, and 1 from the link that closes the ring on
+ *	A, C, B to the destination: channel 1
+ *
+ * Along B, C and A a route has one link each time. On a ring of X, Y or Z it
+ * goes half of it at most, so that on channel 1 it never comes to the closing
+ * link again.
+ */
+#define TOFU_VCS 2
+
 /**
  * struct tofu_hop - one link of a route
  * @port: by which the packet leaves a node
+ * @channel: where it waits at the node that it enters
  * @to:   the node that it enters
  */
 struct tofu_hop {
 	enum tofu_port port;
+	uint8_t channel;
 	struct tofu_coords to;
 };
 
@@ -59,10 +76,12 @@ struct tofu_hop {
  * struct tofu_leg - the links of a route along one axis
  * @port: by which the packet leaves each of the nodes
  * @hops: count of links; not 0
+ * @channel: at first, see TOFU_VCS
  */
 struct tofu_leg {
 	uint8_t port;
 	uint8_t hops;
+	uint8_t channel;
 };
 
 /**
@@ -138,6 +157,18 @@ size_t tofu_route_legs(const struct tofu_shape *shape,
  */
 int64_t tofu_neighbour(const struct tofu_shape *shape, uint32_t node,
 		       enum tofu_port port);
+
+/* tofu_link_closes - whether a port's link closes the ring of X, Y or Z */
+bool tofu_link_closes(const struct tofu_shape *shape, uint32_t node,
+		      enum tofu_port port);
+
+/**
+ * tofu_ring_closed - whether a packet has passed the link that closes the ring
+ * @from: node where its route began
+ * @at:   node where it came to by @port, which is of its current leg
+ */
+bool tofu_ring_closed(const struct tofu_shape *shape, uint32_t from,
+		      uint32_t at, enum tofu_port port);
 
 /* tofu_port_reverse - the port at the other end of a link */
 enum tofu_port tofu_port_reverse(enum tofu_port port);

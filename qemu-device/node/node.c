@@ -25,6 +25,7 @@ static int create_icc(struct tofu_node *node,
 		.inline_max = params->inline_max,
 		.mtu = params->machine ? params->machine->mtu : 0,
 		.doorbells = params->machine != NULL,
+		.armw = params->armw,
 		.machine = params->machine,
 		.ops = params->machine ? &tofu_virtual_host_ops :
 					 &tofu_host_ops,

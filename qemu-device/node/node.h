@@ -53,7 +53,7 @@ struct tofu_node_ops {
  * @fabric: path, see tofu_fabric_attach()
  * @node:   number in the machine, see tofu_fabric_attach()
  * @whole:  refuse a machine whose nodes can have several processes
- * @tnis, @pages, @ram_pages, @inline_max: see struct icc_params
+ * @tnis, @pages, @ram_pages, @inline_max, @armw: see struct icc_params
  * @assist: ask polls that find nothing to kick
  * @machine: virtual time, see struct icc_params; or NULL
  * @trace:  with a machine: a file for the trace (icc/trace.h), replaced if it
@@ -67,6 +67,7 @@ struct tofu_node_params {
 	void *pages;
 	bool ram_pages;
 	size_t inline_max;
+	bool armw;
 	bool assist;
 	const struct tofu_preset *machine;
 	const char *trace;

@@ -108,6 +108,8 @@ static struct tofu_parcel *send(struct tofu_virtual *v, uint32_t src,
 		.dst = entry->dst,
 		.seq = number,
 		.path = entry->path,
+		.class_ = (uint8_t)class_of(entry),
+		.engine = tofu_packet_engine(entry->type, entry->tni),
 		.payload = entry->payload,
 		.cookie = parcel,
 	};

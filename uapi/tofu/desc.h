@@ -129,7 +129,7 @@ enum tofu_armw_op {
 #define TOFU_TOQ_F_RMT_NOTICE (1U << 1) /* RMT_* entry in the target's MRQ */
 #define TOFU_TOQ_F_LCL_NOTICE (1U << 2) /* LCL_* entry in the sender's MRQ */
 #define TOFU_TOQ_F_TCQ_NOTICE (1U << 3) /* entry in the TCQ */
-#define TOFU_TOQ_F_CACHE_INJECTION (1U << 4) /* a hint: no effect on data */
+#define TOFU_TOQ_F_CACHE_INJECTION (1U << 4) /* no effect on data */
 #define TOFU_TOQ_F_STRIDE (1U << 5) /* blocks; PUT and GET only, two slots */
 #define TOFU_TOQ_F_ALL 0x3fU
 
@@ -237,6 +237,7 @@ enum tofu_status {
 	TOFU_ST_RMT_STADD = 20, /* target STAG, range, read-only, alignment */
 	TOFU_ST_LCL_LENGTH = 21, /* the answer's length does not fit */
 	TOFU_ST_RMT_LENGTH = 22, /* the request's length does not fit */
+	TOFU_ST_RMT_COMMAND = 23, /* the target executes no such requests */
 	TOFU_ST_MRQ_OTHER = 31, /* the peer's answer is not one of an ICC */
 };
 

@@ -63,6 +63,8 @@
 #define TOFU_CAPS_DIRECT_BITS 1
 #define TOFU_CAPS_GATES_SHIFT 19 /* per TNI; 0: no barrier interface */
 #define TOFU_CAPS_GATES_BITS 7
+#define TOFU_CAPS_ARMW_SHIFT 26 /* executes remote atomics */
+#define TOFU_CAPS_ARMW_BITS 1
 
 #define TOFU_REG_CTRL 0x010
 /*
