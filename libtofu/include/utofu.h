@@ -329,7 +329,8 @@ enum utofu_return_code {
 /**
  * struct utofu_onesided_caps - what a TNI can do
  * @flags:      UTOFU_ONESIDED_CAP_FLAG_*
- * @armw_ops:   UTOFU_ONESIDED_CAP_ARMW_OP_*
+ * @armw_ops:   UTOFU_ONESIDED_CAP_ARMW_OP_*; 0 on a machine without remote
+ *     atomics, as K and FX10 are
  * @num_cmp_ids: component IDs are 0 … @num_cmp_ids - 1
  * @num_reserved_stags: STAGs for utofu_reg_mem_with_stag() are 0 …
  *     @num_reserved_stags - 1
@@ -811,7 +812,8 @@ int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
  *
  * The LCL_ARMW notice carries the value before the operation.
  *
- * Return: also UTOFU_ERR_INVALID_OP.
+ * Return: also UTOFU_ERR_INVALID_OP; UTOFU_ERR_NOT_SUPPORTED on a machine
+ * without remote atomics, see utofu_query_onesided_caps().
  */
 int utofu_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		enum utofu_armw_op armw_op, uint32_t op_value,
@@ -830,6 +832,8 @@ int utofu_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
  *
  * The LCL_ARMW notice carries the value before the operation: the word was
  * changed if that equals @old_value.
+ *
+ * Return: also UTOFU_ERR_NOT_SUPPORTED as utofu_armw8().
  */
 int utofu_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		 uint32_t old_value, uint32_t new_value,

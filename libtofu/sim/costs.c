@@ -9,22 +9,21 @@
 #include <string.h>
 
 /*
- * A virtual machine's processor is the same whatever the interconnect's
- * machine is, so all presets have one table so far. scripts/tofu-costs
- * fit writes it.
+ * Of virtual machines, whose processor is the same whatever the interconnect's
+ * machine is. scripts/tofu-costs fit writes the table.
  */
 static const struct {
 	const char *name;
 	uint32_t ns;
 } costs[TOFU_WORKS] = {
-	[TOFU_WORK_POST] = { "post", 146 },
-	[TOFU_WORK_POST_SLOWLY] = { "post-slowly", 237 },
+	[TOFU_WORK_POST] = { "post", 147 },
+	[TOFU_WORK_POST_SLOWLY] = { "post-slowly", 238 },
 	[TOFU_WORK_POST_ALONE] = { "post-alone", 15 },
 	[TOFU_WORK_POST_PACED] = { "post-paced", 40 },
 	[TOFU_WORK_POST_FULL] = { "post-full", 60 },
-	[TOFU_WORK_POST_PREPARED] = { "post-prepared", 99 },
-	[TOFU_WORK_PREPARED] = { "prepared", 104 },
-	[TOFU_WORK_POSTED] = { "posted", 39 },
+	[TOFU_WORK_POST_PREPARED] = { "post-prepared", 100 },
+	[TOFU_WORK_PREPARED] = { "prepared", 106 },
+	[TOFU_WORK_POSTED] = { "posted", 47 },
 	[TOFU_WORK_POSTED_SLOWLY] = { "posted-slowly", 13 },
 	[TOFU_WORK_PREPARE] = { "prepare", 173 },
 	[TOFU_WORK_TCQ_EMPTY] = { "tcq-empty", 54 },
@@ -33,7 +32,7 @@ static const struct {
 	[TOFU_WORK_MRQ_FOUND] = { "mrq-found", 115 },
 	[TOFU_WORK_TCQ_SLOWLY] = { "tcq-slowly", 79 },
 	[TOFU_WORK_MRQ_SLOWLY] = { "mrq-slowly", 92 },
-	[TOFU_WORK_BARRIER_START] = { "barrier-start", 77 },
+	[TOFU_WORK_BARRIER_START] = { "barrier-start", 80 },
 	[TOFU_WORK_BARRIER_STARTED] = { "barrier-started", 12 },
 	[TOFU_WORK_BARRIER_EMPTY] = { "barrier-empty", 109 },
 	[TOFU_WORK_BARRIER_ENDED] = { "barrier-ended", 97 },
@@ -41,74 +40,83 @@ static const struct {
 	[TOFU_WORK_COUNTER] = { "counter", 9 },
 	[TOFU_WORK_WAIT] = { "wait", 8 },
 	[TOFU_WORK_YIELD] = { "yield", 799 },
-	[TOFU_WORK_QUEUE] = { "queue", 258409 },
-	[TOFU_WORK_QUEUE_FREE] = { "queue-free", 116165 },
-	[TOFU_WORK_MEMORY] = { "memory", 5625 },
-	[TOFU_WORK_MEMORY_FREE] = { "memory-free", 3950 },
-	[TOFU_WORK_MEMORY_PAGE] = { "memory-page", 311 },
-	[TOFU_WORK_MEMORY_PAGE_FREE] = { "memory-page-free", 91 },
+	[TOFU_WORK_QUEUE] = { "queue", 235075 },
+	[TOFU_WORK_QUEUE_FREE] = { "queue-free", 108239 },
+	[TOFU_WORK_MEMORY] = { "memory", 5651 },
+	[TOFU_WORK_MEMORY_FREE] = { "memory-free", 3961 },
+	[TOFU_WORK_MEMORY_PAGE] = { "memory-page", 317 },
+	[TOFU_WORK_MEMORY_PAGE_FREE] = { "memory-page-free", 93 },
 	[TOFU_WORK_COPY] = { "copy", 24 },
 	[TOFU_WORK_CLEAR] = { "clear", 14 },
-	[TOFU_WORK_BOOT_PUT] = { "boot-put", 387 },
+	[TOFU_WORK_BOOT_PUT] = { "boot-put", 368 },
 	[TOFU_WORK_BOOT_BARRIER] = { "boot-barrier", 100 },
 	[TOFU_WORK_BOOT_WAIT] = { "boot-wait", 30 },
-	[TOFU_WORK_EXCHANGE_START] = { "exchange-start", 29 },
+	[TOFU_WORK_EXCHANGE_START] = { "exchange-start", 31 },
 	[TOFU_WORK_EXCHANGE_END] = { "exchange-end", 42 },
 	[TOFU_WORK_EXCHANGE_TEST] = { "exchange-test", 94 },
 	[TOFU_WORK_EXCHANGE_LOOK] = { "exchange-look", 15 },
-	[TOFU_WORK_EXCHANGE_POST] = { "exchange-post", 36 },
+	[TOFU_WORK_EXCHANGE_POST] = { "exchange-post", 38 },
 	[TOFU_WORK_EXCHANGE_ENGINE] = { "exchange-engine", 17 },
 	[TOFU_WORK_EXCHANGE_NOTICE] = { "exchange-notice", 47 },
 	[TOFU_WORK_RING_LOOK] = { "ring-look", 26 },
 	[TOFU_WORK_RING_FOUND] = { "ring-found", 82 },
 	[TOFU_WORK_RING_CONSUME] = { "ring-consume", 72 },
 	[TOFU_WORK_SRB_RECEIVE] = { "srb-receive", 26 },
-	[TOFU_WORK_SRB_SEND] = { "srb-send", 354 },
+	[TOFU_WORK_SRB_SEND] = { "srb-send", 361 },
 	[TOFU_WORK_SRB_POLL] = { "srb-poll", 18 },
-	[TOFU_WORK_SRB_NOTICE] = { "srb-notice", 281 },
-	[TOFU_WORK_SRB_PUT] = { "srb-put", 49 },
-	[TOFU_WORK_P2P_SEND] = { "p2p-send", 274 },
-	[TOFU_WORK_P2P_RECEIVE] = { "p2p-receive", 289 },
-	[TOFU_WORK_P2P_RECORD] = { "p2p-record", 274 },
-	[TOFU_WORK_P2P_FLOWN] = { "p2p-flown", 250 },
-	[TOFU_WORK_P2P_PROGRESS] = { "p2p-progress", 405 },
-	[TOFU_WORK_P2P_MESSAGE] = { "p2p-message", 250 },
-	[TOFU_WORK_P2P_REPLY] = { "p2p-reply", 1664 },
-	[TOFU_WORK_P2P_CHUNK] = { "p2p-chunk", 1664 },
+	[TOFU_WORK_SRB_NOTICE] = { "srb-notice", 284 },
+	[TOFU_WORK_SRB_PUT] = { "srb-put", 54 },
+	[TOFU_WORK_P2P_SEND] = { "p2p-send", 270 },
+	[TOFU_WORK_P2P_RECEIVE] = { "p2p-receive", 290 },
+	[TOFU_WORK_P2P_RECORD] = { "p2p-record", 270 },
+	[TOFU_WORK_P2P_FLOWN] = { "p2p-flown", 248 },
+	[TOFU_WORK_P2P_PROGRESS] = { "p2p-progress", 426 },
+	[TOFU_WORK_P2P_MESSAGE] = { "p2p-message", 248 },
+	[TOFU_WORK_P2P_REPLY] = { "p2p-reply", 442 },
+	[TOFU_WORK_P2P_CHUNK] = { "p2p-chunk", 442 },
+	[TOFU_WORK_P2P_REGION] = { "p2p-region", 86 },
 	[TOFU_WORK_P2P_ENDED] = { "p2p-ended", 53 },
-	[TOFU_WORK_COLL_START] = { "coll-start", 39 },
+	[TOFU_WORK_COLL_START] = { "coll-start", 21 },
 	[TOFU_WORK_COLL_END] = { "coll-end", 0 },
-	[TOFU_WORK_COLL_TEST] = { "coll-test", 108 },
-	[TOFU_WORK_COLL_ENGINE] = { "coll-engine", 44 },
+	[TOFU_WORK_COLL_TEST] = { "coll-test", 124 },
+	[TOFU_WORK_COLL_ENGINE] = { "coll-engine", 37 },
 	[TOFU_WORK_COLL_NOTICE] = { "coll-notice", 0 },
-	[TOFU_WORK_COLL_LANE] = { "coll-lane", 42 },
-	[TOFU_WORK_COLL_STEP] = { "coll-step", 118 },
-	[TOFU_WORK_COLL_PUT] = { "coll-put", 108 },
-	[TOFU_WORK_COLL_CARRY] = { "coll-carry", 70 },
-	[TOFU_WORK_COLL_REDUCE] = { "coll-reduce", 52 },
+	[TOFU_WORK_COLL_LANE] = { "coll-lane", 35 },
+	[TOFU_WORK_COLL_STEP] = { "coll-step", 123 },
+	[TOFU_WORK_COLL_PUT] = { "coll-put", 113 },
+	[TOFU_WORK_COLL_CARRY] = { "coll-carry", 75 },
+	[TOFU_WORK_COLL_REDUCE] = { "coll-reduce", 51 },
+};
+
+static const uint32_t accesses[TOFU_WORKS] = {
+	[TOFU_WORK_COPY] = TOFU_MEMORY_COPY,
+	[TOFU_WORK_CLEAR] = TOFU_MEMORY_CLEAR,
+	[TOFU_WORK_COLL_REDUCE] = TOFU_MEMORY_REDUCE,
 };
 
 /* A loop that polls or looks at the clock has to come to its end. */
-static const uint32_t least[TOFU_WORKS] = {
-	[TOFU_WORK_TCQ_EMPTY] = 1,
-	[TOFU_WORK_MRQ_EMPTY] = 1,
-	[TOFU_WORK_BARRIER_EMPTY] = 1,
-	[TOFU_WORK_CLOCK] = 1,
-	[TOFU_WORK_YIELD] = 1,
+static const struct tofu_cost least[TOFU_WORKS] = {
+	[TOFU_WORK_TCQ_EMPTY] = { .ns = 1 },
+	[TOFU_WORK_MRQ_EMPTY] = { .ns = 1 },
+	[TOFU_WORK_BARRIER_EMPTY] = { .ns = 1 },
+	[TOFU_WORK_CLOCK] = { .ns = 1 },
+	[TOFU_WORK_YIELD] = { .ns = 1 },
 };
 
-const uint32_t *sim_costs_least(void)
+const struct tofu_cost *sim_costs_least(void)
 {
 	return least;
 }
 
-static uint32_t table[TOFU_WORKS];
+static struct tofu_cost table[TOFU_WORKS];
 
-const uint32_t *sim_costs(const struct tofu_preset *machine)
+const struct tofu_cost *sim_costs(const struct tofu_preset *machine)
 {
-	(void)machine;
 	for (int i = 0; i < TOFU_WORKS; i++)
-		table[i] = costs[i].ns;
+		table[i] = (struct tofu_cost){
+			(costs[i].ns * machine->work_percent + 50) / 100,
+			accesses[i],
+		};
 	return table;
 }
 
@@ -129,7 +137,7 @@ static bool line_take(const char *line)
 	for (int i = 0; i < TOFU_WORKS; i++) {
 		if (strcmp(name, costs[i].name))
 			continue;
-		table[i] = ns;
+		table[i].ns = ns;
 		return true;
 	}
 	return false;
@@ -150,8 +158,9 @@ static bool lines_take(FILE *file, const char *path, char **why)
 	return true;
 }
 
-const uint32_t *sim_costs_read(const char *path,
-			       const struct tofu_preset *machine, char **why)
+const struct tofu_cost *sim_costs_read(const char *path,
+				       const struct tofu_preset *machine,
+				       char **why)
 {
 	FILE *file = fopen(path, "re");
 	bool good;

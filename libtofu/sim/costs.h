@@ -11,16 +11,16 @@
 #include "port/work.h"
 
 /**
- * sim_costs - the costs on a machine, by enum tofu_work, ns
+ * sim_costs - the costs on a machine, by enum tofu_work
  *
  * They are what virtual machines in virtual time take, where every instruction
- * is a nanosecond on each machine; measured there by scripts/tofu-costs (see
- * Documentation/sim-costs.rst).
+ * is a nanosecond on each machine, by the machine's work_percent; measured there
+ * by scripts/tofu-costs (see Documentation/sim-costs.rst).
  */
-const uint32_t *sim_costs(const struct tofu_preset *machine);
+const struct tofu_cost *sim_costs(const struct tofu_preset *machine);
 
-/* sim_costs_least - as little as lets time go on */
-const uint32_t *sim_costs_least(void);
+/* sim_costs_least - as little as lets time go on; memory takes none */
+const struct tofu_cost *sim_costs_least(void);
 
 /**
  * sim_costs_read - a table from a file, of lines of a name and a number
@@ -29,7 +29,8 @@ const uint32_t *sim_costs_least(void);
  *
  * Return: the table, or NULL with a sentence in @why, to be freed.
  */
-const uint32_t *sim_costs_read(const char *path,
-			       const struct tofu_preset *machine, char **why);
+const struct tofu_cost *sim_costs_read(const char *path,
+				       const struct tofu_preset *machine,
+				       char **why);
 
 #endif /* SIM_COSTS_H */

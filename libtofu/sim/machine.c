@@ -87,6 +87,16 @@ bool sim_window(struct sim *sim, uint64_t from)
 /* What a node's rings, tables, pages and instance need of the arena, at most */
 #define ARENA_NODE (64UL << 20)
 
+static int trace_open(struct sim_node *node, const char *folder, char **why)
+{
+	int err = sim_trace_open(node, folder);
+
+	if (err && asprintf(why, "--trace: no file can be made in '%s': %s",
+			    folder, strerror(-err)) < 0)
+		*why = NULL;
+	return err;
+}
+
 static int nodes_create(struct sim *sim, char **why)
 {
 	const struct sim_params *p = &sim->params;
@@ -99,7 +109,7 @@ static int nodes_create(struct sim *sim, char **why)
 		err = sim_node_create(sim, node, p->first + i);
 		sim->next[i] = UINT64_MAX;
 		if (!err && p->trace)
-			err = sim_trace_open(node, p->trace);
+			err = trace_open(node, p->trace, why);
 		if (!err && p->doorbells && node->number < p->nodes)
 			err = sim_doorbells_open(node, p->doorbells, why);
 		if (!err && node->number < p->nodes) {

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/armw.h"
 #include "sim/costs.h"
 #include "sim/find.h"
 #include "sim/hooks.h"
@@ -209,9 +210,9 @@ static struct sim_program *load(const struct sim_options *options,
 	return program;
 }
 
-static const uint32_t *costs(const struct sim_options *options)
+static const struct tofu_cost *costs(const struct sim_options *options)
 {
-	const uint32_t *table;
+	const struct tofu_cost *table;
 	char *why = NULL;
 
 	if (options->doorbells)
@@ -243,6 +244,7 @@ int main(int argc, char **argv)
 		.machine = options.machine,
 		.nodes = options.nodes,
 		.tnis = options.tnis,
+		.armw = tofu_armw_chosen(options.armw, options.machine),
 		.stack = options.stack,
 		.software = &sim_programs,
 		.argc = options.argc,

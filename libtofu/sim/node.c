@@ -144,6 +144,9 @@ static void tx_commit(void *host)
 		.dst = mail->to,
 		.seq = node->seq++,
 		.path = mail->pkt.path,
+		.class_ = (uint8_t)tofu_class_of(mail->pkt.type),
+		.engine = tofu_packet_engine(mail->pkt.type,
+					     mail->pkt.src_tni),
 		.payload = mail->pkt.payload,
 		.cookie = mail,
 	};
@@ -151,6 +154,7 @@ static void tx_commit(void *host)
 	mail->pkt.src = node->number;
 	if (tofu_net_send(node->sim->net, &packet))
 		node->sim->stop = "out of memory";
+	node->moved += packet.payload;
 	node->sim->stats.packets++;
 }
 
@@ -266,19 +270,23 @@ static void leaves(void *ctx, const struct tofu_net_packet *packet,
 	sim_ranks_post(ctx, node, packet, ps, at);
 }
 
-static void moves(void *ctx, const struct tofu_net_packet *packet,
-		  uint32_t node, uint64_t time)
+static void touches(void *ctx, uint32_t node, uint64_t time)
 {
-	(void)packet;
 	sim_touch(ctx, node, time);
+}
+
+static void credits(void *ctx, const struct tofu_net_credit *credit)
+{
+	sim_ranks_credit(ctx, credit);
 }
 
 static const struct tofu_net_ops net_ops = {
 	.departs = departs,
 	.arrives = arrives,
 	.crosses = sim_trace_link,
-	.moves = moves,
+	.touches = touches,
 	.leaves = leaves,
+	.credits = credits,
 };
 
 void sim_deliver(struct sim *sim, struct sim_mail *mail, uint64_t seq,
@@ -299,6 +307,7 @@ static void deliver_one(struct sim_node *node)
 {
 	struct sim_mail *mail = tofu_heap_pop(&node->due);
 
+	node->moved += mail->pkt.payload;
 	if (icc_receive(node->soft.icc, &mail->pkt, mail->payload) != ICC_KEPT)
 		sim_mail_free(node->sim, mail);
 }
@@ -400,6 +409,7 @@ int sim_node_create(struct sim *sim, struct sim_node *node, uint32_t number)
 				     .mtu = p->machine->mtu,
 				     .doorbells = true,
 				     .blank = true,
+				     .armw = p->armw,
 				     .changes = &node->soft.changes,
 				     .machine = p->machine,
 				     .ops = &host_ops,

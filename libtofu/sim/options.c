@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "common/args.h"
+#include "common/armw.h"
 #include "net/shape.h"
+#include "sim/preset.h"
 
 /* X, Y and Z have 8 bits of a coordinate each, the rest 12 nodes. */
 #define NODES_MAX (256U * 256 * 256 * 12)
@@ -25,10 +27,16 @@ static const char usage[] =
 	"                         most cubic one of so many nodes)\n"
 	"  -n, --nodes N          nodes that run PROGRAM (default: all of the shape)\n"
 	"  -t, --tnis N           TNIs of a node (default: as many as the machine has)\n"
+	"      --armw on|off      remote atomics (default: as the machine, which k and fx10\n"
+	"                         do without)\n"
 	"      --stack BYTES      of each program (default 256K)\n"
 	"      --limit NS         end the run at that virtual time\n"
 	"      --budget SECONDS   of the host's processor that a program may compute\n"
 	"                         between two calls of the library (default 10)\n"
+	"      --set VALUE=NUMBER\n"
+	"                         change a value of the machine, such as hop_ns=200 or\n"
+	"                         hop_ns=50%; a wrong one lists their names; as often as\n"
+	"                         wanted. What the library plans by does not change\n"
 	"      --costs FILE       what calls of the library take, instead of the machine's\n"
 	"      --trace FOLDER     write what each node's controller does, for tofu-trace\n"
 	"      --doorbells FOLDER\n"
@@ -69,6 +77,17 @@ static void take_shape(void *to, const char *option, const char *text)
 		     option, text);
 }
 
+/* Kept until the machine is known: a word a change. */
+static void take_set(void *to, const char *option, const char *text)
+{
+	struct sim_options *options = to;
+
+	if (options->sets == SIM_SETS_MAX)
+		errx(EXIT_USAGE, "%s %s: more than %d of them", option, text,
+		     SIM_SETS_MAX);
+	options->set[options->sets++] = text;
+}
+
 static const struct tofu_option table[] = {
 	{ .name = "machine", .letter = 'm', .kind = TOFU_ARG_TAKE,
 	  .take = take_machine },
@@ -78,6 +97,8 @@ static const struct tofu_option table[] = {
 	  TOFU_AT(struct sim_options, nodes), .min = 1, .max = NODES_MAX },
 	{ .name = "tnis", .letter = 't', .kind = TOFU_ARG_NUMBER,
 	  TOFU_AT(struct sim_options, tnis), .min = 1, .max = 6 },
+	{ .name = "armw", .kind = TOFU_ARG_WORD,
+	  TOFU_AT(struct sim_options, armw), .words = tofu_armw_words },
 	{ .name = "stack", .kind = TOFU_ARG_NUMBER,
 	  TOFU_AT(struct sim_options, stack), .min = 32768, .max = 1UL << 30 },
 	{ .name = "limit", .kind = TOFU_ARG_NUMBER,
@@ -88,6 +109,7 @@ static const struct tofu_option table[] = {
 	  TOFU_AT(struct sim_options, trace) },
 	{ .name = "doorbells", .kind = TOFU_ARG_TEXT,
 	  TOFU_AT(struct sim_options, doorbells) },
+	{ .name = "set", .kind = TOFU_ARG_TAKE, .take = take_set },
 	{ .name = "costs", .kind = TOFU_ARG_TEXT,
 	  TOFU_AT(struct sim_options, costs) },
 	{ .name = "quiet", .letter = 'q', .kind = TOFU_ARG_SET,
@@ -101,6 +123,19 @@ static const struct tofu_args args = {
 	.letters = "+m:s:n:t:qh",
 	.operands = true,
 };
+
+static void change(struct sim_options *options)
+{
+	char *why;
+
+	if (!options->sets)
+		return;
+	options->changed = *options->machine;
+	options->machine = &options->changed;
+	for (unsigned int i = 0; i < options->sets; i++)
+		if (!sim_preset_set(&options->changed, options->set[i], &why))
+			errx(EXIT_USAGE, "--set %s", why ? why : "");
+}
 
 static void complete(struct sim_options *options)
 {
@@ -136,5 +171,6 @@ void sim_options_parse(int argc, char **argv, struct sim_options *options)
 	/* A program begins with what it finds there. */
 	optind = 1;
 	options->stack = (options->stack + 4095) & ~4095UL;
+	change(options);
 	complete(options);
 }

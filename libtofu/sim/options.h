@@ -5,12 +5,18 @@
 #include "net/machine.h"
 #include "net/topology.h"
 
+#define SIM_SETS_MAX 32
+
 /**
  * struct sim_options - the command line of tofu-sim
  * @machine: whose times
+ * @changed: it, where its values are changed
+ * @set:     changes of its values, such as "hop_ns=200"
+ * @sets:    how many
  * @shape:   of the machine
  * @nodes:   that run the program, from node 0 on
  * @tnis:    of each node
+ * @armw:    enum tofu_armw_choice
  * @stack:   bytes of each program's stack
  * @budget:  seconds of the host's processor that a program may take without a
  *           call of the library
@@ -24,9 +30,13 @@
  */
 struct sim_options {
 	const struct tofu_preset *machine;
+	struct tofu_preset changed;
+	const char *set[SIM_SETS_MAX];
+	unsigned int sets;
 	struct tofu_shape shape;
 	uint32_t nodes;
 	unsigned int tnis;
+	unsigned int armw;
 	uint64_t stack;
 	unsigned int budget;
 	uint64_t limit;

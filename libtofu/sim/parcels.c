@@ -7,20 +7,34 @@
 
 #define PS 1000ULL
 
+enum kind {
+	PACKET,
+	CREDIT,
+};
+
 /**
- * struct entry - a packet in a message; its payload follows, padded to ALIGN
- * @time: ps at which its head reaches @node, or ns at which it arrives there
+ * struct entry - what is next in a message
+ * @kind: enum kind
+ * @node: where it goes
+ */
+struct entry {
+	uint32_t kind;
+	uint32_t node;
+};
+
+/**
+ * struct packet - follows the entry of a PACKET; then comes its payload, padded
+ *                 to ALIGN
+ * @time: ps at which its head reaches the node, or ns at which it arrives there
  * @seq:  of the sender
  * @dst:  of the packet
  * @at:   links that its head has begun to cross; 0: it arrives
  */
-struct entry {
+struct packet {
 	uint64_t time;
 	uint64_t seq;
-	uint32_t node;
 	uint32_t dst;
 	uint32_t at;
-	uint32_t reserved;
 	struct tofu_packet pkt;
 };
 
@@ -53,29 +67,49 @@ int sim_parcel_clear(struct sim_parcel *parcel)
 	return err;
 }
 
+static void put(struct sim_bytes *out, const void *from, size_t bytes)
+{
+	memcpy(out->at + out->used, from, bytes);
+	out->used += bytes;
+}
+
 int sim_parcel_add(struct sim_parcel *parcel, uint32_t node,
 		   const struct tofu_net_packet *packet, uint64_t time,
 		   unsigned int at)
 {
 	const struct sim_mail *mail = packet->cookie;
-	const struct entry entry = {
+	const struct entry entry = { .kind = PACKET, .node = node };
+	const struct packet of = {
 		.time = time,
 		.seq = packet->seq,
-		.node = node,
 		.dst = packet->dst,
 		.at = at,
 		.pkt = mail->pkt,
 	};
 	struct sim_bytes *out = &parcel->out;
 	const uint32_t carried = tofu_packet_carried(&mail->pkt);
-	const size_t bytes = sizeof(entry) + padded(carried);
-	int err = make_room(out, bytes);
+	int err = make_room(out, sizeof(entry) + sizeof(of) + padded(carried));
 
 	if (err)
 		return err;
-	memcpy(out->at + out->used, &entry, sizeof(entry));
-	memcpy(out->at + out->used + sizeof(entry), mail->payload, carried);
-	out->used += bytes;
+	put(out, &entry, sizeof(entry));
+	put(out, &of, sizeof(of));
+	put(out, mail->payload, carried);
+	out->used += padded(carried) - carried;
+	return 0;
+}
+
+int sim_parcel_add_credit(struct sim_parcel *parcel,
+			  const struct tofu_net_credit *credit)
+{
+	const struct entry entry = { .kind = CREDIT, .node = credit->node };
+	struct sim_bytes *out = &parcel->out;
+	int err = make_room(out, sizeof(entry) + sizeof(*credit));
+
+	if (err)
+		return err;
+	put(out, &entry, sizeof(entry));
+	put(out, credit, sizeof(*credit));
 	return 0;
 }
 
@@ -86,80 +120,116 @@ void sim_parcel_sign(struct sim_parcel *parcel, const struct sim_vote *vote)
 
 /* ---- Read ---- */
 
-static int arrive(struct sim *sim, const struct entry *entry,
+/* struct reader - what is left of a message */
+struct reader {
+	const uint8_t *at;
+	size_t left;
+};
+
+static bool get(struct reader *reader, void *to, size_t bytes)
+{
+	if (reader->left < bytes)
+		return false;
+	memcpy(to, reader->at, bytes);
+	reader->at += bytes;
+	reader->left -= bytes;
+	return true;
+}
+
+static int arrive(struct sim *sim, uint32_t node, const struct packet *of,
 		  struct sim_mail *mail)
 {
-	if (entry->node != entry->dst || !sim_node_at(sim, entry->node))
+	if (node != of->dst || !sim_node_at(sim, node))
 		return -EPROTO;
-	sim_deliver(sim, mail, entry->seq, entry->time);
+	sim_deliver(sim, mail, of->seq, of->time);
 	return 0;
 }
 
-static int go_on(struct sim *sim, const struct entry *entry,
+static int go_on(struct sim *sim, uint32_t node, const struct packet *of,
 		 struct sim_mail *mail)
 {
 	const struct tofu_net_packet packet = {
-		.time = entry->pkt.time,
-		.src = entry->pkt.src,
-		.dst = entry->dst,
-		.seq = entry->seq,
-		.path = entry->pkt.path,
-		.payload = entry->pkt.payload,
+		.time = of->pkt.time,
+		.src = of->pkt.src,
+		.dst = of->dst,
+		.seq = of->seq,
+		.path = of->pkt.path,
+		.class_ = (uint8_t)tofu_class_of(of->pkt.type),
+		.payload = of->pkt.payload,
 		.cookie = mail,
 	};
-	int err = tofu_net_enter(sim->net, &packet, entry->node, entry->time,
-				 entry->at);
+	int err = tofu_net_enter(sim->net, &packet, node, of->time, of->at);
 
 	if (!err)
-		sim_touch(sim, entry->node, entry->time / PS);
+		sim_touch(sim, node, of->time / PS);
 	return err == -EINVAL ? -EPROTO : err;
 }
 
-static int take(struct sim *sim, const struct entry *entry,
-		const uint8_t *payload)
+static int take_packet(struct sim *sim, uint32_t node, struct reader *reader)
 {
-	const uint32_t carried = tofu_packet_carried(&entry->pkt);
-	struct sim_mail *mail = sim_mail_new(sim, carried);
+	struct packet of;
+	struct sim_mail *mail;
+	uint8_t padding[ALIGN];
+	uint32_t carried;
 	int err;
 
+	if (!get(reader, &of, sizeof(of)) || of.pkt.payload > TOFU_PKT_MTU_MAX)
+		return -EPROTO;
+	carried = tofu_packet_carried(&of.pkt);
+	mail = sim_mail_new(sim, carried);
 	if (!mail)
 		return -ENOMEM;
-	mail->to = entry->dst;
-	mail->pkt = entry->pkt;
-	memcpy(mail->payload, payload, carried);
-	err = entry->at ? go_on(sim, entry, mail) : arrive(sim, entry, mail);
+	mail->to = of.dst;
+	mail->pkt = of.pkt;
+	if (!get(reader, mail->payload, carried) ||
+	    !get(reader, padding, padded(carried) - carried))
+		err = -EPROTO;
+	else
+		err = of.at ? go_on(sim, node, &of, mail) :
+			      arrive(sim, node, &of, mail);
 	if (err)
 		sim_mail_free(sim, mail);
 	return err;
 }
 
+static int take_credit(struct sim *sim, uint32_t node, struct reader *reader)
+{
+	struct tofu_net_credit credit;
+
+	if (!get(reader, &credit, sizeof(credit)) || credit.node != node ||
+	    tofu_net_credit(sim->net, &credit))
+		return -EPROTO;
+	sim_touch(sim, node, credit.ps / PS);
+	return 0;
+}
+
+static int take(struct sim *sim, struct reader *reader)
+{
+	struct entry entry;
+
+	if (!get(reader, &entry, sizeof(entry)))
+		return -EPROTO;
+	switch (entry.kind) {
+	case PACKET:
+		return take_packet(sim, entry.node, reader);
+	case CREDIT:
+		return take_credit(sim, entry.node, reader);
+	default:
+		return -EPROTO;
+	}
+}
+
 int sim_parcel_open(struct sim *sim, const struct sim_parcel *parcel,
 		    struct sim_vote *vote)
 {
-	const struct sim_bytes *in = &parcel->in;
-	size_t at = sizeof(*vote);
-	struct entry entry;
-	size_t carried;
-	int err;
+	struct reader reader = { parcel->in.at, parcel->in.used };
+	int err = 0;
 
-	if (in->used < at)
+	if (!get(&reader, vote, sizeof(*vote)))
 		return -EPROTO;
-	memcpy(vote, in->at, sizeof(*vote));
-	while (at < in->used) {
-		if (in->used - at < sizeof(entry))
-			return -EPROTO;
-		memcpy(&entry, in->at + at, sizeof(entry));
-		at += sizeof(entry);
-		carried = tofu_packet_carried(&entry.pkt);
-		if (entry.pkt.payload > TOFU_PKT_MTU_MAX ||
-		    in->used - at < padded(carried))
-			return -EPROTO;
-		err = take(sim, &entry, in->at + at);
-		if (err)
-			return err;
-		at += padded(carried);
-	}
-	return 0;
+	while (!err && reader.left)
+		err = take(sim, &reader);
+	return err;
 }
 
 /* ---- Votes ---- */

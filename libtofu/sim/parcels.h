@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Messages between ranks: the vote of the sender, and the packets that go on in
- * the receiver's block.
+ * the receiver's block, and credits.
  */
 #ifndef SIM_PARCELS_H
 #define SIM_PARCELS_H
@@ -17,11 +17,15 @@ int sim_parcel_add(struct sim_parcel *parcel, uint32_t node,
 		   const struct tofu_net_packet *packet, uint64_t time,
 		   unsigned int at);
 
+/* sim_parcel_add_credit - 0, -ENOMEM, or -EMSGSIZE */
+int sim_parcel_add_credit(struct sim_parcel *parcel,
+			  const struct tofu_net_credit *credit);
+
 /* sim_parcel_sign - the vote that goes with @out */
 void sim_parcel_sign(struct sim_parcel *parcel, const struct sim_vote *vote);
 
 /**
- * sim_parcel_open - hand the packets of @in to the block's nodes
+ * sim_parcel_open - hand what is in @in to the block's nodes
  * @vote: of the sender
  *
  * Return: 0, -ENOMEM, or -EPROTO: that is no message of this program's.

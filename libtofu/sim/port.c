@@ -86,6 +86,7 @@ static void sim_doorbell(struct tofu_port_cq *cq)
 	sim_doorbells_wait(node, ICC_TRACE_DOORBELL, cq->tni, cq->cq);
 	icc_doorbell(node->soft.icc, cq->tni, cq->cq,
 		     le64toh(cq->page->fetch_start));
+	sim_spend(node, node->sim->params.machine->store_ns);
 }
 
 static bool sim_poll(struct tofu_port_dev *dev, const void *what)
@@ -101,6 +102,7 @@ static void sim_channel(struct tofu_port_gates *gates)
 	sim_doorbells_wait(node, ICC_TRACE_CHANNEL, gates->tni,
 			   gates->gate[0]);
 	icc_channel_start(node->soft.icc, gates->tni, gates->gate[0]);
+	sim_spend(node, node->sim->params.machine->store_ns);
 }
 
 static uint64_t sim_now(struct tofu_port_dev *dev)

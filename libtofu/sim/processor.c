@@ -139,17 +139,46 @@ void sim_spend(struct sim_node *node, uint64_t ns)
 	sim_task_yield(node->task);
 }
 
+/* How long memory takes to load and store @bytes */
+static uint64_t memory_ns(const struct sim_node *node, uint64_t bytes)
+{
+	const uint32_t mbs = node->sim->params.machine->memory_mbs;
+
+	return mbs ? tofu_preset_ps(bytes, mbs) / 1000 : 0;
+}
+
+/* The network does not wait for memory, so the processor waits for both. */
+static void spend_on_memory(struct sim_node *node, uint64_t ns, uint64_t bytes)
+{
+	const uint64_t began = node->now, moved = node->moved;
+	uint64_t end;
+
+	sim_spend(node, ns);
+	while (bytes) {
+		end = began + memory_ns(node, bytes + node->moved - moved);
+		if (end <= node->now)
+			break;
+		sim_spend(node, end - node->now);
+	}
+}
+
 void sim_spend_work(struct sim_node *node)
 {
-	const uint64_t ns = tofu_worked.ns;
+	const struct tofu_worked work = tofu_worked;
 
 	tofu_worked.ns = 0;
-	sim_spend(node, ns);
+	tofu_worked.memory_ns = 0;
+	tofu_worked.memory_bytes = 0;
+	sim_spend(node, work.ns);
+	spend_on_memory(node, work.memory_ns, work.memory_bytes);
 }
 
 uint64_t sim_time(const struct sim_node *node)
 {
-	return node->now + tofu_worked.ns;
+	const uint64_t ns = memory_ns(node, tofu_worked.memory_bytes);
+
+	return node->now + tofu_worked.ns +
+	       (ns > tofu_worked.memory_ns ? ns : tofu_worked.memory_ns);
 }
 
 static void round_leave(struct sim_poll *poll);
@@ -251,6 +280,10 @@ bool sim_poll_empty(struct sim_node *node, const void *key)
 	const bool twice = key == poll->last_key && frame == poll->last_frame;
 	bool came;
 
+	/* The round has found something, perhaps as long as others have taken. */
+	if (tofu_worked.found)
+		poll->seen = true;
+	tofu_worked.found = false;
 	poll->came = false;
 	sim_spend_work(node);
 	came = poll->came;

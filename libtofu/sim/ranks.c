@@ -250,6 +250,15 @@ void sim_ranks_post(struct sim *sim, uint32_t node,
 		ranks.posted = due;
 }
 
+void sim_ranks_credit(struct sim *sim, const struct tofu_net_credit *credit)
+{
+	const unsigned int parcel = ranks.parcel_of[rank_of(credit->node)];
+
+	check(sim, sim_parcel_add_credit(&ranks.parcels[parcel], credit));
+	if (credit->ps / PS < ranks.posted)
+		ranks.posted = credit->ps / PS;
+}
+
 /* Votes travel with the packets, since everybody sends to everybody. */
 static void turn_all(struct sim *sim, struct sim_vote *vote)
 {

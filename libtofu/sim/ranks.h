@@ -4,11 +4,12 @@
  * has a block of nodes, their links included. Without a launcher there is one.
  *
  * It is a conservative simulation: the lookahead is hop_ns, and after each
- * window the ranks hand over the packets that go on in other blocks, and agree
- * on the next window. Packets go from a block to those that have a link with it,
- * and only with these messages are exchanged.
+ * window the ranks hand over the packets that go on in other blocks, and credits,
+ * and agree on the next window. They go from a block to those that have a link
+ * with it, and only with these messages are exchanged.
  *
- * All of these functions but sim_ranks_post() are called by all ranks together.
+ * All of these functions but sim_ranks_post() and sim_ranks_credit() are called by
+ * all ranks together.
  */
 #ifndef SIM_RANKS_H
 #define SIM_RANKS_H
@@ -61,6 +62,9 @@ int sim_ranks_block(const struct tofu_shape *shape, uint32_t *first,
 void sim_ranks_post(struct sim *sim, uint32_t node,
 		    const struct tofu_net_packet *packet, uint64_t time,
 		    unsigned int at);
+
+/* sim_ranks_credit - a credit goes to another block */
+void sim_ranks_credit(struct sim *sim, const struct tofu_net_credit *credit);
 
 /* sim_ranks_turn - after a window: hand packets over, and vote */
 void sim_ranks_turn(struct sim *sim, struct sim_vote *vote);

@@ -117,7 +117,8 @@ struct sim_poll {
  * @wake:   when the program goes on; UINT64_MAX: when something happens, or
  *          never
  * @due, @credits: of struct sim_mail, and of engines' numbers
- * @hash:   of its trace
+ * @hash:   of its trace: what happened in it, and what left by its links. A
+ *          window does all of the one before the other, so they have one each
  * @seq:    of the next packet
  * @open:   mail that the controller is writing
  * @instance: of the library
@@ -127,6 +128,7 @@ struct sim_poll {
  * @last_error: utofu_get_last_error()'s
  * @saved_errno: errno, while it does not run
  * @status: exit status, once @ended
+ * @moved:  bytes of packets that its engines have sent and received
  * @waited: by port: the network's last wait_ns
  * @trace:  file of its trace, or NULL
  * @doorbells: when they ring, or NULL: when the program rings them
@@ -139,7 +141,7 @@ struct sim_node {
 	uint64_t wake;
 	struct tofu_heap due;
 	struct tofu_heap credits;
-	uint64_t hash;
+	uint64_t hash[2];
 	uint64_t seq;
 	struct sim_mail *open;
 	struct tofu_instance *instance;
@@ -151,6 +153,7 @@ struct sim_node {
 	int status;
 	bool begun;
 	bool ended;
+	uint64_t moved;
 	uint64_t waited[TOFU_PORTS];
 	struct tofu_trace *trace;
 	struct sim_doorbells *doorbells;
@@ -176,6 +179,7 @@ struct sim_software {
  * @shape, @machine: of the network
  * @nodes:  nodes that run the program: the first ones
  * @tnis:   of each node
+ * @armw:   there are remote atomics
  * @stack:  bytes of a program's stack
  * @software: how to run the program
  * @program: of @software
@@ -189,6 +193,7 @@ struct sim_params {
 	const struct tofu_preset *machine;
 	uint32_t nodes;
 	unsigned int tnis;
+	bool armw;
 	size_t stack;
 	const struct sim_software *software;
 	void *program;
@@ -324,10 +329,18 @@ void sim_go_on(struct sim_node *node);
 /* sim_spend - the program that runs has computed for so long */
 void sim_spend(struct sim_node *node, uint64_t ns);
 
-/* sim_spend_work - it has worked as the library has counted */
+/**
+ * sim_spend_work - it has worked as the library has counted
+ *
+ * What works on memory takes the longer of its instructions and of its bytes,
+ * with the bandwidth that the engines leave meanwhile.
+ */
 void sim_spend_work(struct sim_node *node);
 
-/* sim_time - what a clock shows the program: with the work not yet spent */
+/*
+ * sim_time - what a clock shows the program: with the work not yet spent, as if
+ * the engines moved nothing meanwhile
+ */
 uint64_t sim_time(const struct sim_node *node);
 
 /*

@@ -33,15 +33,15 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 
 void sim_trace_add(struct sim_node *node, const struct icc_trace *r)
 {
-	uint64_t hash = node->hash;
+	uint64_t *of = &node->hash[r->kind == ICC_TRACE_LINK];
+	uint64_t hash = mix(*of, r->time);
 
-	hash = mix(hash, r->time);
 	hash = mix(hash, r->end ^ r->id << 1);
 	hash = mix(hash, (uint64_t)r->origin << 32 | r->peer);
 	hash = mix(hash, (uint64_t)r->bytes << 32 | (uint64_t)r->kind << 24 |
 				 (uint64_t)r->type << 16 |
 				 (uint64_t)r->tni << 8 | r->cq);
-	node->hash = mix(hash, (uint64_t)r->detail << 32 | r->wait);
+	*of = mix(hash, (uint64_t)r->detail << 32 | r->wait);
 	if (node->trace && !tofu_trace_add(node->trace, r))
 		node->sim->stop = "a trace cannot be written";
 }
@@ -93,7 +93,8 @@ uint64_t sim_trace_hash(const struct sim *sim)
 	for (uint32_t i = 0; i < sim->params.count; i++) {
 		const struct sim_node *node = &sim->node[i];
 
-		sum += mix(node->hash, node->number + 1);
+		sum += mix(mix(node->hash[0], node->hash[1]),
+			   node->number + 1);
 	}
 	return sum;
 }

@@ -148,7 +148,7 @@ enum tofu_coll_kind {
 
 /**
  * enum tofu_coll_type - an element
- * @TOFU_COLL_BYTE: a byte, for kinds that do not combine
+ * @TOFU_COLL_BYTE: a byte; combined by TOFU_COLL_CALL only
  * @TOFU_COLL_FLOAT, @TOFU_COLL_DOUBLE: of C
  * @TOFU_COLL_INT32, @TOFU_COLL_INT64, @TOFU_COLL_UINT64: of <stdint.h>
  * @TOFU_COLL_FLOAT_INT, @TOFU_COLL_INT32_INT: a value and an int32_t index, for
@@ -244,7 +244,8 @@ struct tofu_coll_spec {
 
 /**
  * enum tofu_coll_algorithm - how a collective is done
- * @TOFU_COLL_AUTO: whichever of those that fit takes least time by the model
+ * @TOFU_COLL_AUTO: whichever of those that fit takes least time by the model,
+ *     but not what there is little of: gates only for barriers, no sessions
  * @TOFU_COLL_GATES: barrier, allreduce: by barrier gates, without the
  *     processor. Allreduce of up to 6 uint64_t, or 3 double of
  *     TOFU_COLL_REPRODUCIBLE
@@ -255,15 +256,17 @@ struct tofu_coll_spec {
  * @TOFU_COLL_STREAMED: allreduce: as TOFU_COLL_PIPELINED, but each segment is
  *     broadcast as soon as it is reduced
  * @TOFU_COLL_SESSION: bcast: one chain, whose members' engines forward blocks
- *     as they arrive, without the processor
+ *     as they arrive, without the processor. Takes a command queue of its own
  * @TOFU_COLL_BINOMIAL: bcast, reduce, gather, scatter: a binomial tree
- * @TOFU_COLL_DOUBLING: allreduce: recursive doubling
+ * @TOFU_COLL_DOUBLING: allreduce, allgather: recursive doubling
  * @TOFU_COLL_RING: allreduce, allgather, reduce-scatter: one ring
  * @TOFU_COLL_MULTIRING: allgather: rings along each axis in turn, on several
  *     engines in several directions
  * @TOFU_COLL_BRUCK: allgather, alltoall: log2(n) rounds
  * @TOFU_COLL_DIRECT: gather, scatter: between each member and the root;
- *     alltoall: between all, in dimension order, throttled, on all engines
+ *     allgather, alltoall: between all, in dimension order, throttled, on all
+ *     engines
+ * @TOFU_COLL_HALVING: allreduce, reduce-scatter: recursive halving, and back
  * @TOFU_COLL_ALGORITHMS: number of algorithms
  */
 enum tofu_coll_algorithm {
@@ -279,7 +282,8 @@ enum tofu_coll_algorithm {
 	TOFU_COLL_MULTIRING = 9,
 	TOFU_COLL_BRUCK = 10,
 	TOFU_COLL_DIRECT = 11,
-	TOFU_COLL_ALGORITHMS = 12
+	TOFU_COLL_HALVING = 12,
+	TOFU_COLL_ALGORITHMS = 13
 };
 
 /*
@@ -299,12 +303,13 @@ enum tofu_coll_algorithm {
  * struct tofu_coll_tuning - how a collective is done; the same on all members
  * @algorithm: enum tofu_coll_algorithm
  * @flags:     TOFU_COLL_REPRODUCIBLE, TOFU_COLL_BLANK
- * @segment:   bytes of a segment; 0: 16,384
+ * @segment:   bytes of a segment; 0: what takes least time by the model, or
+ *             16,384 where no machine's times decide
  * @engines:   most TNIs to use; 0: all
  * @routes:    of a pipelined collective; 0: as many as there are axes longer
  *             than 1, and twice as many where there are as many engines
- * @machine:   whose times decide for TOFU_COLL_AUTO, as <tofu/rsched.h> names
- *             it; NULL: that of the virtual time, or "k"
+ * @machine:   whose times decide for TOFU_COLL_AUTO and @segment, as
+ *             <tofu/rsched.h> names it; NULL: that of the virtual time, or "k"
  */
 struct tofu_coll_tuning {
 	enum tofu_coll_algorithm algorithm;
@@ -401,7 +406,7 @@ int tofu_coll_lost(const struct tofu_coll *coll, uint32_t *rank);
  * @algorithm: enum tofu_coll_algorithm, not TOFU_COLL_AUTO
  * @engines:   TNIs in use
  * @routes:    chains or rings at the same time
- * @segment:   bytes
+ * @segment:   bytes; 0: the message is not cut into segments
  * @work:      bytes of memory beside the buffers
  * @text:      a sentence, which also says why another algorithm was not taken
  */

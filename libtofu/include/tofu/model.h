@@ -28,6 +28,8 @@ extern "C" {
  * @memory_mbs:  BM, bandwidth of a node's memory; more than twice @node_mbs
  * @software_us: Ls, the processor's part of the latency of a message, which it
  *               spends for each engine that it starts
+ * @forward_us:  the processor's time for a segment that it receives and sends
+ *               on, which the published formulas do not have
  * @hardware_us: Lh, the rest of the latency, to a neighbour
  * @hop_us:      what each node on the way adds to the latency
  * @gate_us:     from a barrier gate to one on the next node
@@ -44,6 +46,7 @@ struct tofu_model_machine {
 	double node_mbs;
 	double memory_mbs;
 	double software_us;
+	double forward_us;
 	double hardware_us;
 	double hop_us;
 	double gate_us;

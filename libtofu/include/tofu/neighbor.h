@@ -40,12 +40,15 @@ enum tofu_neighbor_algorithm {
 /**
  * enum tofu_neighbor_form - how far engines run ahead
  * @TOFU_NEIGHBOR_ONE_SIDED: all puts are queued at once
- * @TOFU_NEIGHBOR_TWO_SIDED: an engine begins a step when it has sent and
+ * @TOFU_NEIGHBOR_TWO_SIDED: no engine begins a step before all have sent and
  *     received everything of the step before
+ * @TOFU_NEIGHBOR_STEPS: no engine begins a step before the puts of the step
+ *     before have ended here, on all engines; the published one-sided form
  */
 enum tofu_neighbor_form {
 	TOFU_NEIGHBOR_ONE_SIDED = 0,
-	TOFU_NEIGHBOR_TWO_SIDED = 1
+	TOFU_NEIGHBOR_TWO_SIDED = 1,
+	TOFU_NEIGHBOR_STEPS = 2
 };
 
 /**
@@ -123,7 +126,8 @@ int tofu_neighbor_algorithm(const struct tofu_exchange *exchange,
  * @bytes:     bytes of each message, M
  *
  * L ceil(N / C) + ceil(N / C) M / B for the native algorithm, and L N' + (N' /
- * C') M / B for the segmented one, where N = k N', C = k C', k = gcd(N, C). L
+ * C') M / B for the segmented one, where N = k N', C = k C', k = gcd(N, C). This
+ * is what TOFU_NEIGHBOR_STEPS does; the other forms are compared with it, too. L
  * is the machine's time for a put of few bytes to a neighbour. B is the least
  * of three payload bandwidths: a link's, an engine's that sends and receives at
  * once, and its share of the node's.

@@ -36,6 +36,11 @@ struct tofu_p2p;
  * @TOFU_P2P_SHARED: nothing
  *
  * In all modes, peers for which there is no memory share a ring.
+ *
+ * On a machine without remote atomics no ring can be shared. There, a process
+ * keeps a ring for each other process from the start: a large one, in saving
+ * mode a small one, in automatic mode a large one where all take at most a
+ * quarter of the memory. Shared mode is not supported.
  */
 enum tofu_p2p_mode {
 	TOFU_P2P_AUTO = 0,
@@ -59,6 +64,9 @@ enum tofu_p2p_transfer {
 /* Value of a threshold: the machine's */
 #define TOFU_P2P_DEFAULT SIZE_MAX
 
+/* Value of tofu_p2p_params.pinned: no buffer stays registered */
+#define TOFU_P2P_PIN_NONE SIZE_MAX
+
 /**
  * struct tofu_p2p_params - parameters of an endpoint
  * @processes: processes of the program
@@ -74,13 +82,18 @@ enum tofu_p2p_transfer {
  * @memory:    bytes that all buffers and tables may take, without what uTofu
  *             itself keeps for queues and registered memory
  * @ring:      bytes of the shared ring for requests, a power of two, the same
- *             on all processes; 0: a default
+ *             on all processes; 0: a default. On a machine without remote
+ *             atomics @mode, @memory, @large and @small have to be the same on
+ *             all processes instead
  * @large:     bytes of a peer's ring in fast mode, a power of two; 0: a default
  * @small:     bytes of a peer's ring in saving mode; 0: a default
  * @machine:   machine whose thresholds are used; NULL: "k"
  * @eager:     bytes up to which a message is eager; TOFU_P2P_DEFAULT
  * @get:       bytes up to which a longer message is transferred by get, larger
  *             ones by put; TOFU_P2P_DEFAULT
+ * @pinned:    bytes of the program's buffers that may stay registered, and so
+ *             pinned, after their messages; beside @memory. 0: a default;
+ *             TOFU_P2P_PIN_NONE
  */
 struct tofu_p2p_params {
 	uint32_t processes;
@@ -98,6 +111,7 @@ struct tofu_p2p_params {
 	const char *machine;
 	size_t eager;
 	size_t get;
+	size_t pinned;
 };
 
 /**
@@ -123,7 +137,9 @@ int tofu_p2p_machine(const char *machine, size_t *eager, size_t *get);
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER
  * (processes, rank), UTOFU_ERR_INVALID_ARG (mode, machine),
  * UTOFU_ERR_INVALID_SIZE (a ring; or @params->memory is less than what is
- * always needed, see tofu_p2p_need()); UTOFU_ERR_NOT_AVAILABLE: another process
+ * always needed, see tofu_p2p_need(), which without remote atomics includes
+ * rings of all processes); UTOFU_ERR_NOT_SUPPORTED: shared mode without remote
+ * atomics; UTOFU_ERR_NOT_AVAILABLE: another process
  * is where this one claims to be; UTOFU_ERR_OUT_OF_MEMORY; or what uTofu or
  * @params->where() returns.
  */
@@ -331,7 +347,8 @@ void tofu_p2p_memory(const struct tofu_p2p *p2p,
  * @peers:  peers that send to it, and that it sends to
  * @memory: filled, without messages that no receive has matched
  *
- * Fills the same members as tofu_p2p_memory().
+ * Fills the same members as tofu_p2p_memory(). Before the process has used the
+ * interconnect, for a machine with remote atomics.
  *
  * Return: as tofu_p2p_create().
  */

@@ -37,18 +37,22 @@ extern "C" {
  * struct tofu_rsched_request - a put to be scheduled
  * @bytes:     at most TOFU_RSCHED_BYTES_MAX; a put of 0 bytes is still a
  *             command
- * @links:     links that it occupies, a bit each; 0: the one whose number is
- *             @direction, which must be below 64 then
+ * @links:     links that bottom-left packing keeps free for it, a bit each; 0:
+ *             the one whose number is @direction, which must be below 64 then
+ * @path:      links that its packets cross, which it shares with other puts; 0:
+ *             those of @links
  * @direction: number; breaks ties between puts of one length
  * @flags:     TOFU_RSCHED_DIAGONAL, or 0
  *
  * As published, a link stands for a direction: a diagonal put has a link to
- * itself although it takes two hops, since its path is not known. A caller that
- * knows the path gives it in @links.
+ * itself although it takes two hops. A caller that knows the hops gives them in
+ * @path. When all processes of a torus send alike, a put takes from the node's
+ * own links what the puts of others take that pass through.
  */
 struct tofu_rsched_request {
 	uint64_t bytes;
 	uint64_t links;
+	uint64_t path;
 	uint32_t direction;
 	uint32_t flags;
 };
@@ -58,19 +62,28 @@ struct tofu_rsched_request {
  * @engines:    engines of a node, at most TOFU_RSCHED_ENGINES_MAX
  * @link_mbs:   payload of a link, 10^6 bytes per second
  * @engine_mbs: payload of an engine that sends and receives as much
+ * @host_mbs:   payload of all engines together, which do so: at least @engines;
+ *              0: without limit
  * @start_ns:   the processor's time to start an engine; it starts them one
  *              after the other, and an engine is idle before
+ * @post_ns:    more, for each put that it posts to that engine
  * @command_ns: shortest time that a put occupies an engine
  * @latency_ns: from an engine's start to an empty put's arrival, without
  *              contention
+ * @poll_ns:    the processor's time at the end, for each engine that it polls
+ * @notice_ns:  its time to take the notice of a put that has arrived
  */
 struct tofu_rsched_model {
 	uint32_t engines;
 	uint32_t link_mbs;
 	uint32_t engine_mbs;
+	uint32_t host_mbs;
 	uint32_t start_ns;
+	uint32_t post_ns;
 	uint32_t command_ns;
 	uint32_t latency_ns;
+	uint32_t poll_ns;
+	uint32_t notice_ns;
 };
 
 /**
@@ -104,7 +117,7 @@ struct tofu_rsched_place {
 
 /**
  * struct tofu_rsched_plan - a schedule
- * @makespan_ns: when the last put has arrived; 0 for no puts
+ * @makespan_ns: when the processor has the last put's notice; 0 for no puts
  * @count:       number of puts
  * @engines:     engines that have puts: those with the lowest numbers
  * @place:       place of each put, in the order in which they were given
@@ -127,10 +140,8 @@ struct tofu_rsched_plan {
  * @machine: k, fx10, fx100 or fugaku
  * @model:   filled
  *
- * Times and bandwidths are those of the machine in virtual time. An engine
- * sends and receives at once, and gets its share of the bandwidth of all
- * engines. Starting an engine takes 600 ns, as this library does in virtual
- * time.
+ * Times and bandwidths are those of the machine in virtual time, where an engine
+ * sends and receives at once, and those of this library on its processor.
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_NOT_FOUND where
  * there is no such machine.

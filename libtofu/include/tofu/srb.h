@@ -92,7 +92,8 @@ struct tofu_srb_counts {
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER; UTOFU_ERR_INVALID_SIZE for
  * @params->bytes; UTOFU_ERR_INVALID_STAG: the VCQ does not have all these
  * STAGs; UTOFU_ERR_USED: one of them is in use; UTOFU_ERR_OUT_OF_MEMORY, or
- * what utofu_reg_mem_with_stag() returns.
+ * what utofu_reg_mem_with_stag() returns; UTOFU_ERR_NOT_SUPPORTED on a machine
+ * without remote atomics.
  */
 int tofu_srb_create(utofu_vcq_hdl_t vcq, const struct tofu_srb_params *params,
 		    struct tofu_srb **srb);
@@ -203,8 +204,8 @@ struct tofu_srb_peer {
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER
  * (@params->records), UTOFU_ERR_INVALID_SIZE (@params->pool),
- * UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_OUT_OF_MEMORY; or what utofu_reg_mem()
- * returns.
+ * UTOFU_ERR_INVALID_FLAGS, UTOFU_ERR_OUT_OF_MEMORY; UTOFU_ERR_NOT_SUPPORTED on
+ * a machine without remote atomics; or what utofu_reg_mem() returns.
  */
 int tofu_srb_sender_create(utofu_vcq_hdl_t vcq,
 			   const struct tofu_srb_sender_params *params,

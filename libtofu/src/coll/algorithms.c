@@ -29,6 +29,13 @@ static const char *doubling_unfit(const struct coll_job *job)
 	return job->bytes > COLL_WORK_MAX / 128 ? WORK_SAID : NULL;
 }
 
+static const char *halving_unfit(const struct coll_job *job)
+{
+	return job->members & (job->members - 1) ?
+		       "the number of members is no power of 2" :
+		       NULL;
+}
+
 static const char *session_unfit(const struct coll_job *job)
 {
 	return coll_session_blocks(job) > COLL_NOTICES_MAX ?
@@ -81,6 +88,8 @@ static const struct coll_algorithm algorithms[] = {
 	  coll_streamed_plan },
 	{ TOFU_COLL_ALLREDUCE, TOFU_COLL_DOUBLING, doubling_unfit,
 	  coll_doubling_plan },
+	{ TOFU_COLL_ALLREDUCE, TOFU_COLL_HALVING, any_unfit,
+	  coll_halving_plan },
 	{ TOFU_COLL_ALLREDUCE, TOFU_COLL_GATES, gates_unfit, coll_gates_plan },
 	{ TOFU_COLL_ALLREDUCE, TOFU_COLL_RING, ring_unfit, coll_ring_plan },
 	{ TOFU_COLL_GATHER, TOFU_COLL_BINOMIAL, tree_unfit,
@@ -95,8 +104,14 @@ static const struct coll_algorithm algorithms[] = {
 	{ TOFU_COLL_ALLGATHER, TOFU_COLL_RING, ring_unfit, coll_ring_plan },
 	{ TOFU_COLL_ALLGATHER, TOFU_COLL_BRUCK, bruck_unfit,
 	  coll_bruck_plan },
+	{ TOFU_COLL_ALLGATHER, TOFU_COLL_DOUBLING, halving_unfit,
+	  coll_halving_plan },
+	{ TOFU_COLL_ALLGATHER, TOFU_COLL_DIRECT, direct_unfit,
+	  coll_direct_plan },
 	{ TOFU_COLL_REDUCE_SCATTER, TOFU_COLL_RING, any_unfit,
 	  coll_ring_plan },
+	{ TOFU_COLL_REDUCE_SCATTER, TOFU_COLL_HALVING, halving_unfit,
+	  coll_halving_plan },
 	{ TOFU_COLL_ALLTOALL, TOFU_COLL_DIRECT, direct_unfit,
 	  coll_direct_plan },
 	{ TOFU_COLL_ALLTOALL, TOFU_COLL_BRUCK, bruck_unfit, coll_bruck_plan },
@@ -118,4 +133,11 @@ coll_algorithm_find(enum tofu_coll_kind kind,
 		    algorithms[i].algorithm == algorithm)
 			return &algorithms[i];
 	return NULL;
+}
+
+bool coll_algorithm_cuts(const struct coll_algorithm *algorithm)
+{
+	return algorithm->algorithm == TOFU_COLL_PIPELINED ||
+	       algorithm->algorithm == TOFU_COLL_STREAMED ||
+	       algorithm->algorithm == TOFU_COLL_SESSION;
 }

@@ -22,6 +22,9 @@ void coll_direct_plan(struct coll_plan *plan);
 void coll_doubling_plan(struct coll_plan *plan);
 uint64_t coll_doubling_work(const struct coll_job *job);
 
+/* halving.c */
+void coll_halving_plan(struct coll_plan *plan);
+
 /* meet.c */
 void coll_dissemination_plan(struct coll_plan *plan);
 void coll_gates_plan(struct coll_plan *plan);

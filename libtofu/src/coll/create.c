@@ -224,13 +224,10 @@ static struct coll_job job_of(const struct tofu_coll *coll,
 
 	if (spec->kind != TOFU_COLL_BARRIER)
 		job.bytes = spec->count * (uint64_t)job.element;
-	if (!segment)
-		segment = COLL_SEGMENT;
 	if (segment > SEGMENT_MAX)
 		segment = SEGMENT_MAX;
-	job.segment = segment - segment % job.element;
-	if (!job.segment)
-		job.segment = job.element;
+	if (segment)
+		job.segment = coll_whole(segment, job.element);
 	return job;
 }
 
@@ -240,9 +237,7 @@ static struct coll_job pieces_job(const struct tofu_coll *coll,
 {
 	job.element = (uint32_t)coll_pieces_size();
 	job.bytes = coll->spec.count * (uint64_t)job.element;
-	job.segment -= job.segment % job.element;
-	if (!job.segment)
-		job.segment = job.element;
+	job.segment = coll_whole(job.segment, job.element);
 	job.in_place = false;
 	return job;
 }
@@ -577,7 +572,8 @@ int tofu_coll_describe(const struct tofu_coll *coll,
 		.algorithm = coll->algorithm->algorithm,
 		.engines = engines_used(coll),
 		.routes = coll->plan.routes,
-		.segment = coll->plan.job.segment,
+		.segment = coll_algorithm_cuts(coll->algorithm) ?
+				   coll->plan.job.segment : 0,
 		.work = coll->plan.work,
 	};
 	used = snprintf(d->text, sizeof(d->text),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Blocks from buffer to buffer, each in one put: gather, scatter, alltoall.
+ * Blocks from buffer to buffer, each in one put: gather, scatter, allgather,
+ * alltoall.
  *
  * Every engine has a lane and every n-th of the other members. Gather: the root
  * lets members send, a few at a time. Scatter: members tell the root that they
  * are ready; when all of an engine have, it sends, a few puts at a time.
- * Alltoall: all members meet; then each sends to all others by their distance in
+ * Allgather and alltoall: all members meet; then each sends to all others by their distance in
  * dimension order, so that at each time all go the same way, a few puts of each
  * engine at a time. What is sent at distance d by one engine comes from distance
  * -d by the same one.
@@ -37,6 +38,20 @@ struct direct {
 	unsigned int in[COLL_ENGINES_MAX];
 	unsigned int link[COLL_ENGINES_MAX];
 };
+
+/* Whether all send to all */
+static bool is_among_all(const struct coll_job *job)
+{
+	return job->kind == TOFU_COLL_ALLGATHER ||
+	       job->kind == TOFU_COLL_ALLTOALL;
+}
+
+/* Whether members send one block, to whomever; others have one for each. */
+static bool has_one_block(const struct coll_job *job)
+{
+	return job->kind == TOFU_COLL_GATHER ||
+	       job->kind == TOFU_COLL_ALLGATHER;
+}
 
 static bool is_root(const struct coll_plan *plan)
 {
@@ -109,10 +124,9 @@ static void send_step(const struct coll_plan *plan, unsigned int engine,
 		coll_flush(step, THROTTLE - 1);
 	else
 		coll_put(step, d->link[engine] + (unsigned int)i,
-			 block_at(job, COLL_SEND, to),
-			 job->kind == TOFU_COLL_ALLTOALL ?
-				 block_at(job, COLL_RECV, job->number) :
-				 coll_place(COLL_RECV, 0),
+			 block_at(job, COLL_SEND, has_one_block(job) ? 0 : to),
+			 block_at(job, COLL_RECV,
+				  is_among_all(job) ? job->number : 0),
 			 job->bytes);
 }
 
@@ -129,7 +143,7 @@ static void scatter_step(const struct coll_plan *plan, unsigned int engine,
 }
 
 /* The meeting is the last lane. */
-static void alltoall_step(const struct coll_plan *plan, unsigned int engine,
+static void among_all_step(const struct coll_plan *plan, unsigned int engine,
 			  uint64_t index, struct coll_step *step)
 {
 	const struct direct *d = plan->state;
@@ -167,13 +181,13 @@ static void own_step(const struct coll_plan *plan, uint64_t index,
 		     struct coll_step *step)
 {
 	const struct coll_job *job = &plan->job;
-	bool cut = job->kind != TOFU_COLL_GATHER;
 	bool joined = job->kind != TOFU_COLL_SCATTER;
 
 	if (!index)
 		coll_copy(step,
 			  block_at(job, COLL_RECV, joined ? job->number : 0),
-			  block_at(job, COLL_SEND, cut ? job->number : 0),
+			  block_at(job, COLL_SEND,
+				   has_one_block(job) ? 0 : job->number),
 			  job->bytes);
 }
 
@@ -183,9 +197,9 @@ static void direct_step(const struct coll_plan *plan, unsigned int lane,
 	const struct direct *d = plan->state;
 
 	(void)odd;
-	if (plan->job.kind == TOFU_COLL_ALLTOALL) {
+	if (is_among_all(&plan->job)) {
 		if (lane < plan->job.engines)
-			alltoall_step(plan, lane, index, step);
+			among_all_step(plan, lane, index, step);
 		else if (lane == plan->job.engines)
 			own_step(plan, index, step);
 		else if (index < coll_meeting_steps(&d->meeting))
@@ -244,7 +258,7 @@ void coll_direct_plan(struct coll_plan *plan)
 	plan->step = direct_step;
 	plan->lanes = plan->job.engines + 1;
 	plan->routes = plan->job.engines;
-	if (plan->job.kind == TOFU_COLL_ALLTOALL) {
+	if (is_among_all(&plan->job)) {
 		others_make(plan, TAG_DATA, TAG_DATA);
 		coll_meeting_make(plan, &d->meeting);
 		plan->lanes++;

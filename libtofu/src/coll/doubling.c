@@ -38,15 +38,6 @@ struct doubling {
 	unsigned int result;
 };
 
-static unsigned int steps_of(uint32_t members)
-{
-	unsigned int steps = 0;
-
-	while (members >>= 1)
-		steps++;
-	return steps;
-}
-
 /* ---- Memory: sums that come, in each parity; then the own ones ---- */
 
 static struct coll_place come_at(const struct coll_plan *plan, bool odd,
@@ -74,7 +65,7 @@ static struct coll_place sum_at(const struct coll_plan *plan,
 
 uint64_t coll_doubling_work(const struct coll_job *job)
 {
-	unsigned int steps = steps_of(job->members);
+	unsigned int steps = coll_log2(job->members);
 
 	return (2 * ((uint64_t)steps + 1) + steps + 1) * job->bytes;
 }
@@ -177,7 +168,7 @@ void coll_doubling_plan(struct coll_plan *plan)
 
 	if (!d)
 		return;
-	d->steps = steps_of(plan->job.members);
+	d->steps = coll_log2(plan->job.members);
 	doubling = 1U << d->steps;
 	d->rest = number >= doubling;
 	d->partner = number < plan->job.members - doubling;

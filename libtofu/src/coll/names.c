@@ -28,6 +28,7 @@ const char *tofu_coll_algorithm_name(enum tofu_coll_algorithm algorithm)
 		"auto",	    "gates",	"dissemination", "pipelined",
 		"streamed", "session",	"binomial",	 "doubling",
 		"ring",	    "multiring", "bruck",	 "direct",
+		"halving",
 	};
 
 	return name_of(names, COUNT(names), algorithm);

@@ -372,12 +372,8 @@ static void way_make(struct coll_plan *plan, struct way *way, bool up,
 static void route_cut(const struct coll_job *job, unsigned int number,
 		      unsigned int routes, struct route *route)
 {
-	uint64_t elements = job->bytes / job->element;
-	uint64_t each = elements / routes, more = elements % routes;
-	uint64_t before = number * each + (number < more ? number : more);
-
-	route->offset = before * job->element;
-	route->bytes = (each + (number < more)) * job->element;
+	route->offset = coll_part_begin(job, number, routes);
+	route->bytes = coll_part_begin(job, number + 1, routes) - route->offset;
 	route->segments = (route->bytes + job->segment - 1) / job->segment;
 }
 

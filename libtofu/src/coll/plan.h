@@ -44,6 +44,7 @@
 #define COLL_ENGINES_MAX 8
 /* Tags go through the 8 bits of a notice's edata. */
 #define COLL_TAGS 256
+/* Bytes of a segment that was not asked for, where no machine's time decides */
 #define COLL_SEGMENT 16384
 /* Notices that may wait for a member that does not poll: its MRQ has room */
 #define COLL_NOTICES_MAX 1536
@@ -139,7 +140,8 @@ struct coll_torus {
  * @element: bytes of an element, 1 or more
  * @engines: to be used, 1 … COLL_ENGINES_MAX
  * @routes: asked for, or 0
- * @segment: bytes, a multiple of @element and not 0
+ * @segment: bytes, a multiple of @element and not 0; only until coll_choose() 0,
+ *           where none was asked for
  * @in_place: @send is @recv
  * @gate_words: words that barrier gates combine of this type and operation, or 0
  */
@@ -258,6 +260,15 @@ const struct coll_algorithm *
 coll_algorithm_find(enum tofu_coll_kind kind,
 		    enum tofu_coll_algorithm algorithm);
 
+/* coll_algorithm_cuts - whether it cuts a message into segments */
+bool coll_algorithm_cuts(const struct coll_algorithm *algorithm);
+
+/* coll_whole - the greatest multiple of an element's bytes, but one at least */
+static inline uint64_t coll_whole(uint64_t bytes, uint32_t element)
+{
+	return bytes < element ? element : bytes - bytes % element;
+}
+
 /**
  * coll_plan_make - make the plan of a member
  * @algorithm: that fits the job
@@ -289,6 +300,27 @@ unsigned int coll_link_add(struct coll_plan *plan, uint32_t peer,
 
 /* coll_state - allocate the state of a plan, all zero; NULL without memory */
 void *coll_state(struct coll_plan *plan, size_t size);
+
+/* coll_log2 - the greatest k with 2^k <= members */
+static inline unsigned int coll_log2(uint32_t members)
+{
+	return 31 - (unsigned int)__builtin_clz(members);
+}
+
+/*
+ * coll_part_begin - where a part of the message begins, and at @parts its end
+ *
+ * Parts have whole elements, the first ones perhaps one more.
+ */
+static inline uint64_t coll_part_begin(const struct coll_job *job,
+				       uint32_t part, uint32_t parts)
+{
+	const uint64_t elements = job->bytes / job->element;
+	const uint64_t more = elements % parts;
+
+	return (part * (elements / parts) + (part < more ? part : more)) *
+	       job->element;
+}
 
 /* coll_source - where a member's contribution is */
 static inline enum coll_area coll_source(const struct coll_job *job)

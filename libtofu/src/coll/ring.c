@@ -54,12 +54,10 @@ static uint32_t behind(const struct coll_plan *plan, uint64_t by)
 static uint64_t block_begin(const struct coll_plan *plan, uint32_t member)
 {
 	const struct coll_job *job = &plan->job;
-	uint64_t elements = job->bytes / job->element;
-	uint64_t each = elements / job->members, more = elements % job->members;
 
-	if (job->kind != TOFU_COLL_ALLREDUCE)
-		return member * job->bytes;
-	return (member * each + (member < more ? member : more)) * job->element;
+	return job->kind == TOFU_COLL_ALLREDUCE ?
+		       coll_part_begin(job, member, job->members) :
+		       member * job->bytes;
 }
 
 static uint64_t block_bytes(const struct coll_plan *plan, uint32_t member)

@@ -483,7 +483,7 @@ static int step_all(struct tofu_coll *coll, unsigned int engines)
 
 /*
  * A member that is gone may have sent all that it owed before: that is there by
- * now.
+ * now. A put to it may fail by now, too, and name it.
  */
 static int lost_judge(struct tofu_coll *coll)
 {
@@ -492,11 +492,10 @@ static int lost_judge(struct tofu_coll *coll)
 	coll->tests = 0;
 	if (!lost)
 		return UTOFU_ERR_NOT_COMPLETED;
-	code = step_all(coll, coll->open);
-	if (code == UTOFU_ERR_NOT_COMPLETED && coll_probe(coll))
-		return lost;
 	coll->has_lost = false;
-	return code;
+	code = step_all(coll, coll->open);
+	return code == UTOFU_ERR_NOT_COMPLETED && coll_probe(coll) ? lost :
+								     code;
 }
 
 static void progress(struct tofu_coll *coll)

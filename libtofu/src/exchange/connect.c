@@ -76,7 +76,7 @@ static int put_prepare(const struct tofu_exchange *exchange, unsigned int e,
 		engine->place[put->message].send + put->offset,
 		exchange_peer_buffer(exchange, put->message, e, set) +
 			put->offset,
-		put->bytes, EXCHANGE_EDATA(set, put->step), flags, command,
+		put->bytes, EXCHANGE_EDATA(set, put->counts), flags, command,
 		bytes);
 }
 

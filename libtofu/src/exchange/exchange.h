@@ -8,19 +8,27 @@
 #ifndef EXCHANGE_EXCHANGE_H
 #define EXCHANGE_EXCHANGE_H
 
-#include <stdbool.h>
-
 #include <tofu/exchange.h>
 
-/* Most steps of a stepwise exchange: the range of a notice's edata */
+/* Most steps of an exchange: the range of a notice's edata */
 #define TOFU_EXCHANGE_STEPS_MAX 64
+
+/**
+ * enum tofu_exchange_pace - what all engines wait for before the next step
+ * @TOFU_EXCHANGE_FREE: nothing: everything is posted at once
+ * @TOFU_EXCHANGE_SENT: the puts of the step have ended here
+ * @TOFU_EXCHANGE_MET:  they have, and those of the others have arrived
+ */
+enum tofu_exchange_pace {
+	TOFU_EXCHANGE_FREE,
+	TOFU_EXCHANGE_SENT,
+	TOFU_EXCHANGE_MET,
+};
 
 /**
  * struct tofu_part - a put of an exchange
  * @message: index
- * @step:    of a stepwise exchange: an engine begins a step when the puts of
- *           the step before have ended here and arrived from the others;
- *           ascending in each engine's list
+ * @step:    of an exchange in steps; ascending in each engine's list
  * @offset:  offset in the message
  * @bytes:   may be 0: the neighbour gets a notice all the same
  */
@@ -35,8 +43,7 @@ struct tofu_part {
  * struct tofu_exchange_plan - the work of the engines
  * @engines: engine e is the e-th TNI of utofu_get_onesided_tnis(), on both
  *           sides
- * @stepwise: two-sided form: wait between steps; otherwise all is posted at
- *            once
+ * @pace:    what separates steps
  * @parts:   lists of the engines, one after the other
  * @count:   parts of each engine's list
  * @barrier: start and end gate of a barrier before and after each exchange, or
@@ -50,7 +57,7 @@ struct tofu_part {
  */
 struct tofu_exchange_plan {
 	unsigned int engines;
-	bool stepwise;
+	enum tofu_exchange_pace pace;
 	const struct tofu_part *parts;
 	unsigned int count[TOFU_EXCHANGE_ENGINES_MAX];
 	utofu_vbg_id_t barrier;

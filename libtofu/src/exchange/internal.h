@@ -16,6 +16,8 @@
 #ifndef EXCHANGE_CORE_H
 #define EXCHANGE_CORE_H
 
+#include <stdbool.h>
+
 #include "exchange/exchange.h"
 
 #define EXCHANGE_SETS 2
@@ -23,7 +25,7 @@
 /* Most commands per report, few enough to be queued beside others */
 #define EXCHANGE_GROUP_MAX 64
 
-/* edata of a put: the set and the step */
+/* edata of a put: the set and the step that counts it */
 #define EXCHANGE_EDATA(set, step) ((uint64_t)(set) << 7 | (step))
 #define EXCHANGE_EDATA_SET(edata) ((unsigned int)((edata) >> 7 & 1))
 #define EXCHANGE_EDATA_STEP(edata) ((unsigned int)((edata)&0x3f))
@@ -49,7 +51,8 @@ enum exchange_card_word {
 /**
  * struct tofu_exchange_put - a command
  * @message: index
- * @step:    0 unless stepwise
+ * @step:    step that posts it; 0 where everything is posted at once
+ * @counts:  step that does not end at the target before it has arrived
  * @told:    last of its part: with a notice at the target
  * @report:  last of its group: with a report here
  * @offset:  offset in the message
@@ -58,6 +61,7 @@ enum exchange_card_word {
 struct tofu_exchange_put {
 	unsigned int message;
 	unsigned int step;
+	unsigned int counts;
 	bool told;
 	bool report;
 	size_t offset;
@@ -135,8 +139,8 @@ enum tofu_exchange_phase {
  * @connected, @missing: messages that are connected, and the number of the
  *     others
  * @card:    cards of the neighbours
- * @expected: parts that arrive in each step
- * @arrived: parts that have arrived, of each set
+ * @expected: parts that must have arrived at the end of each step
+ * @arrived: those of them that have, of each set
  * @phase:   phase of the current exchange
  * @set:     receive set of the current exchange, or of the next one
  * @step:    step of the current exchange

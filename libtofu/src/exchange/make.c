@@ -128,7 +128,7 @@ static uint64_t plan_id(const struct tofu_exchange_plan *plan,
 
 	mix(&hash, messages);
 	mix(&hash, plan->engines);
-	mix(&hash, plan->stepwise);
+	mix(&hash, plan->pace);
 	mix(&hash, plan->barrier != UTOFU_VBG_ID_NULL);
 	for (unsigned int e = 0; e < plan->engines; e++) {
 		mix(&hash, plan->count[e]);
@@ -136,6 +136,38 @@ static uint64_t plan_id(const struct tofu_exchange_plan *plan,
 			mix(&hash, (uint64_t)part->step << 32 | part->message);
 	}
 	return hash;
+}
+
+/* ---- Steps ---- */
+
+static unsigned int plan_steps(const struct tofu_exchange_plan *plan)
+{
+	const struct tofu_part *part = plan->parts;
+	unsigned int steps = 1;
+
+	if (plan->pace == TOFU_EXCHANGE_FREE)
+		return steps;
+	for (unsigned int e = 0; e < plan->engines; e++)
+		for (unsigned int i = 0; i < plan->count[e]; i++, part++)
+			if (part->step >= steps)
+				steps = part->step + 1;
+	return steps;
+}
+
+/* The step in which a part is posted */
+static unsigned int part_step(const struct tofu_exchange_plan *plan,
+			      const struct tofu_part *part)
+{
+	return plan->pace == TOFU_EXCHANGE_FREE ? 0 : part->step;
+}
+
+/* The step whose end waits for it at the target; else that is the last one. */
+static unsigned int part_counts(const struct tofu_exchange *exchange,
+				const struct tofu_exchange_plan *plan,
+				const struct tofu_part *part)
+{
+	return plan->pace == TOFU_EXCHANGE_MET ? part->step :
+						 exchange->steps - 1;
 }
 
 /* ---- Memory ---- */
@@ -216,9 +248,10 @@ static size_t part_puts(const struct tofu_part *part, size_t most)
 	return part->bytes ? (part->bytes - 1) / most + 1 : 1;
 }
 
-static void part_cut(struct tofu_exchange_engine *engine,
-		     const struct tofu_part *part, unsigned int step,
-		     size_t most)
+static void part_cut(const struct tofu_exchange *exchange,
+		     struct tofu_exchange_engine *engine,
+		     const struct tofu_exchange_plan *plan,
+		     const struct tofu_part *part, size_t most)
 {
 	size_t puts = part_puts(part, most);
 
@@ -227,7 +260,8 @@ static void part_cut(struct tofu_exchange_engine *engine,
 
 		engine->put[engine->puts++] = (struct tofu_exchange_put){
 			.message = part->message,
-			.step = step,
+			.step = part_step(plan, part),
+			.counts = part_counts(exchange, plan, part),
 			.told = i + 1 == puts,
 			.offset = part->offset + done,
 			.bytes = i + 1 == puts ? part->bytes - done : most,
@@ -301,8 +335,7 @@ static int engine_cut(struct tofu_exchange *exchange,
 		return code;
 	for (unsigned int i = 0; i < count; i++)
 		if (tofu_message_exists(&exchange->message[parts[i].message]))
-			part_cut(engine, &parts[i],
-				 plan->stepwise ? parts[i].step : 0, most);
+			part_cut(exchange, engine, plan, &parts[i], most);
 	groups_count(engine);
 	return UTOFU_SUCCESS;
 }
@@ -316,8 +349,6 @@ static void part_expect(struct tofu_exchange *exchange,
 			unsigned int message, unsigned int step)
 {
 	engine->parts[message]++;
-	if (exchange->steps <= step)
-		exchange->steps = step + 1;
 	for (unsigned int i = 0; i < exchange->messages; i++)
 		if (exchange->message[i].back == message &&
 		    tofu_message_exists(&exchange->message[i])) {
@@ -346,7 +377,7 @@ static int engine_make(struct tofu_exchange *exchange,
 	code = utofu_query_vcq_id(engine->vcq, &engine->id);
 	for (unsigned int i = 0; i < count && !code; i++) {
 		part_expect(exchange, engine, parts[i].message,
-			    plan->stepwise ? parts[i].step : 0);
+			    part_counts(exchange, plan, &parts[i]));
 		code = part_register(exchange, engine, &parts[i]);
 	}
 	if (!code)
@@ -391,7 +422,7 @@ exchange_allocate(const struct tofu_exchange_plan *plan,
 		.barrier = plan->barrier,
 		.note = plan->note,
 		.plan_id = plan_id(plan, count),
-		.steps = 1,
+		.steps = plan_steps(plan),
 		.last = EXCHANGE_SETS,
 	};
 	for (unsigned int i = 0; i < count; i++) {

@@ -7,6 +7,7 @@
  * send as far at the same time, for the messages that share a link.
  */
 #include "model/internal.h"
+#include "net/machine.h"
 
 #define INVALID (-1.0)
 /* What barrier gates reduce at a time */
@@ -70,7 +71,7 @@ static double shift_us(const struct model_group *group, uint64_t numbers,
 
 static double copy_us(const struct model_group *group, double bytes)
 {
-	return 2 * bytes / group->machine->memory_mbs;
+	return TOFU_MEMORY_COPY * bytes / group->machine->memory_mbs;
 }
 
 static double combine_us(const struct model_group *group, double bytes)
@@ -134,11 +135,19 @@ static double once_us(const struct model_group *group)
 	return group->latency_us + group->machine->start_us;
 }
 
+/*
+ * The published formulas, and what they leave out: one processor finds and puts
+ * on the segments of all routes, @starts for each that comes.
+ */
 static double pipe_us(const struct model_group *group,
 		      const struct model_pipe *pipe, double bytes,
-		      unsigned int routes)
+		      unsigned int routes, unsigned int starts)
 {
-	return pipe->fill_us + pipe->per_byte_us *
+	const double software_us = starts * group->machine->forward_us;
+	const double per_byte_us = model_max(pipe->per_byte_us,
+					     software_us / group->segment);
+
+	return pipe->fill_us + per_byte_us *
 				       model_max(bytes, group->segment * routes);
 }
 
@@ -148,7 +157,7 @@ static double bcast_pipelined_us(const struct model_group *whole, double bytes,
 	const struct model_group group = shortened(whole, bytes, routes);
 	const struct model_pipe pipe = model_pipe_bcast(&group, routes);
 
-	return once_us(&group) + pipe_us(&group, &pipe, bytes, routes);
+	return once_us(&group) + pipe_us(&group, &pipe, bytes, routes, 1);
 }
 
 static double reduce_pipelined_us(const struct model_group *whole, double bytes,
@@ -157,7 +166,7 @@ static double reduce_pipelined_us(const struct model_group *whole, double bytes,
 	const struct model_group group = shortened(whole, bytes, routes);
 	const struct model_pipe pipe = model_pipe_reduce(&group, routes);
 
-	return once_us(&group) + pipe_us(&group, &pipe, bytes, routes);
+	return once_us(&group) + pipe_us(&group, &pipe, bytes, routes, 1);
 }
 
 static double allreduce_pipelined_us(const struct model_group *group,
@@ -175,7 +184,7 @@ static double streamed_us(const struct model_group *whole, double bytes,
 	const struct model_pipe pipe = model_pipe_streamed(&group, routes);
 
 	return once_us(&group) + group.latency_us +
-	       pipe_us(&group, &pipe, bytes, routes);
+	       pipe_us(&group, &pipe, bytes, routes, 2);
 }
 
 static double session_us(const struct model_group *whole, double bytes,
@@ -185,7 +194,7 @@ static double session_us(const struct model_group *whole, double bytes,
 	const struct model_pipe pipe = model_pipe_session(&group);
 
 	(void)routes;
-	return once_us(&group) + pipe_us(&group, &pipe, bytes, 1);
+	return once_us(&group) + pipe_us(&group, &pipe, bytes, 1, 0);
 }
 
 /* ---- Trees ---- */
@@ -267,6 +276,39 @@ static double doubling_us(const struct model_group *group, double bytes,
 	return us;
 }
 
+/*
+ * Half of the message goes to the nearest member, a quarter to one twice as far.
+ * Members beyond a power of 2 as above.
+ */
+static double allreduce_halving_us(const struct model_group *group,
+				   double bytes, unsigned int routes)
+{
+	double us = group->machine->start_us, part = bytes;
+
+	(void)routes;
+	for (uint64_t d = 1; 2 * d <= group->members; d *= 2) {
+		part /= 2;
+		us += 2 * shift_us(group, d, part) + combine_us(group, part);
+	}
+	if (!is_power(group->members))
+		us += 2 * message_us(group, 1, bytes) +
+		      combine_us(group, bytes);
+	return us;
+}
+
+/* The number of a block is its member's: half of them go farthest. */
+static double reduce_scatter_halving_us(const struct model_group *group,
+					double bytes, unsigned int routes)
+{
+	double us = group->machine->start_us;
+
+	(void)routes;
+	for (uint64_t d = 1; 2 * d <= group->members; d *= 2)
+		us += shift_us(group, d, (double)d * bytes) +
+		      combine_us(group, (double)d * bytes);
+	return us;
+}
+
 /* A step of a ring: neighbours are next to each other. */
 static double step_us(const struct model_group *group, double bytes)
 {
@@ -308,20 +350,39 @@ static double multiring_us(const struct model_group *group, double bytes,
 				       group->engines, (size_t)bytes, NULL);
 }
 
-/* Blocks come in the order of the members' distance, and are copied once. */
-static double allgather_bruck_us(const struct model_group *group, double bytes,
-				 unsigned int routes)
+/* Shifts of 1, 2, 4 ... blocks */
+static double blocks_us(const struct model_group *group, double bytes)
 {
-	double us = copy_us(group, bytes * group->members);
+	double us = 0;
 
-	(void)routes;
 	for (uint64_t d = 1; d < group->members; d *= 2)
 		us += shift_us(group, d, bytes *
 			       model_min((double)d, group->members - (double)d));
 	return us;
 }
 
-/* ---- Alltoall ---- */
+/* Before, each member tells its partners that its buffer may be written. */
+static double allgather_doubling_us(const struct model_group *group,
+				    double bytes, unsigned int routes)
+{
+	double us = blocks_us(group, bytes);
+
+	(void)routes;
+	for (uint64_t d = 1; d < group->members; d *= 2)
+		us += group->machine->software_us;
+	return us;
+}
+
+/* Blocks come in the order of the members' distance, and are copied once. */
+static double allgather_bruck_us(const struct model_group *group, double bytes,
+				 unsigned int routes)
+{
+	(void)routes;
+	return blocks_us(group, bytes) +
+	       copy_us(group, bytes * group->members);
+}
+
+/* ---- Allgather directly, and alltoall ---- */
 
 /* Mean hops along an axis in either direction; two nodes have one link. */
 static double axis_load(uint32_t size)
@@ -331,7 +392,7 @@ static double axis_load(uint32_t size)
 	return size > 2 ? hops / 2 : hops;
 }
 
-static double alltoall_direct_us(const struct model_group *group, double bytes,
+static double among_all_us(const struct model_group *group, double bytes,
 				 unsigned int routes)
 {
 	const double others = group->members - 1;
@@ -394,6 +455,7 @@ static time_fn *const formulas[TOFU_COLL_KINDS][TOFU_COLL_ALGORITHMS] = {
 		[TOFU_COLL_PIPELINED] = allreduce_pipelined_us,
 		[TOFU_COLL_STREAMED] = streamed_us,
 		[TOFU_COLL_DOUBLING] = doubling_us,
+		[TOFU_COLL_HALVING] = allreduce_halving_us,
 		[TOFU_COLL_RING] = allreduce_ring_us,
 	},
 	[TOFU_COLL_GATHER] = {
@@ -408,13 +470,16 @@ static time_fn *const formulas[TOFU_COLL_KINDS][TOFU_COLL_ALGORITHMS] = {
 		[TOFU_COLL_RING] = allgather_ring_us,
 		[TOFU_COLL_MULTIRING] = multiring_us,
 		[TOFU_COLL_BRUCK] = allgather_bruck_us,
+		[TOFU_COLL_DOUBLING] = allgather_doubling_us,
+		[TOFU_COLL_DIRECT] = among_all_us,
 	},
 	[TOFU_COLL_REDUCE_SCATTER] = {
+		[TOFU_COLL_HALVING] = reduce_scatter_halving_us,
 		[TOFU_COLL_RING] = reduce_scatter_ring_us,
 	},
 	[TOFU_COLL_ALLTOALL] = {
 		[TOFU_COLL_BRUCK] = alltoall_bruck_us,
-		[TOFU_COLL_DIRECT] = alltoall_direct_us,
+		[TOFU_COLL_DIRECT] = among_all_us,
 	},
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "model/internal.h"
+#include "net/machine.h"
 
 static bool positive(double value)
 {
@@ -11,6 +12,7 @@ static bool machine_ok(const struct tofu_model_machine *m)
 {
 	return positive(m->link_mbs) && positive(m->node_mbs) &&
 	       positive(m->memory_mbs) && positive(m->software_us) &&
+	       positive(m->forward_us) &&
 	       positive(m->hardware_us) && positive(m->hop_us) &&
 	       positive(m->gate_us) && positive(m->start_us) &&
 	       positive(m->control_us) && m->segment && m->engines &&
@@ -56,8 +58,8 @@ double model_mbs(const struct model_group *group, unsigned int engines)
 			 group->machine->node_mbs);
 }
 
-/* Four loads and stores for each element, beside what is sent and received */
+/* Loads and stores, beside what is sent and received */
 double model_combine_mbs(const struct model_group *group, double mbs)
 {
-	return (group->machine->memory_mbs - 2 * mbs) / 4;
+	return (group->machine->memory_mbs - 2 * mbs) / TOFU_MEMORY_REDUCE;
 }

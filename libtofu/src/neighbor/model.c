@@ -20,10 +20,10 @@ static uint64_t bandwidth_mbs(const struct tofu_preset *m,
 			      unsigned int engines)
 {
 	const uint64_t bounds[] = {
-		(uint64_t)m->link_mbs * m->mtu / (m->mtu + m->overhead),
+		tofu_preset_link_payload(m),
 		m->tni_mbs,
 		m->tni_both_mbs / 2,
-		m->host_mbs / engines,
+		tofu_preset_host_both(m) / engines,
 	};
 	uint64_t least = bounds[0];
 

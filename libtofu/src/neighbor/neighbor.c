@@ -28,9 +28,14 @@ static int params_check(const struct tofu_neighbor_params *params)
 	default:
 		return UTOFU_ERR_INVALID_ARG;
 	}
-	if (params->form != TOFU_NEIGHBOR_ONE_SIDED &&
-	    params->form != TOFU_NEIGHBOR_TWO_SIDED)
+	switch (params->form) {
+	case TOFU_NEIGHBOR_ONE_SIDED:
+	case TOFU_NEIGHBOR_TWO_SIDED:
+	case TOFU_NEIGHBOR_STEPS:
+		break;
+	default:
 		return UTOFU_ERR_INVALID_ARG;
+	}
 	return tofu_preset_find(machine_of(params)) ? UTOFU_SUCCESS :
 						      UTOFU_ERR_INVALID_ARG;
 }
@@ -63,6 +68,18 @@ static bool in_segments(const struct tofu_neighbor_params *params,
 	       tofu_neighbor_crossover(machine_of(params), count, engines);
 }
 
+static enum tofu_exchange_pace pace_of(enum tofu_neighbor_form form)
+{
+	switch (form) {
+	case TOFU_NEIGHBOR_TWO_SIDED:
+		return TOFU_EXCHANGE_MET;
+	case TOFU_NEIGHBOR_STEPS:
+		return TOFU_EXCHANGE_SENT;
+	default:
+		return TOFU_EXCHANGE_FREE;
+	}
+}
+
 static int plan_make(const struct tofu_neighbor_plan *schedule,
 		     const struct tofu_neighbor_params *params,
 		     const struct tofu_message *messages, unsigned int count,
@@ -72,7 +89,7 @@ static int plan_make(const struct tofu_neighbor_plan *schedule,
 	struct tofu_part *part = calloc(most, sizeof(*part));
 	struct tofu_exchange_plan plan = {
 		.engines = schedule->engines,
-		.stepwise = params->form == TOFU_NEIGHBOR_TWO_SIDED,
+		.pace = pace_of(params->form),
 		.parts = part,
 		.barrier = params->barrier,
 		.note = schedule->segments > 1 ? TOFU_NEIGHBOR_SEGMENTED :

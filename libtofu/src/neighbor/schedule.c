@@ -57,6 +57,16 @@ bool tofu_neighbor_plan_put(const struct tofu_neighbor_plan *plan,
 	return true;
 }
 
+void tofu_neighbor_plan_place(const struct tofu_neighbor_plan *plan,
+			      const struct tofu_neighbor_put *put,
+			      unsigned int *step, unsigned int *engine)
+{
+	unsigned int i = put->segment * plan->neighbors + put->neighbor;
+
+	*step = i / plan->engines;
+	*engine = i % plan->engines;
+}
+
 size_t tofu_neighbor_segment(const struct tofu_neighbor_plan *plan,
 			     size_t bytes, unsigned int segment,
 			     size_t *offset)

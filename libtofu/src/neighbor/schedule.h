@@ -81,6 +81,16 @@ bool tofu_neighbor_plan_put(const struct tofu_neighbor_plan *plan,
 			    struct tofu_neighbor_put *put);
 
 /**
+ * tofu_neighbor_plan_place - find the step and the engine of a put
+ * @put:    a put of the plan
+ * @step:   set
+ * @engine: set
+ */
+void tofu_neighbor_plan_place(const struct tofu_neighbor_plan *plan,
+			      const struct tofu_neighbor_put *put,
+			      unsigned int *step, unsigned int *engine);
+
+/**
  * tofu_neighbor_segment - compute the place of a segment in its message
  * @bytes:   length of the message
  * @segment: 0 ... plan->segments - 1

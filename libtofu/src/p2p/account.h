@@ -12,6 +12,7 @@
 /**
  * enum p2p_class - purposes of memory
  * @P2P_SHARED:     rings shared by all peers
+ * @P2P_STANDING:   standing rings, with what is known of them
  * @P2P_POOL:       pools of the senders, with their state of records under way
  * @P2P_LARGE:      large own rings
  * @P2P_SMALL:      small own rings
@@ -21,6 +22,7 @@
  */
 enum p2p_class {
 	P2P_SHARED,
+	P2P_STANDING,
 	P2P_POOL,
 	P2P_LARGE,
 	P2P_SMALL,

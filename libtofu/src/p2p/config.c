@@ -9,10 +9,14 @@
 
 #include "p2p/preset.h"
 #include "srb/sender.h"
+#include "utofu/instance.h"
 
 #define RING_DEFAULT (256U << 10)
 #define LARGE_DEFAULT (64U << 10)
 #define SMALL_DEFAULT (4U << 10)
+
+/* Covers the buffers of a benchmark; far below the memory of a node. */
+#define PINNED_DEFAULT (64U << 20)
 
 #define POOL_MIN (64U << 10)
 
@@ -62,6 +66,13 @@ static int params_check(const struct tofu_p2p_params *params)
 	return UTOFU_SUCCESS;
 }
 
+static size_t pinned_of(const struct tofu_p2p_params *params)
+{
+	return params->pinned == TOFU_P2P_PIN_NONE ?
+		       0 :
+		       size_or(params->pinned, PINNED_DEFAULT);
+}
+
 /* The pool should take at most an eighth of the memory for eager records. */
 static size_t eager_default(const struct tofu_p2p_params *params,
 			    const struct p2p_preset *preset)
@@ -69,6 +80,39 @@ static size_t eager_default(const struct tofu_p2p_params *params,
 	size_t most = params->memory / 8 / POOL_RECORDS;
 
 	return preset->eager < most ? preset->eager : most;
+}
+
+/*
+ * Standing rings: those of saving or of fast mode, all there from the start. In
+ * automatic mode they are large where that takes at most a quarter of the
+ * memory.
+ */
+static int standing_make(struct p2p_config *config)
+{
+	const struct tofu_p2p_params *params = &config->params;
+
+	config->standing = true;
+	config->ring = config->large;
+	switch (params->mode) {
+	case TOFU_P2P_SHARED:
+		return UTOFU_ERR_NOT_SUPPORTED;
+	case TOFU_P2P_AUTO:
+		if (p2p_standing_bytes(config) <= params->memory / 4)
+			break;
+		/* fall through */
+	case TOFU_P2P_SAVING:
+		config->ring = config->small;
+		break;
+	default:
+		break;
+	}
+	return UTOFU_SUCCESS;
+}
+
+/* Before the first call that needs the interconnect, its kind is not known. */
+static bool has_armw(void)
+{
+	return !tofu_instance()->port || tofu_armw();
 }
 
 static int sizes_make(struct p2p_config *config)
@@ -86,6 +130,12 @@ static int sizes_make(struct p2p_config *config)
 	if (!ring_fits(config->ring) || !ring_fits(config->large) ||
 	    !ring_fits(config->small))
 		return UTOFU_ERR_INVALID_SIZE;
+	if (!has_armw()) {
+		int code = standing_make(config);
+
+		if (code)
+			return code;
+	}
 	config->eager = params->eager == TOFU_P2P_DEFAULT ?
 				eager_default(params, preset) :
 				params->eager;
@@ -94,6 +144,7 @@ static int sizes_make(struct p2p_config *config)
 	fits = p2p_eager_max(largest_ring(config));
 	if (config->eager > fits)
 		config->eager = fits;
+	config->pinned = pinned_of(params);
 	config->silence = SILENCE;
 	config->ask_again = ASK_AGAIN;
 	return UTOFU_SUCCESS;
@@ -119,10 +170,16 @@ static size_t sender_bytes(void)
 
 static void fixed_make(struct p2p_config *config)
 {
-	config->fixed[P2P_SHARED] =
-		config->ring + P2P_REPLY_RING + 2 * SRB_BYTES;
 	config->fixed[P2P_POOL] =
 		config->pool + P2P_REPLY_POOL + 2 * sender_bytes();
+	if (config->standing) {
+		config->fixed[P2P_STANDING] = p2p_standing_bytes(config);
+		config->fixed[P2P_POOL] +=
+			2 * srb_sender_words_bytes(P2P_RECORDS);
+	} else {
+		config->fixed[P2P_SHARED] =
+			config->ring + P2P_REPLY_RING + 2 * SRB_BYTES;
+	}
 	config->fixed[P2P_PEERS] = sizeof(struct tofu_p2p);
 }
 

@@ -111,6 +111,7 @@ enum p2p_state {
 };
 
 struct p2p_peer;
+struct p2p_region;
 struct p2p_ring;
 
 /**
@@ -128,6 +129,8 @@ struct p2p_ring;
  * @buf, @room: the user's buffer
  * @moved:   bytes transferred, of @length
  * @local:   STADD of @buf, where @registered
+ * @region:  the remembered registration that it is part of; NULL: it has its
+ *           own
  * @slot:    for the notice at the end of a put: the receiver's, or P2P_SILENT
  */
 struct tofu_p2p_request {
@@ -149,6 +152,7 @@ struct tofu_p2p_request {
 	size_t moved;
 	size_t length;
 	utofu_stadd_t local;
+	struct p2p_region *region;
 	uint32_t slot;
 };
 
@@ -305,6 +309,94 @@ struct p2p_ring {
 
 TAILQ_HEAD(p2p_rings, p2p_ring);
 
+/* ---- Standing rings ---- */
+
+/* Bytes of a standing ring for replies: room for several */
+#define P2P_STANDING_REPLIES 1024
+
+enum p2p_standing_kind {
+	P2P_STANDING_REQUEST,
+	P2P_STANDING_REPLY,
+	P2P_STANDING_KINDS,
+};
+
+/**
+ * struct p2p_standing_peer - the standing rings between this process and another
+ * @ring:  its rings here
+ * @to:    this process's rings there; all 0 until first use
+ * @heard: something has come from it
+ * @link:  in the list of those
+ */
+struct p2p_standing_peer {
+	struct srb_ring ring[P2P_STANDING_KINDS];
+	struct tofu_srb_single to[P2P_STANDING_KINDS];
+	bool heard;
+	TAILQ_ENTRY(p2p_standing_peer) link;
+};
+
+TAILQ_HEAD(p2p_standing_peers, p2p_standing_peer);
+
+/**
+ * struct p2p_standing - what a process has instead of shared rings on a machine
+ * without remote atomics
+ * @memory: all rings here; @stadd: its STADD, where @registered
+ * @peer:   by rank
+ * @heard:  processes that have sent something
+ * @next:   process whose rings are looked at next, if it has not been heard
+ */
+struct p2p_standing {
+	char *memory;
+	utofu_stadd_t stadd;
+	bool registered;
+	struct p2p_standing_peer *peer;
+	struct p2p_standing_peers heard;
+	uint32_t next;
+};
+
+/* ---- Registered buffers ---- */
+
+/* Registrations that are remembered at most */
+#define P2P_REGIONS 128
+
+/**
+ * struct p2p_region - a registration that outlives its message
+ * @start, @end: addresses
+ * @stadd: STADD of @start
+ * @users: requests that use it
+ * @known: in the table
+ * @link:  in a list: those without users, or free ones
+ */
+struct p2p_region {
+	uintptr_t start;
+	uintptr_t end;
+	utofu_stadd_t stadd;
+	unsigned int users;
+	bool known;
+	TAILQ_ENTRY(p2p_region) link;
+};
+
+TAILQ_HEAD(p2p_region_list, p2p_region);
+
+/**
+ * struct p2p_regions - remembered registrations
+ * @region: all
+ * @table:  the known ones, @count of them, by address. None contains another,
+ *          so both starts and ends ascend.
+ * @idle:   known ones without users, the longest unused first
+ * @free:   unused entries
+ * @pinned: bytes of the pages of idle ones, at most p2p_config.pinned
+ * @generation: of struct tofu_watch when it was last looked at
+ */
+struct p2p_regions {
+	struct p2p_region region[P2P_REGIONS];
+	struct p2p_region *table[P2P_REGIONS];
+	unsigned int count;
+	struct p2p_region_list idle;
+	struct p2p_region_list free;
+	size_t pinned;
+	uint64_t generation;
+};
+
 /* ---- Ports ---- */
 
 /**
@@ -338,7 +430,10 @@ struct p2p_sender {
 
 /**
  * struct p2p_config - parameters with all defaults filled in
+ * @standing:   there are standing rings instead of shared ones, of @ring bytes
+ *              for requests
  * @ring, @large, @small: bytes of rings
+ * @pinned:     bytes of buffers that may stay registered
  * @pool:       bytes of the pool for requests
  * @fixed:      bytes that are always in use, by class
  * @floor:      bytes that no other class can take: @fixed, and what the class
@@ -350,11 +445,13 @@ struct p2p_sender {
  */
 struct p2p_config {
 	struct tofu_p2p_params params;
+	bool standing;
 	size_t ring;
 	size_t large;
 	size_t small;
 	size_t eager;
 	size_t get;
+	size_t pinned;
 	size_t pool;
 	size_t fixed[P2P_CLASSES];
 	size_t floor[P2P_CLASSES];
@@ -364,10 +461,13 @@ struct p2p_config {
 
 /**
  * struct tofu_p2p
- * @requests, @replies: the shared rings, with the VCQs of their owners
+ * @requests, @replies: the shared rings, with the VCQs of their owners; NULL
+ *                 with standing rings, which belong to @requests_vcq
+ * @standing:    of a machine without remote atomics
  * @out, @back:  senders of requests and of replies
  * @data:        VCQ of transfers; @data_id: its ID
  * @chunk:       most bytes of a transfer
+ * @regions:     remembered registrations with @data
  * @rings:       peers' own rings, the most recently heard first
  * @taken:       number of rings that are being taken back
  * @clock:       requests received
@@ -387,11 +487,13 @@ struct tofu_p2p {
 	utofu_vcq_hdl_t replies_vcq;
 	struct tofu_srb *requests;
 	struct tofu_srb *replies;
+	struct p2p_standing standing;
 	struct p2p_sender out;
 	struct p2p_sender back;
 	utofu_vcq_hdl_t data;
 	utofu_vcq_id_t data_id;
 	size_t chunk;
+	struct p2p_regions regions;
 	struct p2p_slabs slabs;
 	struct p2p_peers peers;
 	struct p2p_rings rings;
@@ -603,6 +705,29 @@ void p2p_ring_gone(struct tofu_p2p *p2p, struct p2p_peer *peer);
 void p2p_ring_free(struct tofu_p2p *p2p, struct p2p_ring *ring);
 void p2p_rings_free(struct tofu_p2p *p2p);
 
+/* ---- standing.c: rings on machines without remote atomics ---- */
+
+/* p2p_standing_bytes - compute the memory that the standing rings take */
+size_t p2p_standing_bytes(const struct p2p_config *config);
+
+int p2p_standing_make(struct tofu_p2p *p2p);
+void p2p_standing_free(struct tofu_p2p *p2p);
+
+/* p2p_standing_send - tofu_srb_send_single() to this process's ring at a peer */
+int p2p_standing_send(struct tofu_p2p *p2p, struct tofu_srb_sender *sender,
+		      const struct p2p_peer *peer, enum p2p_standing_kind kind,
+		      const struct iovec *part, unsigned int parts,
+		      void *cbdata);
+
+/* p2p_standing_look - look for processes that have sent for the first time */
+void p2p_standing_look(struct tofu_p2p *p2p);
+
+/* p2p_standing_rotate - let another process be the first to be read */
+void p2p_standing_rotate(struct tofu_p2p *p2p);
+
+uint32_t p2p_standing_rank(const struct tofu_p2p *p2p,
+			   const struct p2p_standing_peer *peer);
+
 /* ---- rendezvous.c ---- */
 
 /* p2p_rendezvous_begin - begin to receive an announced message */
@@ -617,15 +742,26 @@ void p2p_rendezvous_move(struct tofu_p2p *p2p,
 void p2p_rendezvous_received(struct tofu_p2p *p2p,
 			     struct tofu_p2p_request *request, int code);
 
-/* p2p_rendezvous_register - register the user's buffer */
-int p2p_rendezvous_register(struct tofu_p2p *p2p,
-			    struct tofu_p2p_request *request, size_t bytes);
-
 /* p2p_rendezvous_poll - take notices; UTOFU_SUCCESS, or what is broken */
 int p2p_rendezvous_poll(struct tofu_p2p *p2p);
 
 /* p2p_rendezvous_run - retry transfers that wait for slots or for room */
 void p2p_rendezvous_run(struct tofu_p2p *p2p);
+
+/* ---- regions.c ---- */
+
+/* p2p_region_take - have the beginning of a request's buffer registered */
+int p2p_region_take(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+		    size_t bytes);
+
+/* p2p_region_give - a request that ends so needs its registration no more */
+void p2p_region_give(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+		     int code);
+
+/* p2p_regions_check - forget regions whose addresses have changed */
+void p2p_regions_check(struct tofu_p2p *p2p);
+
+void p2p_regions_make(struct tofu_p2p *p2p);
 
 /* ---- reply.c ---- */
 

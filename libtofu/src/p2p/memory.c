@@ -12,7 +12,7 @@ static void memory_of(const struct p2p_account *account,
 
 	*memory = (struct tofu_p2p_memory){
 		.shared = used[P2P_SHARED],
-		.own = used[P2P_LARGE] + used[P2P_SMALL],
+		.own = used[P2P_STANDING] + used[P2P_LARGE] + used[P2P_SMALL],
 		.peers = used[P2P_PEERS] + used[P2P_REQUESTS],
 		.unexpected = used[P2P_UNEXPECTED],
 		.pool = used[P2P_POOL],
@@ -62,7 +62,8 @@ static bool ring_take(struct p2p_account *account,
 	enum p2p_class class;
 	size_t bytes;
 
-	if (!p2p_account_take(account, P2P_PEERS, sizeof(struct p2p_ring)))
+	if (config->standing ||
+	    !p2p_account_take(account, P2P_PEERS, sizeof(struct p2p_ring)))
 		return false;
 	if (p2p_ring_take(account, config, &class, &bytes))
 		return true;

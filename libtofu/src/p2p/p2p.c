@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "utofu/instance.h"
 #include "utofu/time.h"
 #include "utofu/work.h"
 
@@ -65,8 +66,8 @@ static int chunk_make(struct tofu_p2p *p2p)
 	return code;
 }
 
-/* The rings come last: from then on others can send. */
-static int rings_make(struct tofu_p2p *p2p)
+/* The shared rings come last: from then on others can send. */
+static int shared_make(struct tofu_p2p *p2p)
 {
 	const struct tofu_srb_params replies = p2p_srb_params(P2P_REPLY_RING);
 	const struct tofu_srb_params requests =
@@ -86,6 +87,7 @@ static void lists_make(struct tofu_p2p *p2p)
 	TAILQ_INIT(&p2p->starting);
 	TAILQ_INIT(&p2p->posting);
 	TAILQ_INIT(&p2p->moving);
+	p2p_regions_make(p2p);
 	p2p_receive_make(p2p);
 }
 
@@ -103,7 +105,9 @@ static int endpoint_make(struct tofu_p2p *p2p)
 		code = chunk_make(p2p);
 	if (!code)
 		code = p2p_senders_make(p2p);
-	return code ? code : rings_make(p2p);
+	if (code)
+		return code;
+	return p2p->config.standing ? p2p_standing_make(p2p) : shared_make(p2p);
 }
 
 int tofu_p2p_create(const struct tofu_p2p_params *params, struct tofu_p2p **p2p)
@@ -111,8 +115,10 @@ int tofu_p2p_create(const struct tofu_p2p_params *params, struct tofu_p2p **p2p)
 	struct p2p_account account;
 	struct p2p_config config;
 	struct tofu_p2p *made;
-	int code = p2p_config_make(params, &config);
+	int code = params ? tofu_instance_open() : UTOFU_ERR_INVALID_POINTER;
 
+	if (!code)
+		code = p2p_config_make(params, &config);
 	if (!code && !p2p)
 		code = UTOFU_ERR_INVALID_POINTER;
 	if (!code)
@@ -140,7 +146,7 @@ static void vcqs_free(struct tofu_p2p *p2p)
 		p2p->requests_vcq, p2p->replies_vcq,
 	};
 
-	/* Also deregisters users' buffers that are still registered. */
+	/* Also deregisters the users' buffers that are still registered. */
 	for (size_t i = 0; i < sizeof(vcq) / sizeof(vcq[0]); i++)
 		if (vcq[i])
 			utofu_free_vcq(vcq[i]);
@@ -153,6 +159,7 @@ void tofu_p2p_free(struct tofu_p2p *p2p)
 	tofu_srb_free(p2p->requests);
 	tofu_srb_free(p2p->replies);
 	p2p_senders_free(p2p);
+	p2p_standing_free(p2p);
 	p2p_rings_free(p2p);
 	p2p_receive_free(p2p);
 	p2p_peers_free(p2p);
@@ -199,6 +206,9 @@ int tofu_p2p_progress(struct tofu_p2p *p2p)
 	if (p2p->error)
 		return p2p->error;
 	tofu_work(TOFU_WORK_P2P_PROGRESS);
+	/* Freed memory does not stay pinned until the next long message. */
+	if (p2p->regions.count)
+		p2p_regions_check(p2p);
 	p2p->error = all_poll(p2p);
 	p2p_receive_orphans(p2p);
 	p2p_send_peerless(p2p);

@@ -215,6 +215,7 @@ int p2p_peer_get(struct tofu_p2p *p2p, uint32_t rank, struct p2p_peer **peer)
 	peer_init(*peer, rank);
 	(*peer)->requests = address.requests;
 	(*peer)->replies = address.replies;
+	(*peer)->never = p2p->config.standing;
 	table_add(&p2p->peers, *peer);
 	TAILQ_INSERT_TAIL(&p2p->peers.idle, *peer, idle);
 	p2p->peers.idles++;

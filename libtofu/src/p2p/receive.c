@@ -463,11 +463,45 @@ static void own_read(struct tofu_p2p *p2p)
 	}
 }
 
+/* A record that cannot be kept stays, and stalls its sender only. */
+static void standing_read(struct tofu_p2p *p2p, struct p2p_standing_peer *peer)
+{
+	struct srb_ring *ring = &peer->ring[P2P_STANDING_REQUEST];
+	struct tofu_srb_record record;
+	struct p2p_head head;
+
+	for (unsigned int i = 0; i < TURN; i++) {
+		if (!srb_ring_receive(ring, &record))
+			return;
+		if (head_read(p2p, &record, &head) &&
+		    head.source == p2p_standing_rank(p2p, peer) &&
+		    !record_take(p2p, &record, &head))
+			return;
+		srb_ring_release(ring);
+	}
+}
+
+/* Each process has its turn to find the memory that is left for messages. */
+static void standing_all(struct tofu_p2p *p2p)
+{
+	struct p2p_standing_peer *peer;
+
+	p2p_standing_look(p2p);
+	p2p_standing_rotate(p2p);
+	TAILQ_FOREACH(peer, &p2p->standing.heard, link)
+		standing_read(p2p, peer);
+}
+
 int p2p_receive_all(struct tofu_p2p *p2p)
 {
 	bool shared_first = p2p->shared_first;
-	int code = shared_first ? shared_read(p2p) : UTOFU_SUCCESS;
+	int code;
 
+	if (p2p->config.standing) {
+		standing_all(p2p);
+		return UTOFU_SUCCESS;
+	}
+	code = shared_first ? shared_read(p2p) : UTOFU_SUCCESS;
 	p2p->shared_first = !shared_first;
 	if (code)
 		return code;

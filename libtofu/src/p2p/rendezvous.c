@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Long messages: announced, and moved straight from one buffer to the other as
- * soon as sender and receiver know each other. Buffers are registered for one
- * message and deregistered after it: nothing is kept of memory that the user
- * may free.
+ * soon as sender and receiver know each other.
  *
  * A message that is longer than a put or get can be is moved in chunks, one
  * after the other.
  */
 #include "p2p/internal.h"
+#include "utofu/vcq_id.h"
 #include "utofu/work.h"
 
 #define LCL UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE
@@ -16,16 +15,6 @@
 
 /* Most notices taken per turn */
 #define TURN 64
-
-int p2p_rendezvous_register(struct tofu_p2p *p2p,
-			    struct tofu_p2p_request *request, size_t bytes)
-{
-	int code = utofu_reg_mem(p2p->data, request->buf, bytes, 0,
-				 &request->local);
-
-	request->registered = !code;
-	return code;
-}
 
 /* ---- Slots of receives that wait for a notice ---- */
 
@@ -113,7 +102,7 @@ static void transfer_begin(struct tofu_p2p *p2p,
 
 	p2p->movers++;
 	if (!request->registered)
-		code = p2p_rendezvous_register(p2p, request, request->length);
+		code = p2p_region_take(p2p, request, request->length);
 	if (code)
 		transfer_end(p2p, request, code);
 	else
@@ -159,7 +148,7 @@ void p2p_rendezvous_run(struct tofu_p2p *p2p)
 
 static void put_prepare(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 {
-	int code = p2p_rendezvous_register(p2p, request, request->length);
+	int code = p2p_region_take(p2p, request, request->length);
 
 	request->code = code;
 	if (code) {
@@ -195,13 +184,22 @@ void p2p_rendezvous_begin(struct tofu_p2p *p2p,
 
 /* ---- Notices ---- */
 
+/* One buffer may go to several peers at a time, from the same region. */
+static bool moves_between(const struct tofu_p2p_request *request,
+			  const struct utofu_mrq_notice *notice)
+{
+	return request->local + request->moved == notice->lcl_stadd &&
+	       request->message.stadd + request->moved == notice->rmt_stadd &&
+	       tofu_vcq_id_plain(request->message.vcq) == notice->vcq_id;
+}
+
 static struct tofu_p2p_request *
 moving_find(const struct tofu_p2p *p2p, const struct utofu_mrq_notice *notice)
 {
 	struct tofu_p2p_request *request;
 
 	TAILQ_FOREACH(request, &p2p->moving, link)
-		if (request->local + request->moved == notice->lcl_stadd)
+		if (moves_between(request, notice))
 			return request;
 	return NULL;
 }

@@ -253,11 +253,37 @@ static bool reply_read(const struct tofu_srb_record *record,
 	return true;
 }
 
-int p2p_reply_all(struct tofu_p2p *p2p)
+/* Only its own sender can speak in a standing ring. */
+static void standing_read(struct tofu_p2p *p2p, struct p2p_standing_peer *peer)
 {
+	struct srb_ring *ring = &peer->ring[P2P_STANDING_REPLY];
 	struct tofu_srb_record record;
 	struct p2p_reply reply;
 
+	for (unsigned int i = 0; i < TURN; i++) {
+		bool whole;
+
+		if (!srb_ring_receive(ring, &record))
+			return;
+		whole = reply_read(&record, &reply);
+		srb_ring_release(ring);
+		if (whole &&
+		    reply.head.source == p2p_standing_rank(p2p, peer))
+			reply_take(p2p, &reply);
+	}
+}
+
+int p2p_reply_all(struct tofu_p2p *p2p)
+{
+	struct p2p_standing_peer *peer;
+	struct tofu_srb_record record;
+	struct p2p_reply reply;
+
+	if (p2p->config.standing) {
+		TAILQ_FOREACH(peer, &p2p->standing.heard, link)
+			standing_read(p2p, peer);
+		return UTOFU_SUCCESS;
+	}
 	for (unsigned int i = 0; i < TURN; i++) {
 		int code = tofu_srb_receive(p2p->replies, &record);
 		bool whole;

@@ -140,8 +140,7 @@ void p2p_request_end(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 		     int code)
 {
 	if (request->registered)
-		utofu_dereg_mem(p2p->data, request->local, 0);
-	request->registered = false;
+		p2p_region_give(p2p, request, code);
 	if (request->peer)
 		p2p_peer_unpin(p2p, request->peer);
 	request->peer = NULL;

@@ -165,7 +165,8 @@ void p2p_ring_asked(struct tofu_p2p *p2p, struct p2p_peer *peer)
 	/* A peer that has a ring, or will learn of one, asks by mistake. */
 	if (peer->ring || peer->answer)
 		return;
-	if (p2p->config.params.mode == TOFU_P2P_SHARED) {
+	if (p2p->config.params.mode == TOFU_P2P_SHARED ||
+	    p2p->config.standing) {
 		peer->answer = P2P_NEVER;
 	} else if (ring_give(p2p, peer)) {
 		peer->answer = P2P_OWN;

@@ -156,7 +156,7 @@ static enum p2p_kind kind_of(struct tofu_p2p *p2p,
 	if (request->room > p2p->config.get)
 		return P2P_PUT;
 	if (request->registered ||
-	    !p2p_rendezvous_register(p2p, request, request->room))
+	    !p2p_region_take(p2p, request, request->room))
 		return P2P_GET;
 	return P2P_PUT;
 }

@@ -80,10 +80,16 @@ int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 	if (!sender->free)
 		return UTOFU_ERR_BUSY;
 	flight = flight_take(p2p, sender, peer, handle);
-	code = own ? tofu_srb_send_single(sender->sender, &peer->own, part, parts,
-					  flight) :
-		     tofu_srb_send(sender->sender, &peer->requests, part, parts,
-				   flight);
+	if (own)
+		code = tofu_srb_send_single(sender->sender, &peer->own, part,
+					    parts, flight);
+	else if (p2p->config.standing)
+		code = p2p_standing_send(p2p, sender->sender, peer,
+					 P2P_STANDING_REQUEST, part, parts,
+					 flight);
+	else
+		code = tofu_srb_send(sender->sender, &peer->requests, part,
+				     parts, flight);
 	if (code) {
 		flight_give(p2p, sender, flight);
 		return code;
@@ -107,7 +113,11 @@ int p2p_sender_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 	if (!sender->free || !reply_fits(p2p, peer))
 		return UTOFU_ERR_BUSY;
 	flight = flight_take(p2p, sender, peer, handle);
-	code = tofu_srb_send(sender->sender, &peer->replies, &part, 1, flight);
+	code = p2p->config.standing ?
+		       p2p_standing_send(p2p, sender->sender, peer,
+					 P2P_STANDING_REPLY, &part, 1, flight) :
+		       tofu_srb_send(sender->sender, &peer->replies, &part, 1,
+				     flight);
 	if (code)
 		flight_give(p2p, sender, flight);
 	else
@@ -170,7 +180,8 @@ static int sender_make(struct p2p_sender *sender, size_t pool)
 		sender->flight[i].next = sender->free;
 		sender->free = &sender->flight[i];
 	}
-	return tofu_srb_sender_create(sender->vcq, &params, &sender->sender);
+	return tofu_srb_sender_create_single(sender->vcq, &params,
+					     &sender->sender);
 }
 
 int p2p_senders_make(struct tofu_p2p *p2p)

@@ -288,6 +288,7 @@ static int emu_node_create(struct emu_port *port)
 		.pages = port->soft.pages,
 		.ram_pages = true,
 		.inline_max = TOFU_PKT_INLINE_MAX,
+		.armw = port->job.armw,
 		.assist = true,
 		.ops = &emu_node_ops,
 		.home = port,

@@ -185,7 +185,10 @@ int tofu_job_find(struct tofu_job *job)
 	job->fd = -1;
 	job->node = -1;
 	job->tnis = TOFU_TNIS_DEFAULT;
+	job->armw = 1;
 	ret = tofu_env_number("TOFU_TNIS", 1, TOFU_TNIS_MAX, &job->tnis);
+	if (ret >= 0)
+		ret = tofu_env_number("TOFU_ARMW", 0, 1, &job->armw);
 	if (ret < 0)
 		return ret;
 	job->fabric = getenv("TOFU_FABRIC");

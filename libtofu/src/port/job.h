@@ -9,7 +9,8 @@
  *                            dead jobs; TOFU_PPN consecutive ranks are on one
  *                            node
  *   neither                  a machine of one node
- * TOFU_TNIS is the number of TNIs of each node.
+ * TOFU_TNIS is the number of TNIs of each node; TOFU_ARMW is 0 for a machine
+ * without remote atomics.
  */
 #ifndef PORT_JOB_H
 #define PORT_JOB_H
@@ -22,6 +23,7 @@
  * @node:   number, or -1
  * @processes: how many will join, 0 if unknown
  * @tnis:   of each node
+ * @armw:   1: there are remote atomics; else 0
  * @file:   name of the shared file under mpirun or srun, else empty
  * @fd:     of @file, else -1
  */
@@ -30,6 +32,7 @@ struct tofu_job {
 	int node;
 	unsigned int processes;
 	unsigned int tnis;
+	unsigned int armw;
 	char file[128];
 	char fd_path[32];
 	int fd;

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "net/machine.h"
 #include "port/debug.h"
 #include "port/host.h"
 #include "port/kick.h"
@@ -49,12 +50,14 @@ struct kernel_port {
  * @fd:   the CQ; the last reference to it once nothing is mapped
  * @map:  addresses of the mappings
  * @length: of each mapping
+ * @watch_length: of the mapping @base.watch
  */
 struct kernel_cq {
 	struct tofu_port_cq base;
 	int fd;
 	void *map[TOFU_MAPS];
 	size_t length[TOFU_MAPS];
+	size_t watch_length;
 };
 
 /**
@@ -147,7 +150,7 @@ static int kernel_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 		.mark = kernel_mark(new->map[TOFU_MAP_KICK], direct),
 		.poll_patience = kernel_poll_patience(direct),
 		.direct = direct,
-		.kicks = !direct,
+		.kicks = !direct || dev->store_ns,
 	};
 	*cq = &new->base;
 	return 0;
@@ -165,8 +168,29 @@ static void kernel_cq_destroy(struct tofu_port_cq *base)
 	struct kernel_cq *cq = (struct kernel_cq *)base;
 
 	kernel_unmap(TOFU_MAPS, cq->map, cq->length);
+	if (cq->base.watch)
+		munmap((void *)(uintptr_t)cq->base.watch, cq->watch_length);
 	close(cq->fd);
 	free(cq);
+}
+
+/* Drivers before TOFU_IOC_WATCH do not know it. */
+static int kernel_watch(struct kernel_cq *cq)
+{
+	struct tofu_ioc_watch watch = { .size = sizeof(watch) };
+	int err = kernel_ioctl(cq->fd, TOFU_IOC_WATCH, &watch);
+	void *at;
+
+	if (err)
+		return err == -ENOTTY ? -EOPNOTSUPP : err;
+	at = mmap(NULL, watch.map.length, PROT_READ, MAP_SHARED, cq->fd,
+		  (off_t)watch.map.key);
+	if (at == MAP_FAILED)
+		return -errno;
+	cq->watch_length = watch.map.length;
+	/* Other users of the queue look without a lock. */
+	__atomic_store_n(&cq->base.watch, at, __ATOMIC_RELEASE);
+	return 0;
 }
 
 static int kernel_mem_reg(struct tofu_port_cq *base, void *addr, size_t length,
@@ -180,8 +204,12 @@ static int kernel_mem_reg(struct tofu_port_cq *base, void *addr, size_t length,
 		.length = length,
 		.stag = *stag,
 	};
-	int err = kernel_ioctl(cq->fd, TOFU_IOC_MEM_REG, &reg);
+	int err = 0;
 
+	if (flags & TOFU_MEM_WATCH && !base->watch)
+		err = kernel_watch(cq);
+	if (!err)
+		err = kernel_ioctl(cq->fd, TOFU_IOC_MEM_REG, &reg);
 	if (err)
 		return err;
 	*stag = reg.stag;
@@ -304,6 +332,19 @@ static void kernel_machine_read(struct kernel_port *port)
 	port->dev.machine = port->machine;
 }
 
+/* Pages with registers mean virtual time. */
+static void kernel_store_set(struct kernel_port *port)
+{
+	const struct tofu_preset *machine;
+
+	if (!(port->dev.info.caps & TOFU_INFO_DIRECT))
+		return;
+	kernel_machine_read(port);
+	machine = tofu_preset_find(port->machine);
+	if (machine)
+		port->dev.store_ns = machine->store_ns;
+}
+
 /* The device has the clock that all nodes share; the system's began at boot. */
 static bool kernel_shared(struct tofu_port_dev *dev, uint64_t *now)
 {
@@ -313,8 +354,6 @@ static bool kernel_shared(struct tofu_port_dev *dev, uint64_t *now)
 	if (!(dev->info.caps & TOFU_INFO_DIRECT) ||
 	    kernel_ioctl(port->fd, TOFU_IOC_TIME, &time) || !time.time)
 		return false;
-	if (!dev->machine)
-		kernel_machine_read(port);
 	*now = time.time;
 	return true;
 }
@@ -368,6 +407,7 @@ int tofu_kernel_open(struct tofu_port_dev **dev)
 			   strerror(-err));
 		goto err_close;
 	}
+	kernel_store_set(port);
 	*dev = &port->dev;
 	return 0;
 

@@ -10,10 +10,24 @@
 #include "port/barrier.h"
 #include "port/port.h"
 
+/* What a round of the loop of tofu_port_hold() takes: three instructions */
+#define TOFU_HOLD_NS 3
+
 /* The value has no meaning. The compiler must emit exactly one store. */
 static inline void tofu_kick_store(void *page, unsigned int offset)
 {
 	*(volatile uint64_t *)((char *)page + offset) = 1;
+}
+
+/*
+ * tofu_port_hold - wait as long as a store has held up the processor
+ *
+ * An instruction of a virtual machine in virtual time takes a nanosecond.
+ */
+static inline void tofu_port_hold(const struct tofu_port_dev *dev)
+{
+	for (uint32_t ns = dev->store_ns; ns > TOFU_HOLD_NS; ns -= TOFU_HOLD_NS)
+		__asm__ volatile("");
 }
 
 /* tofu_port_doorbell - wake the engine of a queue that asked for a kick */
@@ -50,10 +64,12 @@ static inline bool tofu_port_channel_poll(struct tofu_port_gates *gates)
 /* tofu_port_channel - start the barrier that a channel's block describes */
 static inline void tofu_port_channel(struct tofu_port_gates *gates)
 {
-	if (gates->kick)
+	if (gates->kick) {
 		tofu_start_release((char *)gates->kick + TOFU_CHANNEL_START);
-	else
+		tofu_port_hold(gates->port);
+	} else {
 		gates->port->ops->channel(gates);
+	}
 }
 
 #endif /* PORT_KICK_H */

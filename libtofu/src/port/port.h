@@ -30,17 +30,26 @@ struct tofu_port_ops;
  */
 #define TOFU_MEM_BLANK (1U << 31)
 
+/*
+ * TOFU_MEM_WATCH is for all ports. Where a region consists of addresses of the
+ * process, and not of pages, it can not become stale.
+ */
+
 /**
  * struct tofu_port_dev - an open port; first member of each port's own struct
  * @ops:  its functions
  * @info: the controller; @info.size and .flags are unused
  * @machine: the machine whose times the node's clock keeps, in virtual time; ""
  *        where it has no name, NULL: there is no virtual time
+ * @store_ns: how long the library waits after a store that starts a command or a
+ *        barrier, since such a store held up the machine's processor, and does
+ *        not hold up that of a virtual machine
  */
 struct tofu_port_dev {
 	const struct tofu_port_ops *ops;
 	struct tofu_ioc_info info;
 	const char *machine;
+	uint32_t store_ns;
 };
 
 /**
@@ -52,6 +61,8 @@ struct tofu_port_dev {
  * @toq, @tcq, @mrq: its rings, zeroed at creation
  * @kick: the mapped kick page; NULL: struct tofu_port_ops has functions instead
  * @mark: where marks are stored, or NULL without a trace
+ * @watch: tells which regions with TOFU_MEM_WATCH are stale; may be NULL before
+ *        the first such registration
  * @poll_patience: empty polls in a row before one kicks
  * @direct: TOFU_INFO_DIRECT is set: the page's words are registers
  * @kicks:  a post has to look whether the engine asks for a kick. Otherwise the
@@ -67,6 +78,7 @@ struct tofu_port_cq {
 	struct tofu_mrq_entry *mrq;
 	void *kick;
 	uint64_t *mark;
+	const struct tofu_watch *watch;
 	unsigned int poll_patience;
 	bool direct;
 	bool kicks;
@@ -110,7 +122,8 @@ struct tofu_port_links {
  * @cq_destroy: destroy it and deregister its memory; returns when no transfer
  *              under way can touch the process's memory through it
  * @mem_reg:    register memory; @stag in: number or TOFU_STAG_ANY, out:
- *              number; @offset out: of @addr in the region
+ *              number; @offset out: of @addr in the region. -EOPNOTSUPP: the
+ *              port knows no TOFU_MEM_WATCH. The instance is locked.
  * @mem_dereg:  deregister memory; returns when no transfer under way can touch
  *              it
  * @gates_create: take gates of @tni, 1 … TOFU_GATES; they are not linked

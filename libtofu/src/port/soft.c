@@ -137,6 +137,12 @@ static uint64_t pick_queue(void *ctx, uint64_t taken)
 	return picked->number < picked->queues ? 1ULL << picked->number : 0;
 }
 
+/*
+ * The engine looks up a region's addresses in the process whenever it accesses
+ * them. Whatever is mapped there is the region: it never becomes stale.
+ */
+static const struct tofu_watch never_stale;
+
 static void cq_init(struct soft_cq *cq, struct tofu_soft *soft,
 		    unsigned int tni, unsigned int number)
 {
@@ -144,6 +150,7 @@ static void cq_init(struct soft_cq *cq, struct tofu_soft *soft,
 	cq->base.tni = tni;
 	cq->base.cq = number;
 	cq->base.page = (void *)(soft->pages + TOFU_CQ_PAGE(tni, number));
+	cq->base.watch = &never_stale;
 	/* The engine runs in this thread, so the first empty poll kicks. */
 	cq->base.poll_patience = 1;
 	cq->base.direct = soft->direct;
@@ -301,6 +308,7 @@ void tofu_soft_info(struct tofu_soft *soft)
 	info->shape = global_read(soft, TOFU_REG_SHAPE);
 	info->ring_code_max = TOFU_RING_CODE_MAX;
 	info->stags = soft->stags;
+	info->caps = TOFU_GET(caps, TOFU_CAPS_ARMW) ? TOFU_INFO_ARMW : 0;
 	info->gates = (uint32_t)TOFU_GET(caps, TOFU_CAPS_GATES);
 	soft->ops->unlock(soft);
 }

@@ -8,6 +8,7 @@
 #ifndef PORT_WORK_H
 #define PORT_WORK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /**
@@ -62,6 +63,8 @@
  * @TOFU_WORK_P2P_PROGRESS: a turn
  * @TOFU_WORK_P2P_MESSAGE, @TOFU_WORK_P2P_REPLY: more, where one has come
  * @TOFU_WORK_P2P_CHUNK: moving a part of a long message
+ * @TOFU_WORK_P2P_REGION: looking for a buffer that is still registered, and
+ *	returning it
  * @TOFU_WORK_P2P_ENDED: handing a request back
  * @TOFU_WORK_COLL_START, @TOFU_WORK_COLL_END: of a collective
  * @TOFU_WORK_COLL_TEST: a test of a collective
@@ -132,6 +135,7 @@ enum tofu_work {
 	TOFU_WORK_P2P_MESSAGE,
 	TOFU_WORK_P2P_REPLY,
 	TOFU_WORK_P2P_CHUNK,
+	TOFU_WORK_P2P_REGION,
 	TOFU_WORK_P2P_ENDED,
 	TOFU_WORK_COLL_START,
 	TOFU_WORK_COLL_END,
@@ -152,13 +156,29 @@ enum tofu_work {
 
 #ifdef TOFU_COUNT_WORK
 /**
- * struct tofu_worked - work of the program that runs
- * @ns:   not yet spent
- * @cost: by enum tofu_work, ns
+ * struct tofu_cost - what a piece of work takes
+ * @ns:       of the processor; on memory: for TOFU_WORK_BYTES
+ * @accesses: loads and stores of memory for each byte
+ */
+struct tofu_cost {
+	uint32_t ns;
+	uint32_t accesses;
+};
+
+/**
+ * struct tofu_worked - work of the program that runs, not yet spent
+ * @ns:        of the processor, but on memory
+ * @memory_ns: of the processor, on memory
+ * @memory_bytes: that it has loaded and stored meanwhile
+ * @found:     it has found what it polls for
+ * @cost:      by enum tofu_work
  */
 struct tofu_worked {
 	uint64_t ns;
-	const uint32_t *cost;
+	uint64_t memory_ns;
+	uint64_t memory_bytes;
+	bool found;
+	const struct tofu_cost *cost;
 };
 
 extern struct tofu_worked tofu_worked;
@@ -166,15 +186,27 @@ extern struct tofu_worked tofu_worked;
 /* tofu_work_times - count @times pieces of work of a kind */
 static inline void tofu_work_times(enum tofu_work work, uint64_t times)
 {
-	tofu_worked.ns += times * tofu_worked.cost[work];
+	tofu_worked.ns += times * tofu_worked.cost[work].ns;
 }
 
-/* tofu_work_bytes - count work on memory, whose cost is of TOFU_WORK_BYTES */
+/* tofu_work_bytes - count work on memory */
 static inline void tofu_work_bytes(enum tofu_work work, uint64_t bytes)
 {
-	tofu_worked.ns += bytes * tofu_worked.cost[work] / TOFU_WORK_BYTES;
+	const struct tofu_cost *cost = &tofu_worked.cost[work];
+
+	tofu_worked.memory_ns += bytes * cost->ns / TOFU_WORK_BYTES;
+	tofu_worked.memory_bytes += bytes * cost->accesses;
+}
+
+static inline void tofu_work_note_found(void)
+{
+	tofu_worked.found = true;
 }
 #else
+static inline void tofu_work_note_found(void)
+{
+}
+
 static inline void tofu_work_times(enum tofu_work work, uint64_t times)
 {
 	(void)work;
@@ -192,6 +224,13 @@ static inline void tofu_work_bytes(enum tofu_work work, uint64_t bytes)
 static inline void tofu_work(enum tofu_work work)
 {
 	tofu_work_times(work, 1);
+}
+
+/* tofu_work_found - count a poll that has found something */
+static inline void tofu_work_found(enum tofu_work work)
+{
+	tofu_work_note_found();
+	tofu_work(work);
 }
 
 #endif /* PORT_WORK_H */

@@ -203,8 +203,14 @@ int tofu_queue_post_locked(struct tofu_queue *queue, struct tofu_lane *lane,
 
 void tofu_queue_start(struct tofu_queue *queue)
 {
-	tofu_kick_fence();
-	if (tofu_word_read(&queue->cq->page->need_kick) & TOFU_NEED_KICK_TAIL)
-		tofu_port_doorbell(queue->cq);
+	if (queue->cq->port->store_ns) {
+		/* A page of registers: the store has told the engine. */
+		tofu_port_hold(queue->cq->port);
+	} else {
+		tofu_kick_fence();
+		if (tofu_word_read(&queue->cq->page->need_kick) &
+		    TOFU_NEED_KICK_TAIL)
+			tofu_port_doorbell(queue->cq);
+	}
 	tofu_work(TOFU_WORK_POSTED);
 }

@@ -45,7 +45,7 @@ static inline bool tofu_post_begin(struct tofu_queue *queue)
 	if (queue->toq_tail != queue->toq_ended)
 		return false;
 	queue->lcl_silent = false;
-	return true;
+	return !queue->fetched;
 }
 
 /* ---- Direct commands: struct tofu_port_cq.direct ---- */

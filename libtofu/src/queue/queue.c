@@ -49,6 +49,7 @@ int tofu_queue_create(struct tofu_port_dev *port,
 	q->mrq_flip = tofu_flip(0, q->mrq_mask);
 	q->locked = params->locked;
 	q->exclusive = params->exclusive;
+	q->fetched = params->fetched;
 	*queue = q;
 	return 0;
 
@@ -69,18 +70,25 @@ void tofu_queue_destroy(struct tofu_queue *queue)
 	free(queue);
 }
 
-/* Return: a free number, or -1. */
+/*
+ * Lanes without a component ID take turns: what another process still puts to a
+ * closed one, which it has not heard of, reaches no other one for a while.
+ *
+ * Return: a free number, or -1.
+ */
 static int lane_number(const struct tofu_queue *queue, unsigned int number)
 {
-	unsigned int end = number + 1;
+	const unsigned int anonymous = TOFU_LANES - TOFU_LANE_ANONYMOUS;
 
 	if (queue->exclusive && queue->lanes)
 		return -1;
-	if (number == TOFU_LANE_ANONYMOUS)
-		end = TOFU_LANES;
-	for (; number < end; number++)
+	if (number != TOFU_LANE_ANONYMOUS)
+		return queue->lane[number] ? -1 : (int)number;
+	for (unsigned int i = 0; i < anonymous; i++) {
+		number = TOFU_LANE_ANONYMOUS + (queue->made + i) % anonymous;
 		if (!queue->lane[number])
 			return (int)number;
+	}
 	return -1;
 }
 
@@ -124,6 +132,8 @@ int tofu_lane_open(struct tofu_queue *queue, unsigned int number,
 		l->owner = TOFU_OWNER(++queue->serial, l->number);
 		queue->lane[n] = l;
 		queue->lanes++;
+		if (number == TOFU_LANE_ANONYMOUS)
+			queue->made = l->number + 1 - TOFU_LANE_ANONYMOUS;
 	} else {
 		err = number < TOFU_LANE_ANONYMOUS ? -EEXIST : -ENOSPC;
 	}

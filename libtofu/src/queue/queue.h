@@ -93,6 +93,7 @@ struct tofu_posted {
  * @toq_mask, @mrq_mask: entries - 1; the TCQ has as many as the TOQ
  * @locked:     whether tofu_queue_lock() locks
  * @exclusive:  one lane only
+ * @fetched:    no command is stored into the page: engines fetch them all
  * @toq_tail:   slots written
  * @toq_limit:  @toq_tail must not pass it before toq_head is read again
  * @posted:     by TOQ slot
@@ -115,6 +116,8 @@ struct tofu_posted {
  *              tofu_port_cq.direct
  * @lanes:      lanes in use
  * @serial:     of the last lane made
+ * @made:       which lane without a component ID is the next, counted from the
+ *              first of these
  * @lane:       by number
  * @lock:       protects all of the above if @locked
  * @users:      VCQs, and calls that wait with it; kept by the layer above
@@ -125,6 +128,7 @@ struct tofu_queue {
 	uint64_t mrq_mask;
 	bool locked;
 	bool exclusive;
+	bool fetched;
 
 	uint64_t toq_tail;
 	uint64_t toq_limit;
@@ -148,6 +152,7 @@ struct tofu_queue {
 
 	unsigned int lanes;
 	uint64_t serial;
+	unsigned int made;
 	struct tofu_lane *lane[TOFU_LANES];
 	pthread_mutex_t lock;
 	unsigned int users;
@@ -159,6 +164,7 @@ struct tofu_queue {
  * @toq_code, @mrq_code: size codes
  * @locked:    several threads use it at once
  * @exclusive: it has one lane
+ * @fetched:   its engine fetches all commands
  * @session:   session mode: each command waits for a step
  */
 struct tofu_queue_params {
@@ -167,6 +173,7 @@ struct tofu_queue_params {
 	unsigned int mrq_code;
 	bool locked;
 	bool exclusive;
+	bool fetched;
 	bool session;
 };
 

@@ -75,7 +75,7 @@ static void load_sum(const struct tofu_rsched_work *work,
 		     uint64_t load[TOFU_RSCHED_LINKS])
 {
 	for (size_t i = 0; i < work->count; i++) {
-		uint64_t links = work->put[i].links;
+		uint64_t links = work->put[i].path;
 
 		for (; links; links &= links - 1)
 			load[__builtin_ctzll(links)] += work->put[i].ns;
@@ -89,7 +89,7 @@ static void order_by_link(struct tofu_rsched_work *work)
 	load_sum(work, load);
 	for (size_t i = 0; i < work->count; i++)
 		work->key[i] = (struct tofu_rsched_key){
-			.major = ~heaviest(load, work->put[i].links),
+			.major = ~heaviest(load, work->put[i].path),
 			.minor = ~work->put[i].ns,
 			.index = i,
 		};
@@ -115,7 +115,7 @@ static void order_make(struct tofu_rsched_work *work, int order)
 static size_t pick_first(const struct greedy *greedy, uint64_t busy)
 {
 	for (size_t at = 0; at < greedy->count; at++) {
-		if (!(greedy->put[greedy->left[at]].links & busy))
+		if (!(greedy->put[greedy->left[at]].path & busy))
 			return at;
 	}
 	return 0;
@@ -127,7 +127,7 @@ static size_t pick_heaviest(const struct greedy *greedy, uint64_t busy)
 	size_t found = 0;
 
 	for (size_t at = 0; at < greedy->count; at++) {
-		const uint64_t links = greedy->put[greedy->left[at]].links;
+		const uint64_t links = greedy->put[greedy->left[at]].path;
 		uint64_t here;
 
 		if (links & busy)
@@ -158,14 +158,28 @@ static size_t greedy_pick(struct tofu_rsched_picker *picker,
 	greedy->count--;
 	memmove(&greedy->left[at], &greedy->left[at + 1],
 		(greedy->count - at) * sizeof(greedy->left[0]));
-	for (uint64_t links = greedy->put[index].links; links; links &= links - 1)
+	for (uint64_t links = greedy->put[index].path; links; links &= links - 1)
 		greedy->load[__builtin_ctzll(links)] -= greedy->put[index].ns;
 	return index;
+}
+
+/* How puts will be distributed is not known yet: as if evenly */
+static struct tofu_rsched_starts even_starts(const struct tofu_rsched_work *work,
+					     unsigned int engines)
+{
+	const struct tofu_rsched_model *model = &work->model;
+	struct tofu_rsched_starts starts = { .engines = engines };
+
+	for (unsigned int e = 0; e < engines; e++)
+		starts.at[e] = (e + 1) * (uint64_t)model->start_ns +
+			       (e + 1) * work->count * model->post_ns / engines;
+	return starts;
 }
 
 static bool greedy_run(struct tofu_rsched_work *work, unsigned int engines,
 		       size_t way, struct tofu_rsched_draft *draft)
 {
+	const struct tofu_rsched_starts starts = even_starts(work, engines);
 	struct greedy greedy = {
 		.picker.pick = greedy_pick,
 		.put = work->put,
@@ -176,7 +190,8 @@ static bool greedy_run(struct tofu_rsched_work *work, unsigned int engines,
 
 	order_make(work, greedy_ways[way].order);
 	load_sum(work, greedy.load);
-	return tofu_rsched_turns(work, engines, &greedy.picker, draft);
+	return tofu_rsched_turns(work, &starts, &greedy.picker, draft) &&
+	       tofu_rsched_run(work, draft);
 }
 
 /* ---- The best of all ---- */
@@ -208,13 +223,47 @@ static void keep(struct tofu_rsched_work *work, bool done,
 	work->limit = best->end + 1;
 }
 
+/* Time that all puts take one engine, when nothing else sends */
+static uint64_t one_engine_ns(const struct tofu_rsched_work *work)
+{
+	const struct tofu_rsched_model *model = &work->model;
+	const uint64_t mbs = model->engine_mbs < model->link_mbs ?
+				     model->engine_mbs :
+				     model->link_mbs;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < work->count; i++) {
+		const uint64_t ns = work->put[i].bytes * 1000 / mbs;
+
+		sum += ns > model->command_ns ? ns : model->command_ns;
+	}
+	return sum;
+}
+
+/* No plan with so many engines, or fewer, can end before. */
+static uint64_t least_end(const struct tofu_rsched_work *work,
+			  unsigned int engines, uint64_t alone_ns)
+{
+	const struct tofu_rsched_model *model = &work->model;
+
+	return model->start_ns + alone_ns / engines + model->latency_ns +
+	       model->notice_ns + model->poll_ns;
+}
+
+/* An engine that saves no time should not be started. */
 static void try_greedy(struct tofu_rsched_work *work,
 		       struct tofu_rsched_draft *best,
 		       struct tofu_rsched_draft *tried)
 {
-	for (size_t way = 0; way < GREEDY_WAYS; way++)
-		keep(work, greedy_run(work, work->model.engines, way, tried),
-		     best, tried);
+	const uint64_t alone_ns = one_engine_ns(work);
+
+	for (unsigned int engines = work->model.engines; engines; engines--) {
+		if (least_end(work, engines, alone_ns) >= work->limit)
+			break;
+		for (size_t way = 0; way < GREEDY_WAYS; way++)
+			keep(work, greedy_run(work, engines, way, tried), best,
+			     tried);
+	}
 }
 
 static void try_others(struct tofu_rsched_work *work,
@@ -228,34 +277,8 @@ static void try_others(struct tofu_rsched_work *work,
 			break;
 		keep(work, tofu_rsched_round_robin(work, width, tried), best,
 		     tried);
-		keep(work,
-		     tofu_rsched_pack(work, width, tried) &&
-			     tofu_rsched_shift(work, width, tried),
-		     best, tried);
-	}
-}
-
-static bool fewer(struct tofu_rsched_work *work, unsigned int engines,
-		  struct tofu_rsched_draft *tried)
-{
-	for (size_t way = 0; way < GREEDY_WAYS; way++) {
-		if (greedy_run(work, engines, way, tried))
-			return true;
-	}
-	return false;
-}
-
-/* An engine that saves no time should not be started. */
-static void try_fewer(struct tofu_rsched_work *work,
-		      struct tofu_rsched_draft *best,
-		      struct tofu_rsched_draft *tried)
-{
-	unsigned int engines = engines_used(work, best);
-
-	while (--engines) {
-		if (!fewer(work, engines, tried))
-			break;
-		keep(work, true, best, tried);
+		tofu_rsched_pack(work, width, tried);
+		keep(work, tofu_rsched_run(work, tried), best, tried);
 	}
 }
 
@@ -263,8 +286,6 @@ void tofu_rsched_aware(struct tofu_rsched_work *work,
 		       struct tofu_rsched_draft *draft,
 		       struct tofu_rsched_draft *spare)
 {
-	try_greedy(work, draft, spare);
 	try_others(work, draft, spare);
-	if (work->count)
-		try_fewer(work, draft, spare);
+	try_greedy(work, draft, spare);
 }

@@ -20,13 +20,15 @@
 
 /**
  * struct tofu_rsched_put - a request
- * @links:     never 0
+ * @links:     to be kept free, never 0
+ * @path:      to be shared, never 0
  * @ns:        time that it takes without contention on its links
  * @bytes:     bytes to send
  * @diagonal:  as requested
  */
 struct tofu_rsched_put {
 	uint64_t links;
+	uint64_t path;
 	uint64_t ns;
 	uint64_t bytes;
 	bool diagonal;
@@ -35,7 +37,8 @@ struct tofu_rsched_put {
 /**
  * struct tofu_rsched_draft - a plan that is being tried
  * @place: place of each put
- * @end:   end of the last put
+ * @end:   when the engines have sent the last put; later, when the processor
+ *         has taken the last notice
  */
 struct tofu_rsched_draft {
 	struct tofu_rsched_place *place;
@@ -77,12 +80,41 @@ struct tofu_rsched_work {
 	uint64_t limit;
 };
 
-/* tofu_rsched_start - compute when the processor has started an engine */
-static inline uint64_t tofu_rsched_start(const struct tofu_rsched_model *model,
-					 unsigned int engine)
-{
-	return (uint64_t)model->start_ns * (engine + 1);
-}
+/* ---- The processor, before engines begin and after puts have come ---- */
+
+/**
+ * struct tofu_rsched_starts - when engines begin
+ * @engines: number of engines that have puts
+ * @at:      when the processor has posted an engine's puts and started it
+ */
+struct tofu_rsched_starts {
+	unsigned int engines;
+	uint64_t at[TOFU_RSCHED_ENGINES_MAX];
+};
+
+/**
+ * tofu_rsched_starts - compute when engines begin
+ * @draft: the engine of each put is known
+ */
+struct tofu_rsched_starts
+tofu_rsched_starts(const struct tofu_rsched_work *work,
+		   const struct tofu_rsched_draft *draft);
+
+/**
+ * tofu_rsched_collect - compute when the processor has taken all notices
+ * @draft: has all times; @end is moved to then
+ *
+ * As all processes have the same plan, as much comes as goes.
+ *
+ * Return: false if @work->limit has been reached.
+ */
+bool tofu_rsched_collect(struct tofu_rsched_work *work,
+			 const struct tofu_rsched_starts *starts,
+			 struct tofu_rsched_draft *draft);
+
+/* tofu_rsched_by_engine - sort keys of puts by engine, then by time */
+void tofu_rsched_by_engine(struct tofu_rsched_work *work,
+			   const struct tofu_rsched_draft *draft);
 
 /* ---- Packing: links are not shared ---- */
 
@@ -94,10 +126,8 @@ static inline uint64_t tofu_rsched_start(const struct tofu_rsched_model *model,
  *
  * Time: O(count^2 (engines + links of a put)) if no two places touch; nearly
  * O(count) if most do.
- *
- * Return: false if @work->limit has been reached.
  */
-bool tofu_rsched_pack(struct tofu_rsched_work *work, unsigned int width,
+void tofu_rsched_pack(struct tofu_rsched_work *work, unsigned int width,
 		      struct tofu_rsched_draft *draft);
 
 /**
@@ -106,10 +136,8 @@ bool tofu_rsched_pack(struct tofu_rsched_work *work, unsigned int width,
  *
  * Places only move up, and keep their order on each engine and link, so the
  * packing remains valid.
- *
- * Return: false if @work->limit has been reached.
  */
-bool tofu_rsched_shift(struct tofu_rsched_work *work, unsigned int width,
+void tofu_rsched_shift(struct tofu_rsched_work *work, unsigned int width,
 		       struct tofu_rsched_draft *draft);
 
 /* ---- Turns: engines run on, packets take turns on links ---- */
@@ -126,21 +154,30 @@ struct tofu_rsched_picker {
 
 /**
  * tofu_rsched_turns - simulate engines that never wait for a link
- * @engines: number of engines that have puts
- * @picker:  chooses their puts
+ * @starts: of the engines that have puts
+ * @picker: chooses their puts
  *
- * Puts on one link get equal shares of it, or less where their engine is
- * slower. Time: O(count) picks, and O(engines^2) for each.
+ * Puts on one link get equal shares of it, or less where their engine or the
+ * host interface is slower. Time: O(count) picks, and O(engines^2) for each.
  *
  * Return: false if @work->limit has been reached.
  */
 bool tofu_rsched_turns(const struct tofu_rsched_work *work,
-		       unsigned int engines, struct tofu_rsched_picker *picker,
+		       const struct tofu_rsched_starts *starts,
+		       struct tofu_rsched_picker *picker,
 		       struct tofu_rsched_draft *draft);
 
+/**
+ * tofu_rsched_run - compute the times of lists, as they are run
+ * @draft: has the engines of the puts, and their order on each
+ *
+ * Return: false if @work->limit has been reached.
+ */
+bool tofu_rsched_run(struct tofu_rsched_work *work,
+		     struct tofu_rsched_draft *draft);
+
 /* tofu_rsched_round_robin - put i by engine i mod @width */
-bool tofu_rsched_round_robin(const struct tofu_rsched_work *work,
-			     unsigned int width,
+bool tofu_rsched_round_robin(struct tofu_rsched_work *work, unsigned int width,
 			     struct tofu_rsched_draft *draft);
 
 /* ---- Overhead-aware ---- */

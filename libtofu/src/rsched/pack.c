@@ -100,26 +100,20 @@ static void take(struct packing *packing, struct tofu_rsched_pool *pool,
 		tofu_rsched_profile_add(pool, &packing->diagonal, from, to);
 }
 
-bool tofu_rsched_pack(struct tofu_rsched_work *work, unsigned int width,
+void tofu_rsched_pack(struct tofu_rsched_work *work, unsigned int width,
 		      struct tofu_rsched_draft *draft)
 {
 	struct packing packing;
 
 	packing_begin(&packing, work, width);
-	draft->end = 0;
 	for (size_t i = 0; i < work->count; i++) {
 		const size_t index = work->falling[i];
 		const struct tofu_rsched_put *put = &work->put[index];
 		struct tofu_rsched_place *place = &draft->place[index];
 
 		*place = lowest(&packing, work, put);
-		if (place->end_ns >= work->limit)
-			return false;
 		take(&packing, &work->pool, put, place);
-		if (place->end_ns > draft->end)
-			draft->end = place->end_ns;
 	}
-	return true;
 }
 
 /* ---- Starts, after the fact ---- */
@@ -172,15 +166,15 @@ static void move_up(struct frontier *frontier, unsigned int width,
 		*slot = place->end_ns;
 }
 
-bool tofu_rsched_shift(struct tofu_rsched_work *work, unsigned int width,
+void tofu_rsched_shift(struct tofu_rsched_work *work, unsigned int width,
 		       struct tofu_rsched_draft *draft)
 {
+	const struct tofu_rsched_starts starts =
+		tofu_rsched_starts(work, draft);
 	struct frontier frontier = { 0 };
 
-	if (!work->model.start_ns)
-		return true;
-	for (unsigned int e = 0; e < work->model.engines; e++)
-		frontier.column[e] = tofu_rsched_start(&work->model, e);
+	for (unsigned int e = 0; e < starts.engines; e++)
+		frontier.column[e] = starts.at[e];
 	for (size_t i = 0; i < work->count; i++)
 		work->key[i] = (struct tofu_rsched_key){
 			.major = draft->place[i].begin_ns,
@@ -188,13 +182,10 @@ bool tofu_rsched_shift(struct tofu_rsched_work *work, unsigned int width,
 			.index = i,
 		};
 	tofu_rsched_sort(work->key, work->count);
-	draft->end = 0;
 	for (size_t i = 0; i < work->count; i++) {
 		const size_t index = work->key[i].index;
 
 		move_up(&frontier, width, &work->put[index],
 			&draft->place[index]);
-		later(&draft->end, draft->place[index].end_ns);
 	}
-	return draft->end < work->limit;
 }

@@ -5,49 +5,7 @@
 
 #include <utofu.h>
 
-#include "net/machine.h"
 #include "rsched/internal.h"
-
-/*
- * Time from one engine's start to the next in this library, in virtual time.
- * About 1000 is published for another program; plans are for the program that
- * runs them.
- */
-#define START_NS 600
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-/* A put from memory to memory of the next node, as in the controller's model */
-static uint32_t latency(const struct tofu_preset *m)
-{
-	return m->doorbell_ns + m->fetch_ns + m->read_ns + m->send_ns +
-	       m->hop_ns + m->receive_ns + m->write_ns;
-}
-
-int tofu_rsched_machine(const char *machine, struct tofu_rsched_model *model)
-{
-	const struct tofu_preset *m;
-
-	if (!machine || !model)
-		return UTOFU_ERR_INVALID_POINTER;
-	m = tofu_preset_find(machine);
-	if (!m)
-		return UTOFU_ERR_NOT_FOUND;
-	*model = (struct tofu_rsched_model){
-		.engines = m->tnis,
-		.link_mbs = (uint32_t)((uint64_t)m->link_mbs * m->mtu /
-				       (m->mtu + m->overhead)),
-		.engine_mbs = least(least(m->tni_mbs, m->tni_both_mbs / 2),
-				    m->host_mbs / m->tnis),
-		.start_ns = START_NS,
-		.command_ns = m->command_ns,
-		.latency_ns = latency(m),
-	};
-	return UTOFU_SUCCESS;
-}
 
 /* ---- Checks of the input ---- */
 
@@ -55,7 +13,8 @@ static int model_check(const struct tofu_rsched_model *model)
 {
 	if (!model->engines || model->engines > TOFU_RSCHED_ENGINES_MAX)
 		return UTOFU_ERR_INVALID_NUMBER;
-	if (!model->link_mbs || !model->engine_mbs)
+	if (!model->link_mbs || !model->engine_mbs ||
+	    (model->host_mbs && model->host_mbs < model->engines))
 		return UTOFU_ERR_INVALID_ARG;
 	return UTOFU_SUCCESS;
 }
@@ -123,6 +82,12 @@ void tofu_rsched_sort(struct tofu_rsched_key *key, size_t count)
 
 /* ---- Room ---- */
 
+static uint64_t links_of(const struct tofu_rsched_request *request)
+{
+	return request->links ? request->links :
+				UINT64_C(1) << request->direction;
+}
+
 /**
  * struct room - all temporary memory, in one piece
  * @put, @falling: arrays of @work, to be filled
@@ -144,9 +109,7 @@ static size_t steps_needed(const struct tofu_rsched_request *requests,
 	size_t adds = 0;
 
 	for (size_t i = 0; i < count; i++)
-		adds += 2 + (requests[i].links ?
-				     __builtin_popcountll(requests[i].links) :
-				     1);
+		adds += 2 + (size_t)__builtin_popcountll(links_of(&requests[i]));
 	return 1 + profiles + adds * TOFU_RSCHED_STEPS_ADD;
 }
 
@@ -188,10 +151,36 @@ static struct room *room_new(const struct tofu_rsched_request *requests,
 	return room;
 }
 
-/* Time of a put without contention on its links; never 0 */
-static uint64_t put_ns(const struct tofu_rsched_model *model, uint64_t bytes)
+static uint32_t least(uint32_t a, uint32_t b)
 {
-	const uint64_t mbs = least(model->engine_mbs, model->link_mbs);
+	return a < b ? a : b;
+}
+
+/*
+ * MB/s of a put without contention on its links, while as many engines send as
+ * can without sharing one.
+ */
+static uint32_t put_mbs(const struct tofu_rsched_model *model,
+			const struct tofu_rsched_request *requests,
+			size_t count)
+{
+	uint32_t busy = count < model->engines ? (uint32_t)count :
+						 model->engines;
+	uint64_t links = 0;
+
+	for (size_t i = 0; i < count; i++)
+		links |= links_of(&requests[i]);
+	busy = least(busy, (uint32_t)__builtin_popcountll(links));
+	if (!busy)
+		return 1;
+	return least(least(model->engine_mbs, model->link_mbs),
+		     model->host_mbs / busy);
+}
+
+/* Never 0 */
+static uint64_t put_ns(const struct tofu_rsched_model *model, uint64_t bytes,
+		       uint32_t mbs)
+{
 	const uint64_t ns = (bytes * 1000 + mbs - 1) / mbs;
 
 	return ns > model->command_ns ? ns : model->command_ns;
@@ -201,20 +190,24 @@ static void room_fill(struct room *room, const struct tofu_rsched_model *model,
 		      const struct tofu_rsched_request *requests)
 {
 	struct tofu_rsched_work *work = &room->work;
+	uint32_t mbs;
 
 	work->limit = UINT64_MAX;
 	work->model = *model;
 	/* Each command advances time. */
 	if (!work->model.command_ns)
 		work->model.command_ns = 1;
+	if (!work->model.host_mbs)
+		work->model.host_mbs = UINT32_MAX;
+	mbs = put_mbs(&work->model, requests, work->count);
 	for (size_t i = 0; i < work->count; i++) {
 		const struct tofu_rsched_request *request = &requests[i];
 
 		room->put[i] = (struct tofu_rsched_put){
-			.links = request->links ?
-					 request->links :
-					 UINT64_C(1) << request->direction,
-			.ns = put_ns(&work->model, request->bytes),
+			.links = links_of(request),
+			.path = request->path ? request->path :
+						links_of(request),
+			.ns = put_ns(&work->model, request->bytes, mbs),
 			.bytes = request->bytes,
 			.diagonal = request->flags & TOFU_RSCHED_DIAGONAL,
 		};
@@ -231,6 +224,25 @@ static void room_fill(struct room *room, const struct tofu_rsched_model *model,
 
 /* ---- Schedules ---- */
 
+/*
+ * Places are those of the packing, which keeps links free. Engines do not wait
+ * for that, so the whole takes as long as the lists do when they are run.
+ */
+static void pack(struct room *room, unsigned int width)
+{
+	struct tofu_rsched_work *work = &room->work;
+	struct tofu_rsched_draft *packed = &room->draft[0];
+	struct tofu_rsched_draft *run = &room->draft[1];
+
+	tofu_rsched_pack(work, width, packed);
+	if (work->count)
+		memcpy(run->place, packed->place,
+		       work->count * sizeof(*run->place));
+	tofu_rsched_shift(work, width, packed);
+	tofu_rsched_run(work, run);
+	packed->end = run->end;
+}
+
 static void schedule(struct room *room, int scheduler, unsigned int width)
 {
 	struct tofu_rsched_work *work = &room->work;
@@ -240,8 +252,7 @@ static void schedule(struct room *room, int scheduler, unsigned int width)
 		tofu_rsched_round_robin(work, width, &room->draft[0]);
 		break;
 	case TOFU_RSCHED_BL:
-		tofu_rsched_pack(work, width, &room->draft[0]);
-		tofu_rsched_shift(work, width, &room->draft[0]);
+		pack(room, width);
 		break;
 	default:
 		tofu_rsched_aware(work, &room->draft[0], &room->draft[1]);
@@ -249,18 +260,14 @@ static void schedule(struct room *room, int scheduler, unsigned int width)
 }
 
 /* Derives the orders of the engines from the places of the puts. */
-static void order_fill(struct tofu_rsched_plan *plan, size_t *order,
-		       struct tofu_rsched_key *key)
+static void order_fill(struct tofu_rsched_work *work,
+		       const struct tofu_rsched_draft *draft,
+		       struct tofu_rsched_plan *plan, size_t *order)
 {
+	const struct tofu_rsched_key *key = work->key;
 	size_t engine = 0;
 
-	for (size_t i = 0; i < plan->count; i++)
-		key[i] = (struct tofu_rsched_key){
-			.major = plan->place[i].engine,
-			.minor = plan->place[i].begin_ns,
-			.index = i,
-		};
-	tofu_rsched_sort(key, plan->count);
+	tofu_rsched_by_engine(work, draft);
 	for (size_t i = 0; i < plan->count; i++) {
 		order[i] = key[i].index;
 		while (engine <= key[i].major)
@@ -292,9 +299,8 @@ static struct tofu_rsched_plan *plan_new(struct room *room)
 		.order = (size_t *)rest,
 	};
 	if (count)
-		plan->makespan_ns =
-			room->draft[0].end + room->work.model.latency_ns;
-	order_fill(plan, (size_t *)rest, room->work.key);
+		plan->makespan_ns = room->draft[0].end;
+	order_fill(&room->work, &room->draft[0], plan, (size_t *)rest);
 	return plan;
 }
 

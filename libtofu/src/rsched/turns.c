@@ -2,13 +2,17 @@
 /*
  * Engines that run through their lists, as an event simulation. Between two
  * events each put advances at one rate. Packets of puts on one link take turns,
- * so puts have equal shares, and what one leaves is shared by the others.
+ * so puts have equal shares, and what one leaves is shared by the others. The
+ * same holds for the host interface, which all engines use.
  */
 #include "rsched/internal.h"
 
 /* A put is counted in 10^-6 bytes, a rate in those per ns: shares are exact. */
 #define PARTS_PER_BYTE UINT64_C(1000000)
 #define RATE_PER_MBS UINT64_C(1000)
+
+/* The host interface: a put on any link uses it. */
+#define HOST UINT64_MAX
 
 /**
  * struct sender - an engine
@@ -35,7 +39,7 @@ struct sender {
  * @engines: number of engines
  * @waiting: puts that no engine has picked yet
  * @now:     ns
- * @engine_rate, @link_rate: parts per ns
+ * @engine_rate, @link_rate, @host_rate: parts per ns
  */
 struct turns {
 	const struct tofu_rsched_work *work;
@@ -44,6 +48,7 @@ struct turns {
 	uint64_t now;
 	uint64_t engine_rate;
 	uint64_t link_rate;
+	uint64_t host_rate;
 	struct sender sender[TOFU_RSCHED_ENGINES_MAX];
 };
 
@@ -71,15 +76,16 @@ static uint64_t links_used(const struct turns *turns, uint64_t *shared)
 	return used;
 }
 
-/* Share of a link for each sender that is not settled */
-static uint64_t link_share(const struct turns *turns, uint64_t link)
+/* Share of links, or of the host, for each sender that is not settled */
+static uint64_t share_of(const struct turns *turns, uint64_t rate,
+			 uint64_t links)
 {
-	uint64_t left = turns->link_rate, users = 0;
+	uint64_t left = rate, users = 0;
 
 	for (unsigned int e = 0; e < turns->engines; e++) {
 		const struct sender *sender = &turns->sender[e];
 
-		if (!sends(sender) || !(sender->links & link))
+		if (!sends(sender) || !(sender->links & links))
 			continue;
 		if (sender->settled)
 			left -= sender->rate;
@@ -89,15 +95,20 @@ static uint64_t link_share(const struct turns *turns, uint64_t link)
 	return users ? left / users : UINT64_MAX;
 }
 
-/* The shared link with the smallest share */
+/* The shared link with the smallest share, or all links: the host has it */
 static uint64_t narrowest(const struct turns *turns, uint64_t shared,
 			  uint64_t *share)
 {
+	const uint64_t of_host = share_of(turns, turns->host_rate, HOST);
 	uint64_t found = 0;
 
+	if (of_host < *share) {
+		*share = of_host;
+		found = HOST;
+	}
 	for (; shared; shared &= shared - 1) {
 		const uint64_t link = shared & -shared;
-		const uint64_t here = link_share(turns, link);
+		const uint64_t here = share_of(turns, turns->link_rate, link);
 
 		if (here < *share) {
 			*share = here;
@@ -112,21 +123,19 @@ static void rates_settle(struct turns *turns)
 	const uint64_t alone = turns->engine_rate < turns->link_rate ?
 				       turns->engine_rate :
 				       turns->link_rate;
-	uint64_t shared, link, share;
+	uint64_t shared, links, share;
 
 	links_used(turns, &shared);
 	for (unsigned int e = 0; e < turns->engines; e++) {
-		struct sender *sender = &turns->sender[e];
-
-		sender->rate = alone;
-		sender->settled = !(sender->links & shared);
+		turns->sender[e].rate = alone;
+		turns->sender[e].settled = false;
 	}
-	/* One link after the other, until only engines are the limit */
-	while (share = alone, link = narrowest(turns, shared, &share)) {
+	/* One after the other, until only engines are the limit */
+	while (share = alone, links = narrowest(turns, shared, &share)) {
 		for (unsigned int e = 0; e < turns->engines; e++) {
 			struct sender *sender = &turns->sender[e];
 
-			if (sender->settled || !(sender->links & link))
+			if (sender->settled || !(sender->links & links))
 				continue;
 			sender->rate = share;
 			sender->settled = true;
@@ -144,7 +153,7 @@ static void begin(struct turns *turns, unsigned int engine, size_t index,
 
 	turns->waiting--;
 	sender->put = index;
-	sender->links = put->links;
+	sender->links = put->path;
 	sender->left = put->bytes * PARTS_PER_BYTE;
 	sender->free = turns->now + turns->work->model.command_ns;
 	draft->place[index].engine = engine;
@@ -217,21 +226,24 @@ static void go_on(struct turns *turns, uint64_t to,
 }
 
 bool tofu_rsched_turns(const struct tofu_rsched_work *work,
-		       unsigned int engines, struct tofu_rsched_picker *picker,
+		       const struct tofu_rsched_starts *starts,
+		       struct tofu_rsched_picker *picker,
 		       struct tofu_rsched_draft *draft)
 {
+	const struct tofu_rsched_model *model = &work->model;
 	struct turns turns = {
 		.work = work,
-		.engines = engines,
+		.engines = starts->engines,
 		.waiting = work->count,
-		.engine_rate = work->model.engine_mbs * RATE_PER_MBS,
-		.link_rate = work->model.link_mbs * RATE_PER_MBS,
+		.engine_rate = model->engine_mbs * RATE_PER_MBS,
+		.link_rate = model->link_mbs * RATE_PER_MBS,
+		.host_rate = model->host_mbs * RATE_PER_MBS,
 	};
 	uint64_t next;
 
-	for (unsigned int e = 0; e < engines; e++) {
+	for (unsigned int e = 0; e < turns.engines; e++) {
 		turns.sender[e].put = TOFU_RSCHED_NONE;
-		turns.sender[e].free = tofu_rsched_start(&work->model, e);
+		turns.sender[e].free = starts->at[e];
 	}
 	draft->end = 0;
 	for (;;) {
@@ -246,44 +258,62 @@ bool tofu_rsched_turns(const struct tofu_rsched_work *work,
 	}
 }
 
-/* ---- Round robin ---- */
+/* ---- Lists ---- */
 
 /**
- * struct robin - lists that are made by counting
- * @next:  next put of each engine
- * @width: distance from one to the next
+ * struct lists - what each engine sends, in order
+ * @key:  of the puts, sorted by engine
+ * @next, @end: of each engine's part of @key
  */
-struct robin {
+struct lists {
 	struct tofu_rsched_picker picker;
+	const struct tofu_rsched_key *key;
 	size_t next[TOFU_RSCHED_ENGINES_MAX];
-	size_t count;
-	unsigned int width;
+	size_t end[TOFU_RSCHED_ENGINES_MAX];
 };
 
-static size_t robin_pick(struct tofu_rsched_picker *picker, unsigned int engine,
-			 uint64_t busy)
+static size_t list_pick(struct tofu_rsched_picker *picker, unsigned int engine,
+			uint64_t busy)
 {
-	struct robin *robin = (struct robin *)picker;
-	const size_t index = robin->next[engine];
+	struct lists *lists = (struct lists *)picker;
 
 	(void)busy;
-	if (index >= robin->count)
+	if (lists->next[engine] == lists->end[engine])
 		return TOFU_RSCHED_NONE;
-	robin->next[engine] += robin->width;
-	return index;
+	return lists->key[lists->next[engine]++].index;
 }
 
-bool tofu_rsched_round_robin(const struct tofu_rsched_work *work,
-			     unsigned int width,
+bool tofu_rsched_run(struct tofu_rsched_work *work,
+		     struct tofu_rsched_draft *draft)
+{
+	const struct tofu_rsched_starts starts =
+		tofu_rsched_starts(work, draft);
+	struct lists lists = {
+		.picker.pick = list_pick,
+		.key = work->key,
+	};
+	size_t at = 0;
+
+	tofu_rsched_by_engine(work, draft);
+	for (unsigned int e = 0; e < starts.engines; e++) {
+		lists.next[e] = at;
+		while (at < work->count && work->key[at].major == e)
+			at++;
+		lists.end[e] = at;
+	}
+	return tofu_rsched_turns(work, &starts, &lists.picker, draft) &&
+	       tofu_rsched_collect(work, &starts, draft);
+}
+
+/* ---- Round robin ---- */
+
+bool tofu_rsched_round_robin(struct tofu_rsched_work *work, unsigned int width,
 			     struct tofu_rsched_draft *draft)
 {
-	struct robin robin = {
-		.picker.pick = robin_pick,
-		.count = work->count,
-		.width = width,
-	};
-
-	for (unsigned int e = 0; e < width; e++)
-		robin.next[e] = e;
-	return tofu_rsched_turns(work, width, &robin.picker, draft);
+	for (size_t i = 0; i < work->count; i++)
+		draft->place[i] = (struct tofu_rsched_place){
+			.engine = (uint32_t)(i % width),
+			.begin_ns = i,
+		};
+	return tofu_rsched_run(work, draft);
 }

@@ -47,17 +47,32 @@ static bool posted(struct srb_send *send, int code)
 
 /* ---- Steps 1 and 2 ---- */
 
+/* Strong order, so that the word comes whole */
+static int consumer_get(const struct srb_send *send)
+{
+	const struct tofu_srb_flow *flow = send->flow;
+	const struct tofu_srb_sender *sender = flow->sender;
+
+	return utofu_get(sender->vcq, flow->peer->address.vcq,
+			 sender->words_stadd + slot_of(send) * SRB_WORD,
+			 flow->consumer, SRB_WORD, slot_of(send), ORDERED,
+			 (void *)(uintptr_t)send);
+}
+
 static bool consumer_read(struct srb_send *send)
 {
 	const struct tofu_srb_flow *flow = send->flow;
 
 	if (send->reading)
 		return true;
-	send->reading = posted(send, utofu_armw8(flow->sender->vcq,
-						 flow->peer->address.vcq,
-						 UTOFU_ARMW_OP_OR, 0,
-						 flow->consumer, slot_of(send),
-						 NOTICE, send));
+	if (flow->sender->words)
+		send->reading = posted(send, consumer_get(send));
+	else
+		send->reading = posted(
+			send, utofu_armw8(flow->sender->vcq,
+					  flow->peer->address.vcq,
+					  UTOFU_ARMW_OP_OR, 0, flow->consumer,
+					  slot_of(send), NOTICE, send));
 	return send->reading;
 }
 
@@ -386,6 +401,16 @@ static void put_come(struct srb_send *send, int code)
 	put_check(send);
 }
 
+/* The consumer that consumer_get() has brought */
+static uint64_t word_read(const struct srb_send *send)
+{
+	const struct tofu_srb_sender *sender = send->flow->sender;
+
+	return sender->words ? __atomic_load_n(&sender->words[slot_of(send)],
+					       __ATOMIC_RELAXED) :
+			       0;
+}
+
 void srb_flow_notice(struct tofu_srb_flow *flow, struct srb_send *send,
 		     const struct utofu_mrq_notice *notice, int code)
 {
@@ -393,6 +418,8 @@ void srb_flow_notice(struct tofu_srb_flow *flow, struct srb_send *send,
 	flow->pending--;
 	if (notice->notice_type == UTOFU_MRQ_TYPE_LCL_PUT)
 		put_come(send, code);
+	else if (notice->notice_type == UTOFU_MRQ_TYPE_LCL_GET)
+		consumer_come(send, word_read(send), code);
 	else if (notice->rmt_stadd == flow->consumer)
 		consumer_come(send, notice->rmt_value, code);
 	else

@@ -113,7 +113,7 @@ bool srb_ring_receive(struct srb_ring *ring, struct tofu_srb_record *record)
 	tofu_work(TOFU_WORK_RING_LOOK);
 	if (!ring->held && !ring_next(ring))
 		return false;
-	tofu_work(TOFU_WORK_RING_FOUND);
+	tofu_work_found(TOFU_WORK_RING_FOUND);
 	record_show(ring, record);
 	return true;
 }

@@ -26,15 +26,46 @@ static int sender_check(const struct tofu_srb_sender_params *params)
 }
 
 /* The VCQ's TNI has the same limits as all others. */
-static int sender_limits(struct tofu_srb_sender *sender)
+static int sender_limits(struct tofu_srb_sender *sender, bool *armw)
 {
 	struct utofu_onesided_caps *caps;
 	int code = utofu_query_onesided_caps(0, &caps);
 
 	if (code)
 		return code;
+	*armw = caps->flags & UTOFU_ONESIDED_CAP_FLAG_ARMW;
 	sender->put_max = caps->max_putget_size & ~(size_t)(ALIGN - 1);
 	return UTOFU_SUCCESS;
+}
+
+/*
+ * Owners of rings could write there, but nothing that their counters could not
+ * say, too.
+ */
+static int words_make(struct tofu_srb_sender *sender)
+{
+	size_t bytes = srb_sender_words_bytes(sender->records);
+	void *words;
+	int code;
+
+	if (posix_memalign(&words, ALIGN, bytes))
+		return UTOFU_ERR_OUT_OF_MEMORY;
+	memset(words, 0, bytes);
+	code = utofu_reg_mem(sender->vcq, words, bytes, 0,
+			     &sender->words_stadd);
+	if (code)
+		free(words);
+	else
+		sender->words = words;
+	return code;
+}
+
+static void words_free(struct tofu_srb_sender *sender)
+{
+	if (!sender->words)
+		return;
+	utofu_dereg_mem(sender->vcq, sender->words_stadd, 0);
+	free(sender->words);
 }
 
 static int sender_allocate(struct tofu_srb_sender *sender, size_t bytes)
@@ -60,17 +91,20 @@ static int sender_allocate(struct tofu_srb_sender *sender, size_t bytes)
 
 static void sender_release(struct tofu_srb_sender *sender)
 {
+	words_free(sender);
 	free(sender->memory);
 	free(sender->send);
 	free(sender->flow);
 	free(sender);
 }
 
-int tofu_srb_sender_create(utofu_vcq_hdl_t vcq,
-			   const struct tofu_srb_sender_params *params,
-			   struct tofu_srb_sender **sender)
+/* @shared: it sends to rings with several senders, by remote atomics */
+static int sender_create(utofu_vcq_hdl_t vcq,
+			 const struct tofu_srb_sender_params *params,
+			 bool shared, struct tofu_srb_sender **sender)
 {
 	struct tofu_srb_sender *made;
+	bool armw;
 	int code;
 
 	if (!params || !sender)
@@ -84,7 +118,9 @@ int tofu_srb_sender_create(utofu_vcq_hdl_t vcq,
 	made->vcq = vcq;
 	made->flags = params->flags;
 	made->records = params->records;
-	code = sender_limits(made);
+	code = sender_limits(made, &armw);
+	if (!code && !armw)
+		code = shared ? UTOFU_ERR_NOT_SUPPORTED : words_make(made);
 	if (!code)
 		code = sender_allocate(made, params->pool);
 	if (code) {
@@ -93,6 +129,20 @@ int tofu_srb_sender_create(utofu_vcq_hdl_t vcq,
 	}
 	*sender = made;
 	return UTOFU_SUCCESS;
+}
+
+int tofu_srb_sender_create(utofu_vcq_hdl_t vcq,
+			   const struct tofu_srb_sender_params *params,
+			   struct tofu_srb_sender **sender)
+{
+	return sender_create(vcq, params, true, sender);
+}
+
+int tofu_srb_sender_create_single(utofu_vcq_hdl_t vcq,
+				  const struct tofu_srb_sender_params *params,
+				  struct tofu_srb_sender **sender)
+{
+	return sender_create(vcq, params, false, sender);
 }
 
 void tofu_srb_sender_free(struct tofu_srb_sender *sender)
@@ -276,6 +326,7 @@ static bool notice_lost(const struct utofu_mrq_notice *notice, int code)
 static bool notice_own(const struct utofu_mrq_notice *notice)
 {
 	return notice->notice_type == UTOFU_MRQ_TYPE_LCL_PUT ||
+	       notice->notice_type == UTOFU_MRQ_TYPE_LCL_GET ||
 	       notice->notice_type == UTOFU_MRQ_TYPE_LCL_ARMW;
 }
 

@@ -109,6 +109,8 @@ struct tofu_srb_flow {
  * struct tofu_srb_sender
  * @memory, @stadd: the pool
  * @put_max: most bytes of a put
+ * @words, @words_stadd: on a machine without remote atomics, a word for each
+ *           slot, to which consumers are read; else NULL
  * @send:    all slots
  * @free, @free_flow: unused slots and flows
  * @ended, @ended_last: records for tofu_srb_poll() to return
@@ -122,6 +124,8 @@ struct tofu_srb_sender {
 	char *memory;
 	utofu_stadd_t stadd;
 	size_t put_max;
+	uint64_t *words;
+	utofu_stadd_t words_stadd;
 	struct srb_send *send;
 	struct tofu_srb_flow *flow;
 	struct srb_send *free;
@@ -148,6 +152,12 @@ void srb_flow_advance(struct tofu_srb_flow *flow);
 /* srb_port_ended, srb_port_flow_free - return a record or flow to the sender */
 void srb_port_ended(struct tofu_srb_sender *sender, struct srb_send *send);
 void srb_port_flow_free(struct tofu_srb_sender *sender, struct tofu_srb_flow *flow);
+
+/* srb_sender_words_bytes - compute the memory of struct tofu_srb_sender.words */
+static inline size_t srb_sender_words_bytes(unsigned int records)
+{
+	return records * sizeof(uint64_t);
+}
 
 static inline uint64_t *srb_send_word(const struct tofu_srb_sender *sender,
 				      const struct srb_send *send, uint64_t at)

@@ -184,13 +184,18 @@ int tofu_srb_create_at(utofu_vcq_hdl_t vcq,
 		       const struct tofu_srb_params *params, uint64_t place,
 		       struct tofu_srb **srb)
 {
+	struct utofu_onesided_caps *caps;
 	struct tofu_srb *made;
 	int code = params_check(params);
 
+	if (!code && !srb)
+		code = UTOFU_ERR_INVALID_POINTER;
+	if (!code)
+		code = utofu_query_onesided_caps(0, &caps);
+	if (!code && !(caps->flags & UTOFU_ONESIDED_CAP_FLAG_ARMW))
+		code = UTOFU_ERR_NOT_SUPPORTED;
 	if (code)
 		return code;
-	if (!srb)
-		return UTOFU_ERR_INVALID_POINTER;
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return UTOFU_ERR_OUT_OF_MEMORY;

@@ -40,6 +40,14 @@ int tofu_srb_send_single(struct tofu_srb_sender *sender,
 			 const struct iovec *part, unsigned int parts,
 			 void *cbdata);
 
+/*
+ * tofu_srb_sender_create_single - tofu_srb_sender_create() for rings with one
+ * sender only, which work without remote atomics
+ */
+int tofu_srb_sender_create_single(utofu_vcq_hdl_t vcq,
+				  const struct tofu_srb_sender_params *params,
+				  struct tofu_srb_sender **sender);
+
 /* tofu_srb_create_at - tofu_srb_create() with the place of the first record */
 int tofu_srb_create_at(utofu_vcq_hdl_t vcq,
 		       const struct tofu_srb_params *params, uint64_t place,

@@ -211,7 +211,7 @@ static int end_locked(struct tofu_vbg_group *group, enum kind kind, void *data)
 	done = tofu_done_acquire(&channel->done);
 	if (TOFU_GET(done, TOFU_CHANNEL_ENDED) != group->started)
 		return UTOFU_ERR_NOT_COMPLETED;
-	tofu_work(TOFU_WORK_BARRIER_ENDED);
+	tofu_work_found(TOFU_WORK_BARRIER_ENDED);
 	group->begun = false;
 	code = barrier_code(TOFU_GET(done, TOFU_CHANNEL_STATUS));
 	if (code)

@@ -181,9 +181,14 @@ static inline int tofu_desc_armw(struct tofu_toq_desc *desc,
 {
 	int code;
 
-	/* The interface and the engine use the same values. */
-	if (op < UTOFU_ARMW_OP_SWAP || op > UTOFU_ARMW_OP_OR)
-		return tofu_error_known(UTOFU_ERR_INVALID_OP);
+	/*
+	 * The interface and the engine use the same values. Without atomics no
+	 * operation is valid, so those who have them pay nothing for the check.
+	 */
+	if (op - UTOFU_ARMW_OP_SWAP >= transfer->vcq->armw_ops)
+		return tofu_error_known(transfer->vcq->armw_ops ?
+						UTOFU_ERR_INVALID_OP :
+						UTOFU_ERR_NOT_SUPPORTED);
 	code = tofu_transfer_check(transfer);
 	if (code)
 		return code;

@@ -122,8 +122,11 @@ int tofu_cmd_piggyback(struct tofu_cmd *cmd,
 int tofu_cmd_cswap(struct tofu_cmd *cmd, struct tofu_transfer *transfer,
 		   unsigned int size, uint64_t old_value, uint64_t new_value)
 {
-	int code = tofu_transfer_check(transfer);
+	int code;
 
+	if (!transfer->vcq->armw_ops)
+		return tofu_error(UTOFU_ERR_NOT_SUPPORTED);
+	code = tofu_transfer_check(transfer);
 	if (code)
 		return code;
 	tofu_desc_armw_fill(&cmd->desc, transfer, TOFU_ARMW_CSWAP, size,

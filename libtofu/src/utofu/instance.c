@@ -97,6 +97,8 @@ static int open_locked(struct tofu_instance *instance)
 				       TOFU_TOQ_CODE_DEFAULT);
 	instance->mrq_code = ring_code(&port->info, "TOFU_MRQ_CODE",
 				       TOFU_MRQ_CODE_DEFAULT);
+	instance->fetched = getenv("TOFU_DIRECT") &&
+			    !strcmp(getenv("TOFU_DIRECT"), "0");
 	instance->port = port;
 	return 0;
 }
@@ -165,6 +167,8 @@ static int code_of_errno(int err)
 		return UTOFU_ERR_OUT_OF_RESOURCE;
 	case EFAULT:
 		return UTOFU_ERR_INVALID_ADDRESS;
+	case EOPNOTSUPP:
+		return UTOFU_ERR_NOT_SUPPORTED;
 	case EINVAL:
 		return UTOFU_ERR_INVALID_ARG;
 	default:

@@ -40,6 +40,7 @@ struct tofu_region {
  * @queue:  the queue that it uses
  * @lane:   of @queue
  * @region: memory registered through it
+ * @armw_ops: how many of enum utofu_armw_op there are: all, or none
  */
 struct tofu_vcq {
 	utofu_vcq_id_t id;
@@ -48,6 +49,7 @@ struct tofu_vcq {
 	struct tofu_queue *queue;
 	struct tofu_lane *lane;
 	struct tofu_region *region;
+	unsigned int armw_ops;
 };
 
 /* Every lane of every CQ of every TNI, rounded up */
@@ -114,12 +116,15 @@ struct tofu_vbg {
  * @lock:   protects everything but reading @handle, @vbg and @mark. No holder
  *          waits for other nodes: an object that is freed first leaves the
  *          tables, and is waited for without the lock.
+ * @fetched: engines fetch all commands: TOFU_DIRECT=0
  * @forks:  the fork handler is installed
  * @forked: this is a child of the process that opened @port
  * @port:   NULL until first use
  * @shape:  of the machine
  * @toq_code, @mrq_code: size codes of new queues
  * @queue:  by TNI and CQ number
+ * @made:   struct tofu_queue.made of the last queue with that CQ number: the next
+ *          one's lanes take their turns after it
  * @vbg:    by TNI and gate number; read as @handle is
  */
 struct tofu_instance {
@@ -128,6 +133,7 @@ struct tofu_instance {
 	uint64_t *mark;
 	uint64_t nowhere;
 	pthread_mutex_t lock;
+	bool fetched;
 	bool forks;
 	bool forked;
 	struct tofu_port_dev *port;
@@ -135,6 +141,7 @@ struct tofu_instance {
 	unsigned int toq_code;
 	unsigned int mrq_code;
 	struct tofu_queue *queue[TOFU_TNIS_MAX][TOFU_CQS_PER_TNI];
+	unsigned int made[TOFU_TNIS_MAX][TOFU_CQS_PER_TNI];
 	struct tofu_vbg vbg[TOFU_TNIS_MAX][TOFU_GATES];
 };
 
@@ -198,6 +205,12 @@ static inline unsigned int tofu_barrier_tnis(void)
 	const struct tofu_ioc_info *info = &tofu_instance()->port->info;
 
 	return info->gates ? info->tnis : 0;
+}
+
+/* tofu_armw - whether the controller has remote atomics; instance open */
+static inline bool tofu_armw(void)
+{
+	return tofu_instance()->port->info.caps & TOFU_INFO_ARMW;
 }
 
 /* tofu_vbg_find - Return: the gate; NULL: tofu_error_no_vbg() has the code */

@@ -6,6 +6,7 @@
 #include "port/work.h"
 #include "utofu/instance.h"
 #include "utofu/vcq_id.h"
+#include "utofu/watch.h"
 
 /* STAGs below TOFU_STAG_AUTO are divided among the lanes of a queue. */
 TOFU_ASSERT(TOFU_LANES * TOFU_STAGS_RESERVED == TOFU_STAG_AUTO,
@@ -100,7 +101,8 @@ static int mem_reg_locked(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
 		return tofu_error_no_vcq();
 	if (!stadd)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
-	if (flags & ~(UTOFU_REG_MEM_FLAG_READ_ONLY | TOFU_REG_MEM_FLAG_BLANK))
+	if (flags & ~(UTOFU_REG_MEM_FLAG_READ_ONLY | TOFU_REG_MEM_FLAG_BLANK |
+		      TOFU_REG_MEM_FLAG_WATCH))
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	if (!addr || (uintptr_t)addr + size < (uintptr_t)addr)
 		return tofu_error(UTOFU_ERR_INVALID_ADDRESS);
@@ -115,6 +117,8 @@ static int mem_reg_locked(utofu_vcq_hdl_t vcq_hdl, void *addr, size_t size,
 		mem_flags |= TOFU_MEM_READ_ONLY;
 	if (flags & TOFU_REG_MEM_FLAG_BLANK)
 		mem_flags |= TOFU_MEM_BLANK;
+	if (flags & TOFU_REG_MEM_FLAG_WATCH)
+		mem_flags |= TOFU_MEM_WATCH;
 	return region_make(vcq, addr, size, mem_stag, mem_flags, stadd);
 }
 

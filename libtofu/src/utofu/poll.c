@@ -38,7 +38,7 @@ static bool tcq_poll(const struct tofu_vcq *vcq, struct tofu_report *report)
 
 static inline int tcq_found(const struct tofu_report *report, void **cbdata)
 {
-	tofu_work(TOFU_WORK_TCQ_FOUND);
+	tofu_work_found(TOFU_WORK_TCQ_FOUND);
 	*cbdata = report->cbdata;
 	return report->status == TOFU_ST_OK ? UTOFU_SUCCESS :
 					      tofu_error(tcq_code(report->status));
@@ -170,7 +170,7 @@ static inline void notice_fill(struct utofu_mrq_notice *notice,
 	unsigned int type = (unsigned int)TOFU_GET(ctrl, TOFU_MRQ_TYPE);
 	bool armw = type_is_armw(type);
 
-	tofu_work(TOFU_WORK_MRQ_FOUND);
+	tofu_work_found(TOFU_WORK_MRQ_FOUND);
 	*notice = (struct utofu_mrq_notice){
 		.notice_type = (uint8_t)type,
 		.vcq_id = TOFU_GET(le64toh(entry->route), TOFU_VCQ_ID_NODE) |

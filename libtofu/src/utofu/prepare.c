@@ -327,8 +327,9 @@ static bool desc_is_of(const struct tofu_toq_desc *desc,
 		return own_lane && (le64toh(desc->lcl) &
 				    TOFU_FIELD(TOFU_ADDR_CQ)) == vcq->addr_cq;
 	case TOFU_CMD_PUT_PIGGYBACK:
-	case TOFU_CMD_ARMW:
 		return own_lane;
+	case TOFU_CMD_ARMW:
+		return own_lane && vcq->armw_ops;
 	default:
 		return false;
 	}

@@ -5,27 +5,39 @@
 #include "utofu/instance.h"
 #include "utofu/vcq_id.h"
 
-/* The same for all TNIs. The interface returns it without const. */
-static const struct utofu_onesided_caps onesided_caps = {
-	.flags = UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE |
-		 UTOFU_ONESIDED_CAP_FLAG_ARMW,
-	.armw_ops = UTOFU_ONESIDED_CAP_ARMW_OP_CSWAP |
-		    UTOFU_ONESIDED_CAP_ARMW_OP_SWAP |
-		    UTOFU_ONESIDED_CAP_ARMW_OP_ADD |
-		    UTOFU_ONESIDED_CAP_ARMW_OP_XOR |
-		    UTOFU_ONESIDED_CAP_ARMW_OP_AND |
-		    UTOFU_ONESIDED_CAP_ARMW_OP_OR,
-	.num_cmp_ids = TOFU_LANE_ANONYMOUS,
-	.num_reserved_stags = TOFU_STAGS_RESERVED,
-	.cache_line_size = 256,
-	.stag_address_alignment = TOFU_STAG_ALIGN,
-	.max_toq_desc_size = sizeof(struct tofu_toq_desc) +
-			     sizeof(struct tofu_toq_data),
-	.max_putget_size = TOFU_LENGTH_MAX,
-	.max_piggyback_size = TOFU_PIGGYBACK_MAX,
-	.max_edata_size = 1,
-	.max_mtu = TOFU_MTU_MAX,
-	.max_gap = TOFU_MASK(TOFU_TOQ_GAP_BITS),
+#define ARMW_OPS                             \
+	(UTOFU_ONESIDED_CAP_ARMW_OP_CSWAP |  \
+	 UTOFU_ONESIDED_CAP_ARMW_OP_SWAP |   \
+	 UTOFU_ONESIDED_CAP_ARMW_OP_ADD |    \
+	 UTOFU_ONESIDED_CAP_ARMW_OP_XOR |    \
+	 UTOFU_ONESIDED_CAP_ARMW_OP_AND |    \
+	 UTOFU_ONESIDED_CAP_ARMW_OP_OR)
+
+#define ONESIDED_CAPS(armw_flag, ops)                             \
+	{                                                         \
+		.flags = UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE |   \
+			 (armw_flag),                             \
+		.armw_ops = (ops),                                \
+		.num_cmp_ids = TOFU_LANE_ANONYMOUS,               \
+		.num_reserved_stags = TOFU_STAGS_RESERVED,        \
+		.cache_line_size = 256,                           \
+		.stag_address_alignment = TOFU_STAG_ALIGN,        \
+		.max_toq_desc_size = sizeof(struct tofu_toq_desc) + \
+				     sizeof(struct tofu_toq_data), \
+		.max_putget_size = TOFU_LENGTH_MAX,               \
+		.max_piggyback_size = TOFU_PIGGYBACK_MAX,         \
+		.max_edata_size = 1,                              \
+		.max_mtu = TOFU_MTU_MAX,                          \
+		.max_gap = TOFU_MASK(TOFU_TOQ_GAP_BITS),          \
+	}
+
+/*
+ * Of controllers without and with remote atomics; the same for all TNIs. The
+ * interface returns it without const.
+ */
+static const struct utofu_onesided_caps onesided_caps[] = {
+	ONESIDED_CAPS(0, 0),
+	ONESIDED_CAPS(UTOFU_ONESIDED_CAP_FLAG_ARMW, ARMW_OPS),
 };
 
 static const struct utofu_barrier_caps barrier_caps = {
@@ -93,7 +105,7 @@ int utofu_query_onesided_caps(utofu_tni_id_t tni_id,
 		return code;
 	if (tni_id >= tofu_instance()->port->info.tnis)
 		return tofu_error(UTOFU_ERR_INVALID_TNI_ID);
-	*tni_caps = (struct utofu_onesided_caps *)&onesided_caps;
+	*tni_caps = (struct utofu_onesided_caps *)&onesided_caps[tofu_armw()];
 	return UTOFU_SUCCESS;
 }
 

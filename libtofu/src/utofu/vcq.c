@@ -84,6 +84,7 @@ static int queue_make(unsigned int tni, unsigned long flags,
 		.mrq_code = instance->mrq_code,
 		.locked = flags & UTOFU_VCQ_FLAG_THREAD_SAFE,
 		.exclusive = flags & FLAGS_ALONE,
+		.fetched = instance->fetched,
 		.session = flags & UTOFU_VCQ_FLAG_SESSION_MODE,
 	};
 	int err = tofu_queue_create(instance->port, &params, queue);
@@ -91,6 +92,7 @@ static int queue_make(unsigned int tni, unsigned long flags,
 	if (err)
 		return err;
 	instance->queue[tni][(*queue)->cq->cq] = *queue;
+	(*queue)->made = instance->made[tni][(*queue)->cq->cq];
 	tofu_mark_open(*queue);
 	return 0;
 }
@@ -115,6 +117,7 @@ static struct tofu_queue *queue_put(struct tofu_queue *queue)
 		return NULL;
 	tofu_mark_close(queue);
 	tofu_instance()->queue[queue->cq->tni][queue->cq->cq] = NULL;
+	tofu_instance()->made[queue->cq->tni][queue->cq->cq] = queue->made;
 	return queue;
 }
 
@@ -164,6 +167,7 @@ static int vcq_make_locked(struct tofu_vcq *vcq, unsigned int tni,
 	vcq->addr_cq = TOFU_SET(TOFU_ADDR_CQ, vcq->queue->cq->cq);
 	vcq->tag = TOFU_SET(TOFU_ROUTE_TAG,
 			    TOFU_SET(TOFU_TAG_LCL, vcq->lane->number));
+	vcq->armw_ops = tofu_armw() ? UTOFU_ARMW_OP_OR : 0;
 	err = handle_open(vcq, hdl);
 	if (err)
 		goto err_lane;

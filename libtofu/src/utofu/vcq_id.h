@@ -79,4 +79,10 @@ static inline bool tofu_vcq_id_valid(utofu_vcq_id_t id)
 		       (unsigned int)TOFU_GET(id, TOFU_VCQ_ID_PATH));
 }
 
+/* tofu_vcq_id_plain - the ID without a path, as in notices */
+static inline utofu_vcq_id_t tofu_vcq_id_plain(utofu_vcq_id_t id)
+{
+	return id & ~TOFU_FIELD(TOFU_VCQ_ID_PATH);
+}
+
 #endif /* UTOFU_VCQ_ID_H */

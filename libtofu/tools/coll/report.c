@@ -6,6 +6,7 @@
 
 #include "coll/contents.h"
 #include "coll/tool.h"
+#include "common/armw.h"
 #include "common/json.h"
 #include "common/shape.h"
 #include "common/table.h"
@@ -85,7 +86,7 @@ static void size_text(const struct tofu_group_info *info, char text[64])
 /* ---- Above the rows ---- */
 
 static void json_begin(struct measure_report *report, const char *machine,
-		       const char *shape, const struct tofu_group_info *all,
+		       const char *odd, const char *shape, const struct tofu_group_info *all,
 		       const struct tofu_group_info *measured)
 {
 	const struct measure_options *options = report->options;
@@ -106,6 +107,8 @@ static void json_begin(struct measure_report *report, const char *machine,
 	tofu_json_bool(json, "virtual_time", tofu_virtual());
 	if (*machine)
 		tofu_json_string(json, "machine", machine);
+	if (odd)
+		tofu_json_string(json, "armw", odd);
 	tofu_json_string(json, "time", time_of());
 	tofu_json_string(json, "verified", verified(options));
 	tofu_json_number(json, "iterations", options->iterations);
@@ -114,7 +117,7 @@ static void json_begin(struct measure_report *report, const char *machine,
 }
 
 static void text_begin(struct measure_report *report, const char *machine,
-		       const char *shape, const struct tofu_group_info *all,
+		       const char *odd, const char *shape, const struct tofu_group_info *all,
 		       const struct tofu_group_info *measured)
 {
 	const struct measure_options *options = report->options;
@@ -129,6 +132,8 @@ static void text_begin(struct measure_report *report, const char *machine,
 	}
 	if (*machine)
 		printf(", in virtual time of %s", machine);
+	if (odd)
+		printf(" with armw=%s", odd);
 	printf("\nTime: median of %" PRIu64 " iterations, %s; verified: %s\n\n",
 	       options->iterations, time_of(), verified(options));
 	report->table = (struct tofu_table){
@@ -147,6 +152,7 @@ measure_report_begin(const struct measure_options *options,
 {
 	struct measure_report *report = calloc(1, sizeof(*report));
 	char shape[TOFU_SHAPE_TEXT], name[TOFU_VIRTUAL_MACHINE];
+	const char *odd;
 
 	if (!report)
 		return NULL;
@@ -154,10 +160,11 @@ measure_report_begin(const struct measure_options *options,
 	tofu_shape_text(&machine->shape, shape);
 	if (!tofu_virtual_machine(name))
 		*name = '\0';
+	odd = tofu_armw_odd(name, machine->armw);
 	if (options->json)
-		json_begin(report, name, shape, all, measured);
+		json_begin(report, name, odd, shape, all, measured);
 	else
-		text_begin(report, name, shape, all, measured);
+		text_begin(report, name, odd, shape, all, measured);
 	fflush(stdout);
 	return report;
 }
@@ -231,7 +238,10 @@ static void row_print(struct tofu_table *table,
 	tofu_table_cell(table, "%.2f", mb_per_s(row));
 	tofu_table_cell(table, "%u", row->how.engines);
 	tofu_table_cell(table, "%u", row->how.routes);
-	tofu_table_cell(table, "%zu", row->how.segment);
+	if (row->how.segment)
+		tofu_table_cell(table, "%zu", row->how.segment);
+	else
+		tofu_table_cell(table, "-");
 	if (!options->phases)
 		return;
 	tofu_table_cell(table, "%.3f", (double)row->phases.start / US);

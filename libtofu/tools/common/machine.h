@@ -3,6 +3,7 @@
 #ifndef TOFU_TOOLS_MACHINE_H
 #define TOFU_TOOLS_MACHINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <tofu/job.h>
@@ -15,12 +16,14 @@
  * @shape: of the machine
  * @nodes: count of nodes
  * @node:  number of this one
+ * @armw:  there are remote atomics
  */
 struct tofu_machine {
 	struct tofu_job_info job;
 	struct tofu_shape shape;
 	uint32_t nodes;
 	uint32_t node;
+	bool armw;
 };
 
 /**

@@ -21,4 +21,40 @@
  */
 void tofu_phase(uint32_t node, uint64_t iteration);
 
+/* ---- Starts of operations that nodes begin together ---- */
+
+/* The longest of struct tofu_starts */
+#define TOFU_STARTS_MAX 1000000000ULL /* ns */
+
+/**
+ * struct tofu_starts - how far apart nodes begin
+ * @ns:   the longest wait before a start; 0: none waits
+ * @seed: of the waits
+ */
+struct tofu_starts {
+	uint64_t ns;
+	uint64_t seed;
+};
+
+/**
+ * tofu_starts_parse - read NS or NS:SEED, from an option
+ *
+ * Exits as tofu_arg_number() does.
+ */
+struct tofu_starts tofu_starts_parse(const char *option, const char *text);
+
+/**
+ * tofu_start_ns - the wait of a node before an operation
+ * @iteration: number of the operation
+ *
+ * Return: 0 to @starts->ns, evenly distributed, in nanoseconds. It follows from
+ * the arguments alone.
+ */
+uint64_t tofu_start_ns(const struct tofu_starts *starts, uint32_t node,
+		       uint64_t iteration);
+
+/* tofu_start_wait - wait for so long, in virtual time where there is any */
+void tofu_start_wait(const struct tofu_starts *starts, uint32_t node,
+		     uint64_t iteration);
+
 #endif /* TOFU_TOOLS_PHASE_H */

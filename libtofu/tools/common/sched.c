@@ -16,10 +16,20 @@ static const char *const compass[SCHED_COMPASS] = {
 	"W",
 	"N",
 	"S",
-	"NE",
-	"SE",
 	"NW",
+	"NE",
 	"SW",
+	"SE",
+};
+
+/*
+ * A diagonal put takes two hops: from the node in one direction, and from its
+ * neighbour in the other.
+ */
+#define LINK(direction) (UINT64_C(1) << (direction))
+static const uint64_t compass_path[SCHED_COMPASS] = {
+	LINK(0),	   LINK(1),	      LINK(2),	       LINK(3),
+	LINK(1) | LINK(2), LINK(0) | LINK(2), LINK(1) | LINK(3), LINK(0) | LINK(3),
 };
 
 const struct sched_set sched_sets[SCHED_SETS] = {
@@ -52,6 +62,7 @@ void sched_workload_put(struct sched_workload *workload, uint32_t direction,
 {
 	workload->request[workload->count++] = (struct tofu_rsched_request){
 		.bytes = bytes,
+		.path = direction < SCHED_COMPASS ? compass_path[direction] : 0,
 		.direction = direction,
 		.flags = flags,
 	};
@@ -65,13 +76,13 @@ void sched_workload_scale(struct sched_workload *workload,
 	sched_workload_compass(workload);
 	snprintf(workload->title, sizeof(workload->title),
 		 "SCALE-LES3, k = %u, %s", k, set->title);
+	for (uint32_t i = 0; i < 8 && set->parts & SCHED_DIAGONAL; i++)
+		sched_workload_put(workload, SCHED_COMPASS_DIAGONAL + i / 2, scale.diagonal,
+				   TOFU_RSCHED_DIAGONAL);
 	for (uint32_t d = 0; d < 2 && set->parts & SCHED_EW; d++)
 		sched_workload_put(workload, d, scale.ew, 0);
 	for (uint32_t i = 0; i < 4 && set->parts & SCHED_NS; i++)
 		sched_workload_put(workload, 2 + i / 2, scale.ns, 0);
-	for (uint32_t i = 0; i < 8 && set->parts & SCHED_DIAGONAL; i++)
-		sched_workload_put(workload, SCHED_COMPASS_DIAGONAL + i / 2, scale.diagonal,
-				   TOFU_RSCHED_DIAGONAL);
 }
 
 /* ---- Random workloads ---- */

@@ -38,6 +38,8 @@ void sched_workload_compass(struct sched_workload *workload);
 /**
  * sched_workload_put - add a put, up to TOFU_RSCHED_REQUESTS_MAX of them
  * @flags: of struct tofu_rsched_request
+ *
+ * Diagonal directions of a 2-D grid take two hops.
  */
 void sched_workload_put(struct sched_workload *workload, uint32_t direction,
 			uint64_t bytes, uint32_t flags);
@@ -67,7 +69,7 @@ extern const struct sched_set sched_sets[SCHED_SETS];
 /* sched_set_find - by name, or NULL */
 const struct sched_set *sched_set_find(const char *name);
 
-/* sched_workload_scale - of a grid with @k levels */
+/* sched_workload_scale - of a grid with @k levels; diagonals, E, W, N, S */
 void sched_workload_scale(struct sched_workload *workload,
 			  const struct sched_set *set, unsigned int k);
 

@@ -81,7 +81,9 @@ struct tofu_stats tofu_stats_of(uint64_t *value, size_t count)
 	qsort(value, count, sizeof(*value), compare);
 	return (struct tofu_stats){
 		.min = percentile(value, count, 0),
+		.lower = percentile(value, count, 25),
 		.median = percentile(value, count, 50),
+		.upper = percentile(value, count, 75),
 		.middle = middle(value, count),
 		.p99 = percentile(value, count, 99),
 		.max = percentile(value, count, 100),

@@ -9,14 +9,17 @@
 
 /**
  * struct tofu_stats - of a set of times, all in the unit of its values
- * @min, @median, @p99, @max: values of the set; zero for an empty one
+ * @min, @lower, @median, @upper, @p99, @max: values of the set, @lower and
+ *          @upper its quartiles; zero for an empty one
  * @middle: the mean of the middle half: of values that cluster around two
  *          paces it moves gradually, where a median jumps, and a stray
  *          interrupt does not move it
  */
 struct tofu_stats {
 	uint64_t min;
+	uint64_t lower;
 	uint64_t median;
+	uint64_t upper;
 	uint64_t middle;
 	uint64_t p99;
 	uint64_t max;

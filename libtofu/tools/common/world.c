@@ -46,19 +46,15 @@ static int places_check(const struct tofu_machine *machine, char **why)
 	return -EINVAL;
 }
 
-int tofu_world_join(const struct tofu_machine *machine, unsigned int timeout,
+int tofu_world_meet(const struct tofu_machine *machine, unsigned int timeout,
 		    char **why, struct tofu_world **result)
 {
-	int err = places_check(machine, why);
-	struct tofu_world *world;
+	struct tofu_world *world = calloc(1, sizeof(*world));
+	int err;
 
-	if (err)
-		return err;
-	world = calloc(1, sizeof(*world));
 	if (!world)
 		return -ENOMEM;
-	world->nodes = machine->nodes;
-	world->all = calloc(machine->nodes,
+	world->all = calloc(machine->job.ranks,
 			    TOFU_WORLD_WORDS * sizeof(*world->all));
 	err = world->all ? tofu_world_errno(world,
 					    tofu_boot_join(timeout, world->said,
@@ -69,6 +65,14 @@ int tofu_world_join(const struct tofu_machine *machine, unsigned int timeout,
 	else
 		*result = world;
 	return err;
+}
+
+int tofu_world_join(const struct tofu_machine *machine, unsigned int timeout,
+		    char **why, struct tofu_world **result)
+{
+	int err = places_check(machine, why);
+
+	return err ? err : tofu_world_meet(machine, timeout, why, result);
 }
 
 int tofu_world_leave(struct tofu_world *world, char **why)

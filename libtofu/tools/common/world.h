@@ -20,13 +20,11 @@
 /**
  * struct tofu_world
  * @boot:  of the processes
- * @nodes: how many there are
  * @all:   what was gathered last
  * @said:  what the boot says of its failures
  */
 struct tofu_world {
 	struct tofu_boot *boot;
-	uint32_t nodes;
 	uint64_t *all;
 	char said[TOFU_BOOT_WHY];
 };
@@ -42,6 +40,14 @@ struct tofu_world {
  * not each node has one process; -EIO where uTofu failed; -ENOMEM.
  */
 int tofu_world_join(const struct tofu_machine *machine, unsigned int timeout,
+		    char **why, struct tofu_world **world);
+
+/**
+ * tofu_world_meet - meet the processes of all ranks, any number on a node
+ *
+ * As tofu_world_join(), but what it says of nodes goes for ranks.
+ */
+int tofu_world_meet(const struct tofu_machine *machine, unsigned int timeout,
 		    char **why, struct tofu_world **world);
 
 /* tofu_world_leave - as tofu_boot_leave(); Return: as tofu_world_barrier() */

@@ -26,25 +26,26 @@
 static void pattern_make(struct halo *halo, const struct halo_row *row)
 {
 	const struct tofu_grid *grid = &halo->options->grid;
-	uint32_t node = halo->machine->node;
+	uint32_t place = halo->places.own;
 
 	halo->row = row;
-	halo->way = row->orig ? &halo_orig : &halo_planned;
+	halo->way = row->messages ? &halo_p2p : &halo_planned;
 	halo->turn.row = row->number;
 	halo->turn.size = row->size;
 	if (row->neighbors) {
-		halo_pattern_neighbor(grid, node, row->neighbors, row->size,
+		halo_pattern_neighbor(grid, place, row->neighbors, row->size,
 				      &halo->pattern);
 	} else if (row->part) {
 		sched_workload_scale(&halo->workload, row->part,
 				     (unsigned int)row->size);
-		halo_pattern_scale(grid, node, &halo->workload,
+		halo_pattern_scale(grid, place, &halo->workload,
 				   &halo->pattern);
 	} else {
 		sched_workload_random(&halo->workload, (unsigned int)row->size);
-		halo_pattern_random(grid, node, &halo->workload,
+		halo_pattern_random(grid, place, &halo->workload,
 				    &halo->pattern);
 	}
+	halo_places_put(&halo->places, &halo->pattern);
 	if (!halo->options->verify)
 		halo_pattern_overlay(&halo->pattern);
 }
@@ -177,14 +178,25 @@ static int exchange_once(struct halo *halo, uint64_t *ns, uint64_t *wrong,
 	tofu_mark(TOFU_MARK_NAME("sync"));
 	if (halo->options->sync == HALO_SYNC_BEFORE)
 		err = tofu_world_barrier(halo->world, why);
-	if (!err)
+	if (!err) {
+		tofu_start_wait(&halo->options->starts, halo->machine->node,
+				halo->turn.iteration);
 		err = exchange_run(halo, ns, why);
+	}
 	if (err || !halo->options->verify)
 		return err;
 	tofu_mark(TOFU_MARK_NAME("check"));
 	err = verify(halo, wrong, why);
 	tofu_mark(TOFU_MARK_END);
 	return err;
+}
+
+static struct halo_time time_of(uint64_t *time, size_t count)
+{
+	struct tofu_stats stats = tofu_stats_of(time, count);
+
+	return (struct halo_time){ stats.min, stats.lower, stats.median,
+				   stats.upper, stats.max };
 }
 
 static int exchanges_run(struct halo *halo, uint64_t *time,
@@ -207,18 +219,20 @@ static int exchanges_run(struct halo *halo, uint64_t *time,
 		if (options->verify)
 			result->verified += halo->pattern.bytes;
 	}
-	result->median = tofu_stats_of(time, options->iterations).median;
+	result->time = time_of(time, options->iterations);
 	return 0;
 }
 
 /*
- * Sum up the results of all nodes; of the times take the longest. When all
+ * Sum up the results of all nodes; take the times of the slowest one. When all
  * nodes are here, no exchange is under way any more.
  */
 static int result_gather(struct halo *halo, struct halo_result *result,
 			 char **why)
 {
-	uint64_t mine[] = { result->wrong, result->verified, result->median };
+	const struct halo_time *t = &result->time;
+	uint64_t mine[] = { result->wrong, result->verified, t->min, t->lower,
+			    t->median, t->upper, t->max };
 	const size_t words = sizeof(mine) / sizeof(mine[0]);
 	const uint64_t *all;
 	int err = tofu_world_gather(halo->world, mine, words, &all, why);
@@ -228,10 +242,13 @@ static int result_gather(struct halo *halo, struct halo_result *result,
 	result->wrong = 0;
 	result->verified = 0;
 	for (uint32_t node = 0; node < halo->machine->nodes; node++) {
+		struct halo_time time = { all[2], all[3], all[4], all[5],
+					  all[6] };
+
 		result->wrong += all[0];
 		result->verified += all[1];
-		if (all[2] > result->median)
-			result->median = all[2];
+		if (time.median > result->time.median)
+			result->time = time;
 		all += words;
 	}
 	return 0;
@@ -283,10 +300,10 @@ static int area_make(struct halo *halo, const struct halo_row *row,
 	return -ENOMEM;
 }
 
-static bool rows_have_orig(const struct halo_row *row, size_t rows)
+static bool rows_have_messages(const struct halo_row *row, size_t rows)
 {
 	for (size_t i = 0; i < rows; i++)
-		if (row[i].orig)
+		if (row[i].messages)
 			return true;
 	return false;
 }
@@ -322,11 +339,14 @@ int halo_open(const struct tofu_machine *machine, struct tofu_world *world,
 	halo->world = world;
 	halo->barrier = UTOFU_VBG_ID_NULL;
 	halo->turn.node = machine->node;
-	err = area_make(halo, row, rows, why);
+	err = halo_places_make(&options->grid, world->boot, machine->node,
+			       &halo->places, why);
+	if (!err)
+		err = area_make(halo, row, rows, why);
 	if (!err && options->sync == HALO_SYNC_GATES)
 		err = gates_make(halo, why);
-	if (!err && rows_have_orig(row, rows))
-		err = halo_orig_open(halo, why);
+	if (!err && rows_have_messages(row, rows))
+		err = halo_p2p_open(halo, why);
 	if (err) {
 		halo_close(halo);
 		return err;
@@ -339,8 +359,9 @@ void halo_close(struct halo *halo)
 {
 	if (!halo)
 		return;
-	halo_orig_close(halo);
+	halo_p2p_close(halo);
 	tofu_gates_free(halo->gates);
+	halo_places_free(&halo->places);
 	if (halo->area)
 		munmap(halo->area, halo->span * (1 + HALO_SETS));
 	free(halo);

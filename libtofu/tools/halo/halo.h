@@ -2,7 +2,7 @@
 /*
  * The parts of tofu-halo.
  *
- * May include: common/
+ * May include: common/, neighbor/
  */
 #ifndef TOFU_HALO_H
 #define TOFU_HALO_H
@@ -15,6 +15,7 @@
 #include <tofu/p2p.h>
 
 #include "common/args.h"
+#include "common/phase.h"
 #include "common/world.h"
 #include "common/payload.h"
 #include "common/sched.h"
@@ -96,6 +97,36 @@ void halo_pattern_neighbor(const struct tofu_grid *grid, uint32_t node,
 /* halo_pattern_overlay - one place for all messages, which are not verified */
 void halo_pattern_overlay(struct halo_pattern *pattern);
 
+/* ---- Places in the grid (halo/place.c) ---- */
+
+/**
+ * struct halo_places - where the processes of the grid are
+ * @node: by place; NULL: the places are nodes
+ * @own:  this node's place
+ */
+struct halo_places {
+	uint32_t *node;
+	uint32_t own;
+};
+
+/**
+ * halo_places_make - place the grid on the machine
+ * @own: this node
+ * @why: as for tofu_world_join()
+ *
+ * Where the machine's torus, as <tofu/coll.h> has it, has the sizes of the grid,
+ * neighbours in the grid are neighbours in the machine.
+ *
+ * Return: 0 or a negative errno; halo_places_free() in any case.
+ */
+int halo_places_make(const struct tofu_grid *grid, struct tofu_boot *boot,
+		     uint32_t own, struct halo_places *places, char **why);
+void halo_places_free(struct halo_places *places);
+
+/* halo_places_put - name nodes in a pattern that names places */
+void halo_places_put(const struct halo_places *places,
+		     struct halo_pattern *pattern);
+
 /* ---- Contents of messages (halo/data.c) ---- */
 
 /**
@@ -139,8 +170,10 @@ uint64_t halo_data_verify(const struct halo_pattern *pattern,
  * @part:      part of SCALE-LES3; NULL: random set, unless @neighbors are given
  * @scheduler: NULL: messages as they are
  * @neighbors: 0: puts that schedulers plan
- * @algorithm: algorithm of the neighbour exchange
- * @orig:      messages from point to point instead of @scheduler or @algorithm
+ * @algorithm: algorithm of the neighbour exchange, and of @messages
+ * @messages:  from point to point, instead of puts
+ * @form:      name of the form of the neighbour exchange; NULL: orig, which has
+ *     none, or another pattern
  * @name:      name of the scheduler or algorithm, as people type it
  */
 struct halo_row {
@@ -151,7 +184,8 @@ struct halo_row {
 	const struct sched_scheduler *scheduler;
 	unsigned int neighbors;
 	enum tofu_neighbor_algorithm algorithm;
-	bool orig;
+	bool messages;
+	const char *form;
 	const char *name;
 };
 
@@ -177,6 +211,7 @@ struct halo_choices {
 
 /* Choices beside the library's own */
 #define HALO_ALGORITHM_ORIG (TOFU_NEIGHBOR_SEGMENTED + 1)
+#define HALO_FORM_MESSAGES (TOFU_NEIGHBOR_STEPS + 1)
 #define HALO_SCHEDULER_NATIVE SCHED_SCHEDULERS
 #define HALO_SCHEDULER_ORIG (SCHED_SCHEDULERS + 1)
 
@@ -191,11 +226,12 @@ struct halo_choices {
  * @schedulers: indices of sched_schedulers, HALO_SCHEDULER_NATIVE,
  *     HALO_SCHEDULER_ORIG
  * @algorithms: enum tofu_neighbor_algorithm, HALO_ALGORITHM_ORIG
- * @form:       form of the neighbour exchange
+ * @form:       enum tofu_neighbor_form, or HALO_FORM_MESSAGES
  * @p2p_mode:   mode of messages from point to point
  * @grid:       grid of the processes; 0 dimensions where it is not given
  * @machine:    machine whose model plans, or NULL
  * @start_ns:   time to start an engine, in plans; -1: as the model has it
+ * @starts:     how far apart the nodes begin an exchange
  * @verify:     check every byte that comes in
  * @iterations: exchanges of a row that are counted
  * @warmup:     exchanges before the counted ones
@@ -211,12 +247,13 @@ struct halo_options {
 	struct halo_choices parts;
 	struct halo_choices schedulers;
 	struct halo_choices algorithms;
-	enum tofu_neighbor_form form;
+	unsigned int form;
 	enum tofu_p2p_mode p2p_mode;
 	struct tofu_grid grid;
 	const char *machine;
 	int64_t start_ns;
 	enum halo_sync sync;
+	struct tofu_starts starts;
 	bool verify;
 	bool json;
 	uint64_t iterations;
@@ -250,6 +287,9 @@ struct halo_row *halo_rows(const struct halo_options *options, size_t *count);
 /* halo_algorithm_name - the name of a choice */
 const char *halo_algorithm_name(unsigned int algorithm);
 
+/* halo_form_name - the name of a choice */
+const char *halo_form_name(unsigned int form);
+
 /* halo_scheduler_name - the name of a choice */
 const char *halo_scheduler_name(unsigned int scheduler);
 
@@ -262,6 +302,19 @@ const char *halo_mode_name(unsigned int mode);
 /* ---- The exchange (halo/exchange.c) ---- */
 
 /**
+ * struct halo_time - times of the counted exchanges, in nanoseconds
+ * @min, @max: the shortest and the longest
+ * @lower, @upper: quartiles
+ */
+struct halo_time {
+	uint64_t min;
+	uint64_t lower;
+	uint64_t median;
+	uint64_t upper;
+	uint64_t max;
+};
+
+/**
  * struct halo_result - the result of one row, on this node
  * @bytes:    payload that a node sends in an exchange
  * @puts:     puts of a node in an exchange; from point to point: messages
@@ -270,7 +323,7 @@ const char *halo_mode_name(unsigned int mode);
  * @planned:  nanoseconds by the model; 0: nothing is planned
  * @wrong:    wrong bytes received
  * @verified: bytes checked in the counted exchanges
- * @median:   median time of an exchange in nanoseconds
+ * @time:     times of an exchange in nanoseconds
  */
 struct halo_result {
 	uint64_t bytes;
@@ -280,7 +333,7 @@ struct halo_result {
 	uint64_t planned;
 	uint64_t wrong;
 	uint64_t verified;
-	uint64_t median;
+	struct halo_time time;
 };
 
 struct halo;
@@ -302,7 +355,8 @@ void halo_close(struct halo *halo);
 
 /**
  * halo_run - run the exchanges of a row, on all nodes at the same time
- * @result: set on success to the sums of all nodes, and the longest time
+ * @result: set on success to the sums of all nodes, and the times of the node
+ *          with the longest median
  *
  * Prints the first wrong bytes to the error output.
  *

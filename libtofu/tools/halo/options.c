@@ -42,21 +42,27 @@ static const char usage[] =
 	"      --algorithm LIST   neighbor: native (default), segmented: in segments that\n"
 	"                         keep all TNIs busy; auto: what is faster by the model;\n"
 	"                         orig: sent and received\n"
-	"      --form one-sided|two-sided\n"
-	"                         neighbor: everything is queued at once (default), or\n"
-	"                         step by step\n"
+	"      --form one-sided|two-sided|steps|messages\n"
+	"                         neighbor: everything is queued at once (default); in\n"
+	"                         steps that wait for the neighbours; in steps that wait\n"
+	"                         for this node's puts only; sent and received, segments\n"
+	"                         in steps\n"
 	"      --p2p-mode auto|fast|saving|shared\n"
-	"                         orig: rings that messages are received in (default auto)\n"
+	"                         orig, form messages: rings that messages are received\n"
+	"                         in (default auto)\n"
 	"      --tnis LIST        use N TNIs at most (default: all)\n"
 	"      --machine NAME     whose model plans: k, fx10, fx100 or fugaku (default: the\n"
-	"                         one whose virtual time it is; else fx10 for scale-les3\n"
-	"                         and k for neighbor)\n"
+	"                         one whose virtual time it is; else k)\n"
 	"      --start NS         time to start an engine in plans (default: as in\n"
 	"                         tofu-sched)\n"
 	"      --barrier          barriers of gates at both ends of each exchange, and in\n"
 	"                         its time\n"
 	"      --free-running     no barrier at all; without either a barrier before each\n"
 	"                         exchange, which is not in its time\n"
+	"      --phases NS[:SEED]\n"
+	"                         every node waits up to NS nanoseconds before it begins\n"
+	"                         an exchange, by chance, the same in all runs with SEED\n"
+	"                         (default 1); also show the least and the greatest time\n"
 	"      --iterations N     exchanges of a row (default 20)\n"
 	"      --warmup N         exchanges before them that are not counted (default 2)\n"
 	"      --no-verify        do not look at what was received\n"
@@ -79,7 +85,13 @@ enum { PATTERN_SCALE,
        PATTERN_RANDOM };
 static const char *const patterns[] = { "scale-les3", "neighbor", "random",
 					NULL };
-static const char *const forms[] = { "one-sided", "two-sided", NULL };
+static const char *const forms[] = {
+	[TOFU_NEIGHBOR_ONE_SIDED] = "one-sided",
+	[TOFU_NEIGHBOR_TWO_SIDED] = "two-sided",
+	[TOFU_NEIGHBOR_STEPS] = "steps",
+	[HALO_FORM_MESSAGES] = "messages",
+	NULL,
+};
 static const char *const modes[] = { "auto", "fast", "saving", "shared", NULL };
 static const char *const algorithms[] = {
 	[TOFU_NEIGHBOR_AUTO] = "auto",
@@ -104,6 +116,11 @@ const char *halo_pattern_name(const struct halo_options *options)
 const char *halo_algorithm_name(unsigned int algorithm)
 {
 	return algorithms[algorithm];
+}
+
+const char *halo_form_name(unsigned int form)
+{
+	return forms[form];
 }
 
 const char *halo_scheduler_name(unsigned int scheduler)
@@ -266,6 +283,12 @@ static void algorithms_take(void *command, const char *option, const char *text)
 		      &((struct command *)command)->options.algorithms);
 }
 
+static void phases_take(void *command, const char *option, const char *text)
+{
+	((struct command *)command)->options.starts =
+		tofu_starts_parse(option, text);
+}
+
 static void procs_take(void *command, const char *option, const char *text)
 {
 	(void)option;
@@ -306,6 +329,7 @@ static const struct tofu_option table[] = {
 	{ "start", NUMBER(start_ns, 0, 1000000000), .with = SCALE | RANDOM },
 	{ "barrier", DO(barrier_take) },
 	{ "free-running", DO(free_take) },
+	{ "phases", TAKE(phases_take) },
 	{ "iterations", NUMBER(iterations, 1, 1000000) },
 	{ "warmup", NUMBER(warmup, 0, 1000000) },
 	{ "verify", SET(verify, true) },
@@ -317,7 +341,7 @@ static const struct tofu_option table[] = {
 
 static const struct tofu_args args = { TOFU_ARGS(usage, table) };
 
-static bool orig_is_wanted(const struct halo_options *options)
+static bool messages_are_wanted(const struct halo_options *options)
 {
 	const struct halo_choices *choices = options->neighbor ?
 						     &options->algorithms :
@@ -325,6 +349,8 @@ static bool orig_is_wanted(const struct halo_options *options)
 	unsigned int orig = options->neighbor ? HALO_ALGORITHM_ORIG :
 						HALO_SCHEDULER_ORIG;
 
+	if (options->form == HALO_FORM_MESSAGES)
+		return true;
 	for (size_t i = 0; i < choices->count; i++)
 		if (choices->choice[i] == orig)
 			return true;
@@ -342,9 +368,11 @@ static void given_check(const struct halo_options *options, uint64_t given)
 		if (table[i].with && !(table[i].with & 1U << pattern))
 			errx(EXIT_USAGE, "--%s does not go with --pattern %s",
 			     table[i].name, patterns[pattern]);
-		if (table[i].words == modes && !orig_is_wanted(options))
-			errx(EXIT_USAGE, "--p2p-mode goes with --%s orig",
-			     options->neighbor ? "algorithm" : "scheduler");
+		if (table[i].words == modes && !messages_are_wanted(options))
+			errx(EXIT_USAGE, "--p2p-mode goes with %s",
+			     options->neighbor ?
+				     "--algorithm orig and --form messages" :
+				     "--scheduler orig");
 	}
 	if (!options->neighbor && options->grid.dims &&
 	    options->grid.dims != 2)
@@ -433,7 +461,7 @@ static void model_find(struct halo_options *options,
 	options->machine = name;
 	if (tofu_virtual_machine(name) && !tofu_rsched_machine(name, model))
 		return;
-	options->machine = options->neighbor ? "k" : "fx10";
+	options->machine = "k";
 	tofu_rsched_machine(options->machine, model);
 }
 
@@ -508,7 +536,8 @@ static void schedulers_add(const struct halo_options *options,
 			.scheduler = choice < SCHED_SCHEDULERS ?
 					     &sched_schedulers[choice] :
 					     NULL,
-			.orig = choice == HALO_SCHEDULER_ORIG,
+			.algorithm = TOFU_NEIGHBOR_NATIVE,
+			.messages = choice == HALO_SCHEDULER_ORIG,
 			.name = halo_scheduler_name(choice),
 		};
 
@@ -536,12 +565,16 @@ static void neighbors_add(const struct halo_options *options,
 	for (size_t t = 0; t < options->tnis.count; t++) {
 		for (size_t a = 0; a < options->algorithms.count; a++) {
 			unsigned int choice = options->algorithms.choice[a];
+			bool orig = choice == HALO_ALGORITHM_ORIG;
 			struct halo_row row = {
 				.tnis = (unsigned int)options->tnis.size[t],
 				.neighbors = neighbors,
-				.algorithm =
-					(enum tofu_neighbor_algorithm)choice,
-				.orig = choice == HALO_ALGORITHM_ORIG,
+				.algorithm = orig ? TOFU_NEIGHBOR_NATIVE :
+						    choice,
+				.messages = orig || options->form ==
+							    HALO_FORM_MESSAGES,
+				.form = orig ? NULL :
+					       halo_form_name(options->form),
 				.name = halo_algorithm_name(choice),
 			};
 

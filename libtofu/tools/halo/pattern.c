@@ -109,10 +109,10 @@ static const struct offset compass[SCHED_COMPASS] = {
 	{ { -1, 0 } },
 	{ { 0, 1 } },
 	{ { 0, -1 } },
-	{ { 1, 1 } },
-	{ { 1, -1 } },
 	{ { -1, 1 } },
+	{ { 1, 1 } },
 	{ { -1, -1 } },
+	{ { 1, -1 } },
 };
 
 static bool is_opposite(uint32_t a, uint32_t b)

@@ -38,7 +38,7 @@ static int neighbor_create(struct halo *halo,
 	const struct tofu_neighbor_params params = {
 		.engines = halo->row->tnis,
 		.algorithm = algorithm,
-		.form = halo->options->form,
+		.form = (enum tofu_neighbor_form)halo->options->form,
 		.machine = halo->options->machine,
 		.barrier = halo_barrier(halo),
 	};

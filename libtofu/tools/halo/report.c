@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/armw.h"
 #include "common/json.h"
 #include "common/shape.h"
 #include "common/table.h"
@@ -42,7 +43,9 @@ static bool is_only(const struct halo_choices *choices, unsigned int choice)
 static bool is_planned(const struct halo_options *options)
 {
 	return options->neighbor ?
-		       !is_only(&options->algorithms, HALO_ALGORITHM_ORIG) :
+		       options->form != HALO_FORM_MESSAGES &&
+			       !is_only(&options->algorithms,
+					HALO_ALGORITHM_ORIG) :
 		       !is_only(&options->schedulers, HALO_SCHEDULER_ORIG);
 }
 
@@ -57,7 +60,8 @@ static void columns_make(struct halo_report *report)
 		column_add(report, o->algorithms.count > 1, "algorithm", -9);
 		column_add(report,
 			   !is_only(&o->algorithms, TOFU_NEIGHBOR_NATIVE) &&
-				   is_planned(o),
+				   !is_only(&o->algorithms,
+					    HALO_ALGORITHM_ORIG),
 			   "runs", -9);
 		column_add(report, true, "bytes", 8);
 	} else {
@@ -73,6 +77,8 @@ static void columns_make(struct halo_report *report)
 	column_add(report, true, "wrong", 0);
 	column_add(report, tofu_virtual() && is_planned(o), "planned/µs", 10);
 	column_add(report, true, "time/µs", 10);
+	column_add(report, o->starts.ns, "least/µs", 10);
+	column_add(report, o->starts.ns, "most/µs", 10);
 	column_add(report, true, "MB/s/node", 10);
 }
 
@@ -80,7 +86,7 @@ static void row_print(struct halo_report *report, const struct halo_row *row,
 		      const struct halo_result *result)
 {
 	struct tofu_table *table = &report->table;
-	double us = (double)result->median / 1e3;
+	double us = (double)result->time.median / 1e3;
 
 	tofu_table_cell(table, "%u", row->tnis);
 	if (row->neighbors) {
@@ -105,6 +111,8 @@ static void row_print(struct halo_report *report, const struct halo_row *row,
 	else
 		tofu_table_cell(table, "-");
 	tofu_table_cell(table, "%.1f", us);
+	tofu_table_cell(table, "%.1f", (double)result->time.min / 1e3);
+	tofu_table_cell(table, "%.1f", (double)result->time.max / 1e3);
 	tofu_table_cell(table, "%.1f", (double)result->bytes / us);
 }
 
@@ -145,8 +153,8 @@ static void way_print(const struct halo_options *options)
 	if (options->algorithms.count == 1)
 		printf(", %s",
 		       halo_algorithm_name(options->algorithms.choice[0]));
-	if (options->form == TOFU_NEIGHBOR_TWO_SIDED)
-		fputs(", two-sided", stdout);
+	if (options->form != TOFU_NEIGHBOR_ONE_SIDED)
+		printf(", %s", halo_form_name(options->form));
 }
 
 static const char *title(const struct halo_options *options)
@@ -196,7 +204,10 @@ static void json_begin(struct halo_report *report,
 {
 	const struct halo_options *options = report->options;
 	struct tofu_json *json = &report->json;
-	char shape[TOFU_SHAPE_TEXT];
+	char shape[TOFU_SHAPE_TEXT], name[TOFU_VIRTUAL_MACHINE];
+	const char *odd = tofu_virtual_machine(name) ?
+				  tofu_armw_odd(name, machine->armw) :
+				  NULL;
 
 	json->out = stdout;
 	tofu_json_open(json, NULL, '{');
@@ -209,10 +220,18 @@ static void json_begin(struct halo_report *report,
 		tofu_json_number(json, NULL, options->grid.size[i]);
 	tofu_json_close(json, ']');
 	tofu_json_string(json, "machine", options->machine);
+	if (odd)
+		tofu_json_string(json, "armw", odd);
 	tofu_json_bool(json, "virtual_time", tofu_virtual());
 	tofu_json_string(json, "sync", sync_name(options->sync));
 	tofu_json_bool(json, "verify", options->verify);
 	tofu_json_number(json, "warmup", options->warmup);
+	if (options->starts.ns) {
+		tofu_json_open(json, "phases", '{');
+		tofu_json_number(json, "ns", options->starts.ns);
+		tofu_json_number(json, "seed", options->starts.seed);
+		tofu_json_close(json, '}');
+	}
 	tofu_json_open(json, "rows", '[');
 }
 
@@ -227,26 +246,34 @@ static void json_what(struct halo_report *report, const struct halo_row *row,
 		tofu_json_string(json, "algorithm",
 				 row->name);
 		tofu_json_string(json, "runs", result->runs);
-		if (!row->orig)
-			tofu_json_string(json, "form",
-					 report->options->form ? "two-sided" :
-								 "one-sided");
+		if (row->form)
+			tofu_json_string(json, "form", row->form);
 	} else {
 		tofu_json_number(json, row->part ? "k" : "set", row->size);
 		if (row->part)
 			tofu_json_string(json, "part", row->part->name);
 		tofu_json_string(json, "scheduler", row->name);
 	}
-	if (row->orig)
+	if (row->messages)
 		tofu_json_string(json, "p2p_mode",
 				 halo_mode_name(report->options->p2p_mode));
+}
+
+static void json_times(struct tofu_json *json, const struct halo_time *time)
+{
+	tofu_json_open(json, "times_us", '{');
+	tofu_json_real(json, "min", (double)time->min / 1e3);
+	tofu_json_real(json, "lower", (double)time->lower / 1e3);
+	tofu_json_real(json, "upper", (double)time->upper / 1e3);
+	tofu_json_real(json, "max", (double)time->max / 1e3);
+	tofu_json_close(json, '}');
 }
 
 static void json_row(struct halo_report *report, const struct halo_row *row,
 		     const struct halo_result *result)
 {
 	struct tofu_json *json = &report->json;
-	double us = (double)result->median / 1e3;
+	double us = (double)result->time.median / 1e3;
 
 	tofu_json_open(json, NULL, '{');
 	json_what(report, row, result);
@@ -261,6 +288,7 @@ static void json_row(struct halo_report *report, const struct halo_row *row,
 		tofu_json_real(json, "planned_us",
 			       (double)result->planned / 1e3);
 	tofu_json_real(json, "time_us", us);
+	json_times(json, &result->time);
 	tofu_json_real(json, "mb_per_s_per_node", (double)result->bytes / us);
 	tofu_json_close(json, '}');
 	/* A run of many rows takes long. */

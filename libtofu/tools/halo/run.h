@@ -14,16 +14,17 @@
 /* Receive buffers take turns. */
 #define HALO_SETS 2
 
-struct halo_orig;
+struct halo_p2p;
 struct halo_way;
 
 /**
  * struct halo - a node's part of the exchanges
+ * @places:   where the grid is
  * @gates:    gates for barriers of all nodes, or NULL
  * @barrier:  the gate to enter a barrier by, or UTOFU_VBG_ID_NULL
  * @area:     send buffers, then the receive sets
  * @span:     bytes of the send buffers, and of each receive set
- * @orig:     endpoints of messages from point to point, where a row has them
+ * @p2p:      endpoints of messages from point to point, where a row has them
  * @row:      current row
  * @way:      way to exchange the row's messages
  * @workload: workload of the row, where schedulers plan it
@@ -36,11 +37,12 @@ struct halo {
 	const struct halo_options *options;
 	const struct tofu_rsched_model *model;
 	struct tofu_world *world;
+	struct halo_places places;
 	struct tofu_gates *gates;
 	utofu_vbg_id_t barrier;
 	uint8_t *area;
 	size_t span;
-	struct halo_orig *orig;
+	struct halo_p2p *p2p;
 
 	const struct halo_row *row;
 	const struct halo_way *way;
@@ -73,18 +75,18 @@ struct halo_way {
 /* halo_planned - use the library's exchanges (halo/planned.c) */
 extern const struct halo_way halo_planned;
 
-/* halo_orig - send messages from point to point (halo/orig.c) */
-extern const struct halo_way halo_orig;
+/* halo_p2p - send messages from point to point (halo/p2p.c) */
+extern const struct halo_way halo_p2p;
 
 /**
- * halo_orig_open - make endpoints for all rows, on all nodes at the same time
+ * halo_p2p_open - make endpoints for all rows, on all nodes at the same time
  *
- * Return: 0 or a negative errno; call halo_orig_close() in either case.
+ * Return: 0 or a negative errno; call halo_p2p_close() in either case.
  */
-int halo_orig_open(struct halo *halo, char **why);
+int halo_p2p_open(struct halo *halo, char **why);
 
-/* halo_orig_close - free the endpoints, when no node sends any more */
-void halo_orig_close(struct halo *halo);
+/* halo_p2p_close - free the endpoints, when no node sends any more */
+void halo_p2p_close(struct halo *halo);
 
 /* halo_set_at - the receive buffers of a set */
 static inline uint8_t *halo_set_at(const struct halo *halo, unsigned int set)

@@ -203,22 +203,65 @@ static void *buffer(const struct batch *batch, size_t i)
 
 static void batch_free(struct batch *batch)
 {
-	free(batch->area);
 	free(batch->request);
 	free(batch->status);
 }
 
+static size_t step_of(size_t bytes)
+{
+	return (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+static size_t largest(const struct tofu_sizes *sizes)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < sizes->count; i++)
+		if (sizes->size[i] > found)
+			found = sizes->size[i];
+	return found;
+}
+
+/* Bytes that the buffers of a purpose take at most */
+static size_t area_most(const struct measure *measure, enum measure_buffers of)
+{
+	const struct measure_options *options = measure->options;
+	size_t count = measure_is_root(measure) ? largest(&options->senders) :
+						  1;
+
+	if (of == MEASURE_STREAM)
+		count *= options->messages;
+	return count * step_of(largest(&options->bytes));
+}
+
+/* Return: memory for the buffers of a purpose, always the same; or NULL. */
+static char *area_get(struct measure *measure, enum measure_buffers of,
+		      size_t bytes)
+{
+	size_t most = area_most(measure, of);
+
+	if (measure->area[of] && measure->area_bytes[of] >= bytes)
+		return measure->area[of];
+	free(measure->area[of]);
+	measure->area_bytes[of] = bytes > most ? bytes : most;
+	measure->area[of] = aligned_alloc(ALIGN, measure->area_bytes[of]);
+	if (!measure->area[of])
+		measure->area_bytes[of] = 0;
+	return measure->area[of];
+}
+
 /* Every page is there before something is timed. */
-static int batch_make(struct batch *batch, size_t count, size_t bytes)
+static int batch_make(struct measure *measure, enum measure_buffers of,
+		      struct batch *batch, size_t count, size_t bytes)
 {
 	*batch = (struct batch){
 		.count = count,
 		.bytes = bytes,
-		.step = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1),
+		.step = step_of(bytes),
 	};
 	if (!count)
 		return 0;
-	batch->area = aligned_alloc(ALIGN, count * batch->step);
+	batch->area = area_get(measure, of, count * batch->step);
 	batch->request = calloc(count, sizeof(struct tofu_p2p_request *));
 	batch->status = calloc(count, sizeof(*batch->status));
 	if (!batch->area || !batch->request || !batch->status) {
@@ -401,11 +444,11 @@ static int pings_time(struct measure *measure, struct tofu_p2p *p2p,
 {
 	size_t count = share(measure, senders);
 	struct batch batch[2];
-	int err = batch_make(&batch[0], count, bytes);
+	int err = batch_make(measure, MEASURE_OUT, &batch[0], count, bytes);
 
 	if (err)
 		return err;
-	err = batch_make(&batch[1], count, bytes);
+	err = batch_make(measure, MEASURE_IN, &batch[1], count, bytes);
 	if (!err) {
 		err = pings_run(measure, p2p, senders, batch, iterations, time);
 		batch_free(&batch[1]);
@@ -481,45 +524,49 @@ static int drink(struct measure *measure, struct tofu_p2p *p2p,
 }
 
 static int rate_run(struct measure *measure, struct tofu_p2p *p2p,
-		    uint64_t senders, size_t bytes, uint64_t iteration,
+		    struct batch *batch, uint64_t senders, uint64_t iteration,
 		    uint64_t *ns)
 {
-	struct batch batch;
-	int err = batch_make(&batch,
-			     share(measure, senders) *
-				     measure->options->messages,
-			     bytes);
+	int err;
 
-	if (err)
-		return err;
+	if (batch->count)
+		memset(batch->area, 0, batch->count * batch->step);
 	if (measure_is_root(measure))
-		err = drink(measure, p2p, &batch, senders, ns);
+		err = drink(measure, p2p, batch, senders, ns);
 	else if (measure_sends(measure, senders))
-		err = flood(measure, p2p, &batch, iteration);
+		err = flood(measure, p2p, batch, iteration);
 	else
 		err = measure_barrier(measure);
-	if (!err)
-		err = settle(measure, p2p);
-	batch_free(&batch);
-	return err;
+	return err ? err : settle(measure, p2p);
 }
 
-/* Messages a second that node 0 gets: of streams one after the other */
+/*
+ * Messages a second that node 0 gets: of streams one after the other. Each
+ * stream has the same buffers, which are registered in the first one.
+ */
 static int rate_of(struct measure *measure, struct tofu_p2p *p2p,
 		   uint64_t senders, size_t bytes, uint64_t *rate)
 {
 	uint64_t messages = senders * measure->options->messages;
 	uint64_t iterations = measure->options->iterations;
 	uint64_t *time = calloc(iterations, sizeof(*time));
+	struct batch batch;
 	uint64_t ns;
-	int err = 0;
+	int err;
 
 	if (!time)
 		return -ENOMEM;
+	err = batch_make(measure, MEASURE_STREAM, &batch,
+			 share(measure, senders) * measure->options->messages,
+			 bytes);
+	if (err)
+		goto out_free;
 	for (uint64_t i = 0; i < iterations && !err; i++)
-		err = rate_run(measure, p2p, senders, bytes, i, &time[i]);
+		err = rate_run(measure, p2p, &batch, senders, i, &time[i]);
 	ns = tofu_stats_of(time, iterations).middle;
 	*rate = ns ? messages * 1000000000 / ns : 0;
+	batch_free(&batch);
+out_free:
 	free(time);
 	return err;
 }
@@ -599,13 +646,9 @@ int measure_latency(struct measure *measure)
 /* Half of it has to have room for the largest message. */
 static size_t ring_for(const struct tofu_sizes *sizes)
 {
-	uint64_t largest = 0;
 	size_t ring = TOFU_SRB_BYTES_MIN;
 
-	for (size_t i = 0; i < sizes->count; i++)
-		if (sizes->size[i] > largest)
-			largest = sizes->size[i];
-	while (ring < 4 * largest)
+	while (ring < 4 * largest(sizes))
 		ring *= 2;
 	return ring;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/armw.h"
 #include "common/virtual.h"
 #include "p2p/p2p.h"
 
@@ -24,7 +25,8 @@ static const char usage[] =
 	"      --test counter     nothing but additions to one counter\n"
 	"      --test memory      bytes that node 0 takes with so many peers\n"
 	"      --test need        bytes that a process would take: needs no other node\n"
-	"      --mode LIST        fast, saving, shared, auto (default: the first three)\n"
+	"      --mode LIST        fast, saving, shared, auto (default: the first three;\n"
+	"                         shared where there are remote atomics)\n"
 	"      --bytes LIST       of a message (default 8:64K; threshold 1K:1M)\n"
 	"      --senders LIST     nodes 1, 2, ... that send at the same time (default 1)\n"
 	"      --peers LIST       memory, need: so many (default: all nodes; need:\n"
@@ -141,14 +143,13 @@ static const struct tofu_args args = { TOFU_ARGS(usage, table) };
 struct measure_options measure_options_parse(int argc, char **argv)
 {
 	struct measure_options options = {
-		.mode = { TOFU_P2P_FAST, TOFU_P2P_SAVING, TOFU_P2P_SHARED },
-		.modes = 3,
 		.senders = { 1, { 1 } },
 		.memory = MEMORY_DEFAULT,
 		.warmup = 4,
 		.window = 8,
 		.timeout = 60,
 		.corrupt = -1,
+		.armw = true,
 	};
 
 	tofu_args_parse(&args, argc, argv, &options);
@@ -163,9 +164,21 @@ static void machine_default(struct measure_options *options)
 {
 	static char name[TOFU_VIRTUAL_MACHINE];
 
-	if (!options->machine && tofu_virtual_machine(name) &&
-	    machine_is_known(name))
+	if (!tofu_virtual_machine(name))
+		return;
+	options->odd = tofu_armw_odd(name, options->armw);
+	if (!options->machine && machine_is_known(name))
 		options->machine = name;
+}
+
+static void modes_default(struct measure_options *options)
+{
+	if (options->modes)
+		return;
+	options->mode[options->modes++] = TOFU_P2P_FAST;
+	options->mode[options->modes++] = TOFU_P2P_SAVING;
+	if (options->armw)
+		options->mode[options->modes++] = TOFU_P2P_SHARED;
 }
 
 static void peers_default(struct measure_options *options, uint32_t nodes)
@@ -202,6 +215,7 @@ void measure_options_finish(struct measure_options *options, uint32_t nodes)
 			       options->test == MEASURE_THRESHOLD ? "1K:1M" :
 								    "8:64K",
 			       1, BYTES_MAX, &options->bytes);
+	modes_default(options);
 	if (nodes)
 		machine_default(options);
 	if (!options->peers.count)

@@ -149,6 +149,8 @@ static int rows_run(struct measure *measure, uint64_t *wrong)
 		err = wrong_gather(measure, wrong);
 	if (!err && measure->report)
 		measure_report_end(measure->report, *wrong);
+	for (unsigned int i = 0; i < MEASURE_BUFFERS; i++)
+		free(measure->area[i]);
 	free(measure->report);
 	return err;
 }
@@ -161,6 +163,7 @@ static int machine_run(struct measure *measure, struct measure_options *options,
 	if (err)
 		return err;
 	tofu_virtual_find();
+	options->armw = measure->machine.armw;
 	measure_options_finish(options, measure->machine.nodes);
 	err = tofu_world_join(&measure->machine, options->timeout, &measure->why,
 			     &measure->world);

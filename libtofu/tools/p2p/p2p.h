@@ -47,6 +47,8 @@ enum measure_test {
  * @senders:  nodes that send to node 0 at the same time
  * @peers:    peers of a process; senders where it is not given
  * @memory, @ring, @large, @small, @machine: as in struct tofu_p2p_params
+ * @armw:     there are remote atomics
+ * @odd:      see tofu_armw_odd()
  * @iterations: messages that are timed one by one
  * @warmup:   messages before the timed ones
  * @messages: messages of each sender, sent in a row to measure their rate
@@ -67,6 +69,8 @@ struct measure_options {
 	size_t large;
 	size_t small;
 	const char *machine;
+	bool armw;
+	const char *odd;
 	uint64_t iterations;
 	uint64_t warmup;
 	uint64_t messages;
@@ -127,11 +131,21 @@ void measure_report_end(struct measure_report *report, uint64_t wrong);
 
 #define MEASURE_SENDERS_MAX 63
 
+/* Purposes of buffers */
+enum measure_buffers {
+	MEASURE_OUT,
+	MEASURE_IN,
+	MEASURE_STREAM,
+	MEASURE_BUFFERS,
+};
+
 /**
  * struct measure - a node's part of the measurements
  * @report: NULL but on node 0
  * @rows:   rows so far
  * @wrong:  wrong messages on this node
+ * @area, @area_bytes: buffers, kept to the end: whether one is still registered
+ *          must not depend on the addresses that malloc() gives again
  * @why:    text of a failure, as for tofu_world_join()
  */
 struct measure {
@@ -141,6 +155,8 @@ struct measure {
 	struct measure_report *report;
 	uint64_t rows;
 	uint64_t wrong;
+	char *area[MEASURE_BUFFERS];
+	size_t area_bytes[MEASURE_BUFFERS];
 	char *why;
 };
 

@@ -53,6 +53,8 @@ static void json_begin(struct measure_report *report, uint32_t nodes,
 		tofu_json_string(json, "shape", shape);
 	tofu_json_number(json, "nodes", nodes);
 	tofu_json_string(json, "machine", machine_of(options));
+	if (options->odd)
+		tofu_json_string(json, "armw", options->odd);
 	thresholds_json(json, machine_of(options));
 	tofu_json_bool(json, "virtual_time", tofu_virtual());
 	tofu_json_number(json, "memory", options->memory);
@@ -65,7 +67,10 @@ static void text_begin(const struct measure_options *options, uint32_t nodes,
 	printf("Point to point, %s", measure_test_name(options->test));
 	if (nodes)
 		printf(": %" PRIu32 " nodes (%s)", nodes, shape);
-	printf(", thresholds of %s\n", machine_of(options));
+	printf(", thresholds of %s", machine_of(options));
+	if (options->odd)
+		printf(", on a machine with armw=%s", options->odd);
+	putchar('\n');
 }
 
 struct measure_report *

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/args.h"
+#include "common/armw.h"
 #include "common/error.h"
 #include "common/json.h"
 #include "common/shape.h"
@@ -82,6 +83,10 @@ static const char usage[] =
 	"      --phases, --no-phases\n"
 	"                        where the time of a put goes; only in virtual time,\n"
 	"                        and there the default\n"
+	"      --from-memory     engines fetch all commands and data of puts; else a\n"
+	"                        command alone, and up to 32 bytes, are stored into\n"
+	"                        the queue's page\n"
+	"      --inject          data goes into the cache of the target's processor\n"
 	"      --memcpy          also the speed of memcpy() on node 0, and the ratio\n"
 	"      --timeout SECONDS\n"
 	"                        give up when nothing happens for so long (default 60)\n"
@@ -117,6 +122,8 @@ struct options {
 	unsigned int timeout;
 	int phases;
 	bool memcpy;
+	bool memory;
+	bool inject;
 	bool json;
 };
 
@@ -156,6 +163,8 @@ static const struct tofu_option table[] = {
 	{ "tnis", NUMBER(tnis, 1, TOFU_TNIS_MAX) },
 	{ "phases", SET(phases, true) },
 	{ "no-phases", SET(phases, false) },
+	{ "from-memory", SET(memory, true) },
+	{ "inject", SET(inject, true) },
 	{ "memcpy", SET(memcpy, true) },
 	{ "timeout", NUMBER(timeout, 1, 86400) },
 	{ "json", SET(json, true) },
@@ -205,12 +214,25 @@ static void place_check(const struct options *options,
 		errx(EXIT_USAGE, "--memcpy: a copy takes no time on a simulated node");
 }
 
+/* Atomics are measured where there are some. */
+static void ops_settle(struct options *options,
+		       const struct tofu_machine *machine)
+{
+	if (machine->armw || !options->op[PERF_ARMW])
+		return;
+	if (!options->op[PERF_PUT])
+		errx(EXIT_USAGE,
+		     "--op armw: this machine has no remote atomics");
+	options->op[PERF_ARMW] = false;
+}
+
 /* Settle the options that depend on the machine. */
 static void options_finish(struct options *options,
 			   const struct tofu_machine *machine)
 {
 	if (options->peer < 0)
 		options->peer = (options->from + 1) % machine->nodes;
+	ops_settle(options, machine);
 	place_check(options, machine);
 	if (!options->sizes.count)
 		tofu_arg_sizes("--size", defaults()->sizes, 1, PUT_MAX,
@@ -242,6 +264,8 @@ static struct perf_settings settings_of(const struct options *options,
 	struct perf_settings settings = {
 		.window = options->window,
 		.timeout = options->timeout,
+		.memory = options->memory,
+		.inject = options->inject,
 	};
 
 	if (options->iterations >= 0) {
@@ -281,9 +305,21 @@ struct report {
 	struct tofu_json json;
 };
 
+/* See tofu_armw_odd(). */
+static const char *odd_of(const struct tofu_machine *machine)
+{
+	char name[TOFU_VIRTUAL_MACHINE];
+
+	return tofu_virtual_machine(name) ?
+		       tofu_armw_odd(name, machine->armw) :
+		       NULL;
+}
+
 static void head_print(const struct options *options,
 		       const struct tofu_machine *machine, const char *shape)
 {
+	const char *odd = odd_of(machine);
+
 	printf("Node %u and node %" PRId64 " of %u (%s), TNI %u, %u outstanding for bandwidth",
 	       options->from, options->peer, machine->nodes, shape,
 	       options->tni, options->window);
@@ -291,7 +327,10 @@ static void head_print(const struct options *options,
 		printf(" on each of %u TNI%s to %u node%s", options->tnis,
 		       options->tnis > 1 ? "s" : "", options->peers,
 		       options->peers > 1 ? "s" : "");
-	printf("%s\n", tofu_virtual() ? ", virtual time" : "");
+	printf("%s", tofu_virtual() ? ", virtual time" : "");
+	if (odd)
+		printf(", a machine with armw=%s", odd);
+	putchar('\n');
 }
 
 static void report_begin(struct report *report,
@@ -299,6 +338,7 @@ static void report_begin(struct report *report,
 {
 	const struct options *options = report->options;
 	struct tofu_json *json = &report->json;
+	const char *odd = odd_of(machine);
 	char shape[TOFU_SHAPE_TEXT];
 
 	tofu_shape_text(&machine->shape, shape);
@@ -321,6 +361,8 @@ static void report_begin(struct report *report,
 	tofu_json_string(json, "shape", shape);
 	tofu_json_number(json, "nodes", machine->nodes);
 	tofu_json_bool(json, "virtual_time", tofu_virtual());
+	if (odd)
+		tofu_json_string(json, "armw", odd);
 	tofu_json_number(json, "from", options->from);
 	tofu_json_number(json, "peer", (uint64_t)options->peer);
 	tofu_json_number(json, "peers", options->peers);
@@ -576,6 +618,8 @@ int main(int argc, char **argv)
 
 	/* The first failure may end other nodes: keep their lines whole. */
 	setlinebuf(stderr);
+	if (options.memory)
+		setenv("TOFU_DIRECT", "0", 1);
 	err = tofu_machine_find(&machine, &why);
 	if (!err) {
 		tofu_virtual_find();

@@ -45,6 +45,8 @@ struct perf_place {
  * @commands:   commands counted, of bandwidth
  * @warmup:     iterations or commands before the counted ones
  * @timeout:    seconds that a wait may take
+ * @memory:     puts of all sizes have their data in memory
+ * @inject:     data goes into the cache of the target's processor
  */
 struct perf_settings {
 	unsigned int window;
@@ -52,6 +54,8 @@ struct perf_settings {
 	uint64_t commands;
 	uint64_t warmup;
 	unsigned int timeout;
+	bool memory;
+	bool inject;
 };
 
 /**

@@ -31,8 +31,16 @@ struct command {
 /* Set the value that a put carries; a bandwidth's puts carry none. */
 static void put_value(struct perf *perf, size_t bytes, uint64_t value)
 {
-	if (bytes > sizeof(value))
+	if (bytes > sizeof(value) || perf->settings.memory)
 		perf_flag_set(perf->area + perf->span, bytes, value);
+}
+
+static inline unsigned long flags_of(const struct perf *perf,
+				     const struct command *command)
+{
+	return command->flags | (perf->settings.inject ?
+					 UTOFU_ONESIDED_FLAG_CACHE_INJECTION :
+					 0);
 }
 
 /* Post a put the way a program would choose for this size. */
@@ -42,16 +50,19 @@ static inline int put_post(struct perf *perf, const struct perf_engine *engine,
 	uint8_t *from = perf->area + perf->span;
 	size_t bytes = command->bytes;
 
+	if (perf->settings.memory)
+		return utofu_put(engine->vcq, peer, perf->stadd + perf->span,
+				 perf->stadd, bytes, 0, flags_of(perf, command), NULL);
 	if (bytes <= sizeof(uint64_t))
 		return utofu_put_piggyback8(engine->vcq, peer, command->value,
 					    perf->stadd, bytes, 0,
-					    command->flags, NULL);
+					    flags_of(perf, command), NULL);
 	if (bytes <= 32)
 		return utofu_put_piggyback(engine->vcq, peer, from,
 					   perf->stadd, bytes, 0,
-					   command->flags, NULL);
+					   flags_of(perf, command), NULL);
 	return utofu_put(engine->vcq, peer, perf->stadd + perf->span,
-			 perf->stadd, bytes, 0, command->flags, NULL);
+			 perf->stadd, bytes, 0, flags_of(perf, command), NULL);
 }
 
 static inline int atomic_post(struct perf *perf,
@@ -63,9 +74,9 @@ static inline int atomic_post(struct perf *perf,
 
 	if (command->bytes == sizeof(uint32_t))
 		return utofu_armw4(engine->vcq, peer, UTOFU_ARMW_OP_ADD, 1,
-				   word, 0, command->flags, NULL);
+				   word, 0, flags_of(perf, command), NULL);
 	return utofu_armw8(engine->vcq, peer, UTOFU_ARMW_OP_ADD, 1, word, 0,
-			   command->flags, NULL);
+			   flags_of(perf, command), NULL);
 }
 
 /* Inlined, since its own time lowers a measured bandwidth. */
@@ -81,7 +92,7 @@ post(struct perf *perf, struct perf_engine *engine, uint32_t peer,
 	else if (command->op == PERF_GET)
 		code = utofu_get(engine->vcq, id, perf->stadd + perf->span,
 				 perf->stadd, command->bytes, 0,
-				 command->flags, NULL);
+				 flags_of(perf, command), NULL);
 	else
 		code = atomic_post(perf, engine, id, command);
 	if (code == UTOFU_SUCCESS && (command->flags & PERF_REPORT))

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "common/args.h"
+#include "common/armw.h"
 #include "common/shape.h"
 #include "fabric/fabric.h"
 #include "net/machine.h"
@@ -48,7 +49,9 @@ static const char usage[] =
 	"                         node 0, and so on\n"
 	"  -s, --shape SHAPE      4, 2x2, 4x3x8 or six sizes 1x1x1x2x3x2 (default: the\n"
 	"                         most cubic one of so many nodes)\n"
-	"  -m, --machine NAME     as many TNIs as on k, fx10, fx100 (4) or fugaku (6)\n"
+	"  -m, --machine NAME     as many TNIs as on k, fx10, fx100 (4) or fugaku (6), and\n"
+	"                         without remote atomics on k and fx10\n"
+	"      --armw on|off      remote atomics (default: as the machine; on without one)\n"
 	"  -t, --tnis N           TNIs of a node, 1 to 6 (default 4); programs that abort\n"
 	"                         with fewer than six want 6\n"
 	"      --timeout SECONDS  end all after that time\n"
@@ -82,6 +85,7 @@ struct process {
  * @ppn:      processes of a node
  * @shape:    shape of the machine
  * @tnis:     TNIs of a node
+ * @armw:     there are remote atomics
  * @prefix:   whether output goes through pipes
  * @bind:     whether processes are bound to processors
  * @spins:    whether they spin on memory
@@ -102,6 +106,7 @@ struct run {
 	unsigned int ppn;
 	struct tofu_shape shape;
 	unsigned int tnis;
+	bool armw;
 	bool prefix;
 	bool bind;
 	bool spins;
@@ -156,6 +161,7 @@ static void environment_set(const struct run *run, unsigned int rank)
 	number_set("TOFU_NODE", rank / run->ppn);
 	number_set("TOFU_NODES", nodes_of(run));
 	number_set("TOFU_TNIS", run->tnis);
+	number_set("TOFU_ARMW", run->armw);
 	setenv("TOFU_SHAPE", tofu_shape_text(&run->shape, shape), 1);
 	setenv("TOFU_PORT", "emu", 1);
 }
@@ -449,6 +455,8 @@ static void machine_print(const struct run *run)
 		fprintf(stderr, " TOFU_PPN=%u", run->ppn);
 	if (run->tnis != TOFU_TNIS_DEFAULT)
 		fprintf(stderr, " TOFU_TNIS=%u", run->tnis);
+	if (!run->armw)
+		fprintf(stderr, " TOFU_ARMW=0");
 }
 
 __attribute__((noreturn)) static void mpi_refuse(const struct run *run)
@@ -520,8 +528,7 @@ static void shape_settle(struct run *run, bool shape_given)
 		     tofu_shape_nodes(&run->shape), run->processes, run->ppn);
 }
 
-/* Return: the number of TNIs of a machine. */
-static unsigned int machine_tnis(const char *name)
+static const struct tofu_preset *machine_find(const char *name)
 {
 	const struct tofu_preset *machine = tofu_preset_find(name);
 
@@ -529,20 +536,24 @@ static unsigned int machine_tnis(const char *name)
 		errx(EXIT_USAGE,
 		     "--machine: no '%s'; there are k, fx10, fx100, fugaku",
 		     name);
-	return machine->tnis;
+	return machine;
 }
 
 /**
  * struct command - the command line
  * @nodes:   number of nodes; 0: @run.processes is given instead
+ * @machine: NULL: none
  * @tnis:    number of TNIs; 0: as the machine has
+ * @armw:    enum tofu_armw_choice
  * @timeout: seconds, or 0 for none
  * @shape:   @run.shape was given
  */
 struct command {
 	struct run run;
 	unsigned int nodes;
+	const struct tofu_preset *machine;
 	unsigned int tnis;
+	unsigned int armw;
 	unsigned int timeout;
 	bool shape;
 };
@@ -560,7 +571,7 @@ static void processes_take(void *to, const char *option, const char *text)
 static void machine_take(void *command, const char *option, const char *text)
 {
 	(void)option;
-	((struct command *)command)->run.tnis = machine_tnis(text);
+	((struct command *)command)->machine = machine_find(text);
 }
 
 static void shape_take(void *to, const char *option, const char *text)
@@ -593,6 +604,7 @@ static const struct tofu_option table[] = {
 	{ "machine", TAKE(machine_take), .letter = 'm' },
 	{ "shape", TAKE(shape_take), .letter = 's' },
 	{ "tnis", NUMBER(tnis, TOFU_TNIS_MAX), .letter = 't' },
+	{ "armw", TOFU_ARG_WORD, AT(armw), .words = tofu_armw_words },
 	{ "timeout", NUMBER(timeout, 1000000) },
 	{ "no-prefix", SET(run.prefix, false) },
 	{ "bind", SET(run.bind, true) },
@@ -614,8 +626,11 @@ static void arguments_read(struct run *run, int argc, char **argv)
 	run->program = argv + optind;
 	if (command.timeout)
 		run->deadline = now_ms() + 1000 * (int64_t)command.timeout;
+	if (command.machine)
+		run->tnis = command.machine->tnis;
 	if (command.tnis)
 		run->tnis = command.tnis;
+	run->armw = tofu_armw_chosen(command.armw, command.machine);
 	if (command.nodes)
 		run->processes = command.nodes * run->ppn;
 	shape_settle(run, command.shape);

@@ -38,10 +38,10 @@ static const char usage[] =
 	"                        :2 or :4\n"
 	"      --compare         times of all of them; without a workload the published\n"
 	"                        table of SCALE-LES3\n"
-	"      --machine NAME    k, fx10 (default), fx100 or fugaku\n"
+	"      --machine NAME    k (default), fx10, fx100 or fugaku\n"
 	"      --engines N       instead of the machine's\n"
-	"      --start NS        time to start an engine (default 600; 1000 is\n"
-	"                        published for FX10)\n"
+	"      --start NS        time to start an engine (default: the machine's;\n"
+	"                        about 1000 is published for K)\n"
 	"What is printed:\n"
 	"      --draw            a picture for the terminal instead of the table\n"
 	"      --rows N          lines of it (default 24)\n"
@@ -116,14 +116,21 @@ static struct sched_bar put_bar_happened(const struct shown *shown, size_t put)
 	return bar;
 }
 
+/* When the processor has started so many engines */
+static uint64_t started_ns(const struct shown *shown, uint32_t engines)
+{
+	const struct tofu_rsched_model *model = &shown->options->model;
+
+	return (uint64_t)model->start_ns * engines +
+	       shown->plan->first[engines] * model->post_ns;
+}
+
 static struct sched_bar start_bar(const struct shown *shown, uint32_t engine)
 {
-	const uint64_t start_ns = shown->options->model.start_ns;
-
 	return (struct sched_bar){
 		.engine = engine,
-		.begin_ns = start_ns * engine,
-		.end_ns = start_ns * (engine + 1),
+		.begin_ns = started_ns(shown, engine),
+		.end_ns = started_ns(shown, engine + 1),
 		.direction = SCHED_START,
 	};
 }
@@ -461,7 +468,7 @@ static struct options options_parse(int argc, char **argv)
 	struct command command = {
 		.options = {
 			.scheduler = &sched_schedulers[SCHED_SCHEDULERS - 1],
-			.machine = "fx10",
+			.machine = "k",
 			.rows = ROWS,
 		},
 		.engines = -1,

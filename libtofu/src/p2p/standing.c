@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Standing rings, for machines without remote atomics, where no ring can have
+ * several senders: each process keeps two rings for every other process from
+ * the start, one for requests and one for replies. They take the place of the
+ * shared rings. All are in one region, at a place that the sender's rank tells.
+ */
+#include "p2p/internal.h"
+
+#include <stdlib.h>
+
+/* In a process's part of the region: the consumers' words, and the rings */
+#define WORDS 256
+#define WORD(kind) ((kind) * 128U)
+
+/* Processes not heard so far whose rings are looked at per turn */
+#define LOOK 64
+
+static size_t part_bytes(const struct p2p_config *config)
+{
+	return WORDS + P2P_STANDING_REPLIES + config->ring;
+}
+
+static size_t ring_bytes(const struct p2p_config *config,
+			 enum p2p_standing_kind kind)
+{
+	return kind == P2P_STANDING_REPLY ? P2P_STANDING_REPLIES : config->ring;
+}
+
+static size_t ring_at(enum p2p_standing_kind kind)
+{
+	return kind == P2P_STANDING_REPLY ? WORDS :
+					    WORDS + P2P_STANDING_REPLIES;
+}
+
+size_t p2p_standing_bytes(const struct p2p_config *config)
+{
+	return config->params.processes *
+	       (part_bytes(config) + sizeof(struct p2p_standing_peer));
+}
+
+/* ---- Making and freeing ---- */
+
+static void rings_init(struct tofu_p2p *p2p, uint32_t rank)
+{
+	const struct p2p_config *config = &p2p->config;
+	struct p2p_standing *standing = &p2p->standing;
+	char *part = standing->memory + rank * part_bytes(config);
+
+	for (unsigned int kind = 0; kind < P2P_STANDING_KINDS; kind++)
+		standing->peer[rank].ring[kind] = (struct srb_ring){
+			.memory = part + ring_at(kind),
+			.bytes = ring_bytes(config, kind),
+			.consumer = (uint64_t *)(void *)(part + WORD(kind)),
+		};
+}
+
+int p2p_standing_make(struct tofu_p2p *p2p)
+{
+	const struct p2p_config *config = &p2p->config;
+	const uint32_t processes = config->params.processes;
+	struct p2p_standing *standing = &p2p->standing;
+	size_t bytes = processes * part_bytes(config);
+	int code;
+
+	TAILQ_INIT(&standing->heard);
+	/* Their memory is always in use: the account has it already. */
+	standing->memory = p2p_memory(bytes);
+	standing->peer = p2p_memory(processes * sizeof(*standing->peer));
+	if (!standing->memory || !standing->peer)
+		return UTOFU_ERR_OUT_OF_MEMORY;
+	for (uint32_t rank = 0; rank < processes; rank++)
+		rings_init(p2p, rank);
+	code = utofu_reg_mem_with_stag(p2p->requests_vcq, standing->memory,
+				       bytes, P2P_STAG, 0, &standing->stadd);
+	standing->registered = !code;
+	return code;
+}
+
+void p2p_standing_free(struct tofu_p2p *p2p)
+{
+	struct p2p_standing *standing = &p2p->standing;
+
+	if (standing->registered)
+		utofu_dereg_mem(p2p->requests_vcq, standing->stadd, 0);
+	free(standing->peer);
+	free(standing->memory);
+}
+
+/* ---- Sending ---- */
+
+/* Fills in where this process's ring is at a peer. */
+static int single_make(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
+		       enum p2p_standing_kind kind,
+		       struct tofu_srb_single *single)
+{
+	const struct p2p_config *config = &p2p->config;
+	utofu_vcq_id_t vcq = peer->requests.address.vcq;
+	utofu_stadd_t part;
+	int code = utofu_query_stadd(vcq, P2P_STAG, &part);
+
+	if (code)
+		return code;
+	part += config->params.rank * part_bytes(config);
+	*single = (struct tofu_srb_single){
+		.peer.address.vcq = vcq,
+		.memory = part + ring_at(kind),
+		.consumer = part + WORD(kind),
+		.bytes = ring_bytes(config, kind),
+	};
+	return UTOFU_SUCCESS;
+}
+
+int p2p_standing_send(struct tofu_p2p *p2p, struct tofu_srb_sender *sender,
+		      const struct p2p_peer *peer, enum p2p_standing_kind kind,
+		      const struct iovec *part, unsigned int parts,
+		      void *cbdata)
+{
+	struct tofu_srb_single *single =
+		&p2p->standing.peer[peer->rank].to[kind];
+	int code = UTOFU_SUCCESS;
+
+	if (!single->bytes)
+		code = single_make(p2p, peer, kind, single);
+	return code ? code :
+		      tofu_srb_send_single(sender, single, part, parts, cbdata);
+}
+
+/* ---- Receiving ---- */
+
+/* The first word of a record is never 0. */
+static bool has_sent(const struct p2p_standing_peer *peer)
+{
+	for (unsigned int kind = 0; kind < P2P_STANDING_KINDS; kind++) {
+		const void *first = peer->ring[kind].memory;
+
+		if (__atomic_load_n((const uint64_t *)first, __ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
+void p2p_standing_look(struct tofu_p2p *p2p)
+{
+	struct p2p_standing *standing = &p2p->standing;
+	const uint32_t processes = p2p->config.params.processes;
+
+	for (uint32_t i = 0; i < LOOK && i < processes; i++) {
+		struct p2p_standing_peer *peer =
+			&standing->peer[standing->next];
+
+		standing->next = (standing->next + 1) % processes;
+		if (peer->heard || !has_sent(peer))
+			continue;
+		peer->heard = true;
+		TAILQ_INSERT_TAIL(&standing->heard, peer, link);
+	}
+}
+
+void p2p_standing_rotate(struct tofu_p2p *p2p)
+{
+	struct p2p_standing *standing = &p2p->standing;
+	struct p2p_standing_peer *first = TAILQ_FIRST(&standing->heard);
+
+	if (!first)
+		return;
+	TAILQ_REMOVE(&standing->heard, first, link);
+	TAILQ_INSERT_TAIL(&standing->heard, first, link);
+}
+
+uint32_t p2p_standing_rank(const struct tofu_p2p *p2p,
+			   const struct p2p_standing_peer *peer)
+{
+	return (uint32_t)(peer - p2p->standing.peer);
+}
