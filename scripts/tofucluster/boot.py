@@ -72,7 +72,8 @@ def configuration(args):
     return {
         "name": args.name, "axes": axes, "accel": accel, "memory": args.memory,
         "time": args.time, "machine": machine_name, "trace": args.trace,
-        "tnis": tnis, "qemu": str(qemu), "image": str(image),
+        "tnis": tnis, "armw": machine.armw(args.machine or machine_name, args.armw),
+        "qemu": str(qemu), "image": str(image),
         "fabric_tool": fabric_tool, "tsc_khz": tsc_khz,
         "kernel_args": _words("--kernel-args", args.kernel_args),
         "qemu_args": _words("--qemu-args", args.qemu_args),
@@ -151,7 +152,8 @@ def up(args):
         _abandon(connection)
         raise
     connection.close()
-    kind = f"{config['machine']} in virtual time" if config["machine"] else config["accel"]
+    kind = (f"{machine.title(config['machine'], config['armw'])} in virtual time"
+            if config["machine"] else config["accel"])
     say(f"cluster '{args.name}': {shape.count(config['axes'])} nodes as "
         f"{shape.text(config['axes'])}, {kind}, "
         f"up after {time.monotonic() - began:.1f} s")

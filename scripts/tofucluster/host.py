@@ -2,7 +2,6 @@
 """The host's part of a cluster: binaries, an accelerator, a clock rate."""
 
 import json
-import os
 import pathlib
 import platform
 import subprocess

@@ -6,11 +6,25 @@ import pathlib
 from . import agent
 
 # Machines of virtual time and their TNIs, by their names in
-# qemu-device/net/machine.c
+# qemu-device/net/machine.c; and those of them that have remote atomics
 MACHINES = {"k": 4, "fx10": 4, "fx100": 4, "fugaku": 6}
+ARMW = ("fx100", "fugaku")
 VIRTUAL_TSC_KHZ = 1000000
 # The lowest priority above all ordinary ones
 REALTIME = ("chrt", "--rr", "1")
+
+
+def armw(name, choice):
+    """Whether a machine has remote atomics; `choice` is an option's, or None."""
+    if choice:
+        return choice == "on"
+    return not name or name in ARMW
+
+
+def title(name, has_armw):
+    """A machine's name, and what it has against its nature."""
+    odd = has_armw != (name in ARMW)
+    return name + (f" with armw={'on' if has_armw else 'off'}" if odd else "")
 
 
 def kernel_arguments(config, node):
@@ -70,7 +84,7 @@ def _virtual(config, agent_fd):
 
 def _tofu(config, node, trace):
     words = ["tofu-pci", f"fabric=/dev/fd/{config['fabric_fd']}", f"node={node}",
-             f"tnis={config['tnis']}"]
+             f"tnis={config['tnis']}", f"armw={'on' if config['armw'] else 'off'}"]
     if config["time"] == "virtual":
         words.append(f"machine={config['machine']}")
     if trace:

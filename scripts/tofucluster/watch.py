@@ -6,7 +6,7 @@ import pathlib
 import sys
 import time
 
-from . import wire
+from . import machine, wire
 from .errors import ClusterError
 
 POLL_SECONDS = 0.2
@@ -39,7 +39,7 @@ def waiting(answer):
 
 
 def _print_virtual(answer):
-    print(f"cluster '{answer['name']}': {answer['shape']}, {answer['machine']} in virtual time, "
+    print(f"cluster '{answer['name']}': {answer['shape']}, {machine.title(answer['machine'], answer['armw'])} in virtual time, "
           f"{answer['memory']} MiB a node, {answer['tnis']} TNIs, supervisor {answer['pid']}")
     print("node  pid      coordinates              clock  what it does")
     for node in answer["nodes"]:

@@ -2,6 +2,7 @@
 """Measurements: a cluster in virtual time, up for one boot; a machine of tofu-sim; or
 processes of this host."""
 
+import concurrent.futures
 import dataclasses
 import json
 import math
@@ -10,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import time
 
 from tofubuild import kernel
 from tofubuild import system as host_system
@@ -91,7 +93,8 @@ class Processes:
 class Simulated:
     """Programs on all nodes of machines of tofu-sim, one after the other.
 
-    A call is a machine's shape, and the words of a program that prints JSON.
+    A call is a machine's shape, the words of a program that prints JSON, and perhaps
+    changes of the machine's values, such as "hop_ns=50%".
     """
     name: str
     machine: str
@@ -101,15 +104,15 @@ class Simulated:
     @property
     def shape(self):
         """The largest."""
-        return max((shape for shape, _ in self.calls), key=nodes_of)
+        return max((shape for shape, *_ in self.calls), key=nodes_of)
 
     def nodes(self):
         return nodes_of(self.shape)
 
     def words(self, call):
-        shape, program = call
+        shape, program, *changes = call
         return (BIN / "tofu-sim", "--quiet", "--machine", self.machine, "--shape", shape,
-                *program)
+                *(word for change in changes for word in ("--set", change)), *program)
 
     def commands(self):
         yield from _by_hand(self)
@@ -146,18 +149,52 @@ def _answers(path, run):
     return [json.loads(part) for part in parts]
 
 
-def _process_answer(run, call):
+def _process_answer(run, call, children=None):
     command = [str(word) for word in run.words(call)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=run.seconds,
-                          check=False)
-    if done.returncode:
-        raise ReproError(f"{' '.join(command)}\n{done.stderr.strip()}")
-    return json.loads(re.sub(r"^\[\d+\] ", "", done.stdout, flags=re.M))
+    children = set() if children is None else children
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as child:
+        children.add(child)
+        try:
+            out, err = child.communicate(timeout=run.seconds)
+        except BaseException:
+            child.kill()
+            raise
+        finally:
+            children.discard(child)
+    if child.returncode:
+        raise ReproError(f"{' '.join(command)}\n{err.strip()}")
+    return json.loads(re.sub(r"^\[\d+\] ", "", out, flags=re.M))
+
+
+def _timed(run, call, children):
+    began = time.monotonic()
+    return _process_answer(run, call, children), time.monotonic() - began
+
+
+def simulate(runs):
+    """Runs of tofu-sim, as many calls at once as there are processors.
+
+    Yields (run, its answers, their seconds). The largest machines begin: they
+    take longest, and nothing waits for them at the end.
+    """
+    children = set()
+    pool = concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    try:
+        begun = [(run, [pool.submit(_timed, run, call, children) for call in run.calls])
+                 for run in sorted(runs, key=Simulated.nodes, reverse=True)]
+        for run, calls in begun:
+            answers, seconds = zip(*(call.result() for call in calls))
+            yield run, list(answers), sum(seconds)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(children):
+            child.kill()
 
 
 def measure(run, more=()):
     """Output of the run's calls, in order; `more` are clusters' arguments."""
-    if isinstance(run, (Processes, Simulated)):
+    if isinstance(run, Processes):
         return [_process_answer(run, call) for call in run.calls]
     name = f"repro-{os.getpid()}-{run.name}"
     with tempfile.TemporaryDirectory() as folder:

@@ -18,12 +18,24 @@ from .errors import ReproError
 
 EMPTY = "-"
 GAP = "  "
+# Between a value and half the range of what it is the median of
+SPREAD = " ± "
 
 
 def number(cell):
     """The number at the beginning of a cell, or None."""
     match = re.match(r"[-+]?\d+(\.\d+)?", cell)
     return float(match[0]) if match else None
+
+
+def with_spread(value, per_cent):
+    """'8.604 ± 1.2 %', of which number() is the value"""
+    return f"{value:.3f}{SPREAD}{per_cent:.1f} %"
+
+
+def spread(cell):
+    """The spread of a cell in per cent; None where it has none."""
+    return number(cell.partition(SPREAD)[2])
 
 
 @dataclasses.dataclass
@@ -50,6 +62,13 @@ class Table:
 
     def numbers(self, name):
         return [number(cell) for cell in self.column(name)]
+
+
+def widest(tables):
+    """The widest spread of all cells: (per cent, title, column, first cell of the row)"""
+    return max((spread(cell), table.title, name, row[0]) for table in tables
+               for row in table.rows for name, cell in zip(table.columns, row)
+               if spread(cell) is not None)
 
 
 @dataclasses.dataclass

@@ -11,11 +11,13 @@ MEASURED = ("1x1x1x2x3x2", "1x2x4x1x3x2", "2x1x4x2x3x2", "4x2x4x2x3x2", "8x3x4x2
             "8x6x4x2x3x2")
 COMPUTED = ("16x6x8x2x3x2", "24x18x16x2x3x2")
 LARGE = 16 << 20
-# kind, algorithms, bytes, words of tofu-coll, measured shapes: the largest would take
-# a quarter of an hour for 16 MiB
+SEGMENT = 16 << 10
+# kind, algorithms, bytes, words of tofu-coll, measured shapes: the largest but one takes
+# ten minutes for 16 MiB
 CALLS = (("barrier", ("gates", "dissemination"), None, (), MEASURED),
          ("allreduce", ("gates", "doubling"), 8, ("--type", "uint64"), MEASURED),
-         ("allreduce", ("pipelined", "streamed"), LARGE, ("--blank",), MEASURED[:-1]))
+         ("allreduce", ("pipelined", "streamed"), LARGE, ("--blank", "--segment", SEGMENT),
+          MEASURED[:-2]))
 STYLES = ({"color": plots.BLUE}, {"color": plots.SKY}, {"color": plots.RED},
           {"color": plots.ORANGE}, {"color": plots.GREEN}, {"color": plots.PURPLE})
 MACHINE = "k"
@@ -29,7 +31,8 @@ def _group(shape):
 
 def _program(kind, algorithms, size, more):
     return ("coll", "--json", "--collective", kind, "--algorithm", ",".join(algorithms),
-            *(("--bytes", size) if size else ()), "--warmup", 1, "--iterations", 1, *more)
+            *(("--bytes", size) if size else ()), "--warmup", int(size != LARGE),
+            "--iterations", 1, *more)
 
 
 def _title(kind, size):
@@ -103,7 +106,8 @@ class Growth(Experiment):
         yield Text(
             "Points are measured, lines computed. The machines are boxes of K, up to all of it. "
             f"Those of {nodes_of(COMPUTED[0])} nodes and more are computed only, and 16 MiB also on "
-            f"{nodes_of(MEASURED[-1])}: on all of K they are 1.5 thousand million packets.")
+            f"{nodes_of(MEASURED[-2])} and {nodes_of(MEASURED[-1])}: on all of K they are 1.5 "
+            "thousand million packets.")
         yield Plots("Barrier, and allreduce of 8 bytes and of 16 MiB", [
             Plot("coll-growth", "Time of collectives against the number of nodes, 12 to 82944: "
                  "lines of the formulas and measured points; the tables have the same numbers.",

@@ -4,7 +4,7 @@
 import dataclasses
 
 from ..experiment import Experiment, Tables, Text
-from ..measure import Run
+from ..measure import Simulated
 from ..tables import Sheet, Table
 
 FUGAKU_UNIT = "1x1x1x2x3x2"
@@ -46,6 +46,10 @@ def _latency(results):
     return results[0]["results"][0]["latency_us"]["median"]
 
 
+def _interval(results):
+    return 1e6 / results[0]["results"][0]["commands_per_s"]
+
+
 def _gbs(results):
     return results[0]["results"][0]["mb_per_s"] / 1000
 
@@ -70,12 +74,20 @@ def _by_hops():
         ("get", 1): (1.48, 1.51), ("get", 2): (1.64, 1.66), ("get", 3): (1.80, 1.80),
         ("armw", 1): (1.32, 1.35), ("armw", 2): (1.48, 1.50), ("armw", 3): (1.63, 1.63),
     }
-    names = {"put": "put of 8 B, one way", "get": "get of 8 B, round trip",
+    names = {"put": "put of 16 B, one way", "get": "get of 16 B, round trip",
              "armw": "ARMW of 8 B, round trip"}
     for (op, hops), (low, high) in published.items():
-        call = Perf(("--op", op, "--size", 8, "--to", AT_HOPS[hops]))
-        yield Figure("Fugaku, by hops", f"{names[op]}, {hops} hop{'s' * (hops > 1)}", "µs",
-                     low, high, 5, (call,), _latency)
+        call = Perf(("--op", op, "--size", 8 if op == "armw" else 16, "--to", AT_HOPS[hops],
+                     "--from-memory"))
+        yield Figure("Fugaku, by hops, from memory", f"{names[op]}, {hops} hop{'s' * (hops > 1)}",
+                     "µs", low, high, 8, (call,), _latency)
+
+
+def _best(machine, published):
+    """A put of 8 bytes, all in its descriptor, into the cache"""
+    call = Perf(("--op", "put", "--size", 8, "--inject"))
+    return Figure(f"{machine}, the best put", "8 B, one way", "µs", published, published, 8,
+                  (call,), _latency)
 
 
 def _by_size():
@@ -94,19 +106,19 @@ def _by_engines():
     for tnis in (2, 3, 4, 6):
         yield Figure("Fugaku, one peer by several TNIs", f"{tnis} TNIs, to one", "×", 1.0, 1.0, 5,
                      (base, _put(1 << 20, "--tnis", tnis)), _ratio, 2)
-    for tnis, published in ((1, 1.02), (2, 1.45), (3, 2.28), (4, 2.71), (6, 3.00)):
-        yield Figure("Fugaku, distinct peers", f"{tnis} TNI{'s' * (tnis > 1)}", "×",
-                     published, published, 10,
-                     (base, _put(1 << 20, "--tnis", tnis, "--peers", tnis)), _ratio, 2)
 
 
 def _k():
+    call = Perf(("--op", "put", "--size", 8, "--window", WINDOW))
+    yield Figure("K, a put costs the processor", "8 B, 8 in flight", "µs", 1, 1, 8, (call,),
+                 _interval)
     for size in (1 << 20, 4 << 20):
         yield Figure("K, ping-pong", f"{size} B", "GB/s", 4.75, 4.75, 5, (_put(size),), _pingpong)
 
 
-OF_MACHINE = {"fugaku": (*_by_hops(), *_by_size(), *_by_engines()), "k": tuple(_k())}
-SHAPES = {"fugaku": FUGAKU_UNIT, "k": "2"}
+OF_MACHINE = {"fugaku": (_best("Fugaku", 0.49), *_by_hops(), *_by_size(), *_by_engines()),
+              "fx100": (_best("FX100", 0.71),), "k": tuple(_k())}
+SHAPES = {"fugaku": FUGAKU_UNIT, "fx100": "2", "k": "2"}
 COLUMNS = ["what", "figure", "model", "off by", "allowed", "within"]
 
 
@@ -127,8 +139,8 @@ class Figures(Experiment):
     """Times and bandwidths of single transfers."""
     name = "figures"
     title = "The machine model and published figures"
-    runs = tuple(Run(f"figures-{machine}", machine, shape,
-                     tuple(call.words() for call in _calls(machine)))
+    runs = tuple(Simulated(f"figures-{machine}", machine,
+                           tuple((shape, call.words()) for call in _calls(machine)))
                  for machine, shape in SHAPES.items())
     sources = tuple(run.name for run in runs)
 

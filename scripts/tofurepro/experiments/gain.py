@@ -3,7 +3,7 @@
 
 from .. import model, plots
 from ..experiment import Experiment, Plot, Plots, Text
-from ..tables import Sheet, Table
+from ..tables import SPREAD, Sheet, Table, number, spread
 from . import neighbor
 
 NEIGHBORS, ENGINES = range(1, 27), range(1, 7)
@@ -27,8 +27,9 @@ def _measured(machine, times):
     table = Table(MEASURED, ["neighbours", "engines", "model", "measured", "off by", "runs"], [])
     for n, c, native, segmented, runs in times.rows:
         planned = model.gain(machine, int(n), int(c), BYTES)
-        seen = float(native) / float(segmented)
-        table.rows.append([n, c, f"{planned:.3f}", f"{seen:.3f}",
+        seen = number(native) / number(segmented)
+        apart = spread(native) + spread(segmented)
+        table.rows.append([n, c, f"{planned:.3f}", f"{seen:.3f}{SPREAD}{apart:.1f} %",
                            f"{100 * (seen / planned - 1):+.1f} %", runs])
     return table
 
@@ -47,7 +48,7 @@ def _label(ax, n, c, value, seen):
 
 def _draw(machine, sheet):
     table, measured = sheet.table(MODEL), sheet.table(MEASURED)
-    seen = {(int(n), int(c)): float(ratio)
+    seen = {(int(n), int(c)): number(ratio)
             for n, c, ratio in zip(*map(measured.column, ("neighbours", "engines", "measured")))}
     values = [table.numbers(f"C = {c}") for c in ENGINES]
     figure, ax = plots.axes(f"{machine}: times as fast in segments, 1 MiB", "neighbours N",
@@ -85,8 +86,9 @@ class Gain(Experiment):
             "Native time by time in segments. A grey field is 1: with N ≤ C, with one engine, or "
             "where C divides N, both are the same exchange. For long messages the gain is "
             "(C′/N′)·⌈N/C⌉ with N = kN′, C = kC′, k = gcd(N, C): up to 2 as N approaches C from "
-            "above. Fields with a red frame were measured, in the boots of the experiment above: "
-            "the upper figure is the model's, the lower one measured.")
+            "above. Fields with a red frame were measured, by the runs of the experiment above: "
+            "the upper figure is the model's, the lower one measured. In the table ± is the sum of "
+            "both ranges (see the experiment above).")
         for name in self.computes:
             if name in sheets:
                 yield self._plots(name, sheets[name],

@@ -49,7 +49,7 @@ def _draw(table, measured):
         ax.plot(peers, table.numbers(mode), label=f"{mode}, computed",
                 **{**STYLES[mode], "markersize": 0})
     for label, rows, style in (("measured, processes", measured[0], {"fillstyle": "none"}),
-                               ("measured, VMs", measured[1], {"markersize": 3})):
+                               ("measured, tofu-sim", measured[1], {"markersize": 3})):
         for mode in p2p.MODES if rows else ():
             ax.plot(rows.numbers("peers"), rows.numbers(mode), label=f"{mode}, {label}",
                     **{**STYLES[mode], "linestyle": "none", **style})
@@ -85,14 +85,14 @@ class Memory(Experiment):
                     [table, _even()])
 
     def section(self, sheets):
-        table, vms = sheets[COMPUTED].table(NEED), sheets.get("p2p-k")
-        measured = (sheets[RUN].table(p2p.MEMORY), vms and vms.table(p2p.MEMORY))
+        table, simulated = sheets[COMPUTED].table(NEED), sheets.get(f"p2p-{p2p.MACHINES[0]}")
+        measured = (sheets[RUN].table(p2p.MEMORY), simulated and simulated.table(p2p.MEMORY))
         last = dict(zip(table.columns, table.rows[-1]))
         yield Text(
             "All bytes that the buffers and tables of <tofu/p2p.h> take in a process, without what "
             "uTofu keeps for its queues. Lines are computed by tofu_p2p_need(), by the code that "
             "keeps the accounts of a living process; points were measured, with processes of one "
-            "host and in virtual machines, and tofu-p2p fails where a byte differs. 'Shared' stays "
+            "host and by tofu-sim, and tofu-p2p fails where a byte differs. 'Shared' stays "
             "what it is when the peers of whom something is remembered are as many as may be; "
             "'auto' never takes more than the memory that it was given.")
         yield Plots("Memory against number of peers", [

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Halos of SCALE-LES3 under each scheduler, planned, measured and published."""
 
-from .. import model, plots
+from .. import halo, model, plots
 from ..errors import ReproError
 from ..experiment import Experiment, Plot, Plots, Tables, Text
-from ..measure import Run
-from ..tables import Sheet, Table, number
+from ..measure import Run, Simulated
+from ..tables import Sheet, Table, number, widest
 from . import never_worse
 
-MACHINES = ("k", "fx10")
-SHAPE, PROCS = "4x1x1x1x3x1", "4x3"
+# As published: 48 processes, a torus of 6x8
+MACHINE, SHAPE, PROCS = "k", "1x2x4x1x3x2", "6x8"
+BRIEF_MACHINE, BRIEF_SHAPE, BRIEF_PROCS = "fx10", "4x1x1x1x3x1", "4x3"
+SMALL, LARGE = 60, 872
+EXCHANGES = 9
+# A node that is early waits in the barrier, which is measured: no more than a poll takes.
+PHASES = 250  # ns
 PARTS = {"ew": "east and west", "ns": "north and south", "four": "four directions",
          "diagonal": "diagonals", "all": "all eight"}
 OVERHEAD, ORIG = "overhead-aware", "orig"
@@ -31,56 +36,47 @@ STYLES = {
 # Larger deviations of a published time from the measured one are mentioned.
 CLOSE = 10
 EMPTY_EXCHANGE = "an exchange of 8 bytes with two neighbours"
-ENGINE = "two nodes that send each other one message by one engine, fx10"
+ENGINE = f"two nodes that send each other one message by one engine, {MACHINE}"
 # Sizes of SCALE-LES3's messages, and around them
 ENGINE_BYTES = (16384, 28416, 56320, 56832, 112128, 112640, 168448, 224256, 1 << 18, 1 << 20)
 PROGRAM = (
-    "All published times have about 6 µs more than the measured ones, also where nothing is shared "
-    "(east and west). They are of an MPI library on 48 processes, with a barrier at both ends; the "
-    "barriers here are barrier gates, which take 1 to 2 µs each, and starting and waiting are some "
-    "hundred instructions. ")
-LINKS = PROGRAM + (
-    "The rest is links that two engines share: at the 4.9 GB/s that a link carries two messages of "
-    "112128 bytes need 45.8 µs, and the links are full here. The published times leave a link at "
-    "4.1 to 4.5 GB/s; what else the machine or the program did is not known.")
-HOST = PROGRAM + (
-    "Four engines send and receive 897024 bytes. The model's host interface carries 15 GB/s, the "
-    "upper end of the published 13 to 15; at 13 GB/s it would take 9 µs more, which is about "
-    "the rest.")
+    "2 to 5 µs do not depend on the data: the table of what comes from k = 60 to 872 is without "
+    "them. They are of an MPI library, whose barriers, start and wait took some 12.7 µs; here these "
+    "are barrier gates and some hundred instructions.")
 # Explanations of such deviations: (part, k, scheduler)
-REASONS = {(PARTS[part], "872", TITLES[scheduler]): reason for part, scheduler, reason in (
-    ("ns", "bl:4", PROGRAM), ("four", "bl:4", HOST),
-    ("ns", "round-robin:2", LINKS), ("ns", "round-robin:4", LINKS))}
+REASONS = {(PARTS[part], str(k), TITLES[scheduler]): PROGRAM for part, k, scheduler in (
+    ("ew", SMALL, "bl:2"), ("ns", SMALL, "round-robin:4"), ("ns", SMALL, "bl:4"),
+    ("four", SMALL, "bl:4"))}
 
 
-def _halo(parts, schedulers, grid, *more):
-    return ("tofu-halo", "--json", "--procs", PROCS, "--pattern", "scale-les3",
-            "--part", parts, "--scheduler", schedulers, "--grid", grid, "--barrier", *more)
+def _halo(procs, machine, parts, schedulers, grid, *more):
+    return ("tofu-halo", "--json", "--procs", procs, "--machine", machine, "--pattern",
+            "scale-les3", "--part", parts, "--scheduler", schedulers, "--grid", grid, "--barrier",
+            *more)
 
 
 def _empty():
     return ("tofu-halo", "--json", "--procs", PROCS, "--pattern", "neighbor", "--neighbors", 2,
-            "--bytes", 8, "--algorithm", "native", "--barrier", "--warmup", 1, "--iterations", 9)
+            "--bytes", 8, "--algorithm", "native", "--barrier", "--warmup", 1,
+            *halo.phases(PHASES, EXCHANGES))
 
 
-def _run(machine):
-    everything = _halo("each", ",".join(STYLES), "all", "--machine", machine,
-                       "--warmup", 1, "--iterations", 9, "--no-verify")
-    return Run(f"scale-{machine}", machine, SHAPE, (everything, _empty()), seconds=7200)
+def _everything():
+    return _halo(PROCS, MACHINE, "each", ",".join(STYLES), "all", "--warmup", 1,
+                 *halo.phases(PHASES, EXCHANGES), "--no-verify")
 
 
 def _engine():
     """One engine that sends and receives at once, without contention."""
-    return Run("scale-engine", "fx10", "2", (
-        ("tofu-halo", "--json", "--procs", 2, "--pattern", "neighbor", "--neighbors", 1,
-         "--tnis", 1, "--bytes", ",".join(map(str, ENGINE_BYTES)), "--algorithm", "native",
-         "--machine", "fx10", "--warmup", 1, "--iterations", 9, "--no-verify"),))
+    return ("tofu-halo", "--json", "--procs", 2, "--pattern", "neighbor", "--neighbors", 1,
+            "--tnis", 1, "--bytes", ",".join(map(str, ENGINE_BYTES)), "--algorithm", "native",
+            "--warmup", 1, *halo.phases(PHASES, EXCHANGES), "--no-verify")
 
 
 def _engine_table(answer):
     table = Table(ENGINE, ["bytes", "µs", "GB/s"], [])
     for row in answer["rows"]:
-        table.rows.append([str(row["bytes"]), _us(row["time_us"]),
+        table.rows.append([str(row["bytes"]), halo.cell(row),
                            f"{row['bytes'] / row['time_us'] / 1000:.3f}"])
     return table
 
@@ -93,12 +89,16 @@ def _title(part, what):
     return f"{PARTS[part]}, {what}, µs"
 
 
+def _cell_of(row, key):
+    return halo.cell(row) if key == "time_us" else _us(row[key])
+
+
 def _table(part, what, rows):
     """`rows` by part, scheduler and k; messages as sent have no plan."""
     key = f"{what}_us"
     levels = list(dict.fromkeys(k for p, _, k in rows if p == part))
     names = list(dict.fromkeys(s for (p, s, _), row in rows.items() if p == part and key in row))
-    cells = [[str(k), *(_us(rows[part, s, k][key]) for s in names)] for k in levels]
+    cells = [[str(k), *(_cell_of(rows[part, s, k], key) for s in names)] for k in levels]
     return Table(_title(part, what.replace("time", "measured")), ["k", *names], cells)
 
 
@@ -110,31 +110,42 @@ def _tables(answer):
             yield _table(part, "planned", rows)
 
 
-def _note(run):
-    return f"SCALE-LES3 halos on {run.machine}: {run.nodes()} nodes ({run.shape}) as {PROCS} " \
+def _note(run, procs):
+    return f"SCALE-LES3 halos on {run.machine}: {run.nodes()} nodes ({run.shape}) as {procs} " \
            "processes; a barrier at both ends; virtual time"
 
 
 def _cell(table, k, scheduler):
     for row in table.rows:
         if row[0] == str(k):
-            return float(row[table.columns.index(scheduler)])
+            return number(row[table.columns.index(scheduler)])
     raise ReproError(f"'{table.title}' has no row {k}")
 
 
-def _published(machine):
-    """tofu-sched prints FX10's times beside the plans of any machine."""
-    return model.published(machine) if machine == "fx10" else []
-
-
-def _calibration(machine, sheet):
+def _calibration(sheet):
     table = Table("published, planned and measured times, µs",
                   ["part", "k", "scheduler", "published", "planned", "measured", "off by"], [])
-    for part, k, scheduler, us in _published(machine):
+    for part, k, scheduler, us in model.published(MACHINE):
         planned = _cell(sheet.table(_title(part, "planned")), k, scheduler)
         measured = _cell(sheet.table(_title(part, "measured")), k, scheduler)
         table.rows.append([PARTS[part], str(k), TITLES[scheduler], str(us), _us(planned),
                            _us(measured), f"{100 * (measured / us - 1):+.1f} %"])
+    return table
+
+
+def _growth(sheet):
+    """What the data take: published and measured times without what both sizes have."""
+    times = {(part, k, scheduler): us for part, k, scheduler, us in model.published(MACHINE)}
+    table = Table(f"from k = {SMALL} to {LARGE}, µs",
+                  ["part", "scheduler", "published", "measured", "off by"], [])
+    for (part, k, scheduler), us in times.items():
+        if k != LARGE or (part, SMALL, scheduler) not in times:
+            continue
+        more = us - times[part, SMALL, scheduler]
+        of_part = sheet.table(_title(part, "measured"))
+        measured = _cell(of_part, LARGE, scheduler) - _cell(of_part, SMALL, scheduler)
+        table.rows.append([PARTS[part], TITLES[scheduler], str(more), _us(measured),
+                           f"{100 * (measured / more - 1):+.1f} %"])
     return table
 
 
@@ -172,8 +183,8 @@ def _spread(sheet):
     return max(found)
 
 
-def _draw(machine, part, table, what, top, marks):
-    figure, ax = plots.axes(f"{machine}, {PARTS[part]}: {what}", "levels k of the grid",
+def _draw(part, table, what, top, marks):
+    figure, ax = plots.axes(f"{MACHINE}, {PARTS[part]}: {what}", "levels k of the grid",
                             "time of an exchange, µs")
     levels = table.numbers("k")
     for name, style in STYLES.items():
@@ -189,22 +200,22 @@ def _draw(machine, part, table, what, top, marks):
     return figure
 
 
-def _plots(machine, part, sheet):
+def _plots(part, sheet):
     measured, planned = (sheet.table(_title(part, what)) for what in ("measured", "planned"))
-    marks = [(k, s, us) for p, k, s, us in _published(machine) if p == part]
+    marks = [(k, s, us) for p, k, s, us in model.published(MACHINE) if p == part]
     highest = max(value for table in (measured, planned) for name in table.columns[1:]
                   for value in table.numbers(name))
     top = 1.05 * max([highest, *(us for _, _, us in marks)])
     last = ", ".join(f"{TITLES[name]} {measured.numbers(name)[-1]:.0f}"
                      for name in measured.columns[1:])
     shown = (("measured", measured, marks), ("planned", planned, marks))
-    return Plots(f"{PARTS[part].capitalize()}, {machine}", [
-        Plot(f"scale-{machine}-{part}-{what}",
-             f"Line plot: {what} time of an exchange, {PARTS[part]}, {machine}, by levels k, a "
+    return Plots(f"{PARTS[part].capitalize()}, {MACHINE}", [
+        Plot(f"scale-{part}-{what}",
+             f"Line plot: {what} time of an exchange, {PARTS[part]}, {MACHINE}, by levels k, a "
              f"line for each scheduler; all rise with k. Measured at k = {measured.column('k')[-1]}"
              f", in µs: {last}.",
              lambda what=what, table=table, points=points:
-             _draw(machine, part, table, what, top, points))
+             _draw(part, table, what, top, points))
         for what, table, points in shown], [measured, planned])
 
 
@@ -212,74 +223,62 @@ class Scale(Experiment):
     """11 rows, 5 sets of directions, 7 schedulers, and unplanned messages."""
     name = "scale"
     title = "SCALE-LES3 under seven schedulers"
-    runs = (*map(_run, MACHINES), _engine())
-    sources = tuple(run.name for run in runs)
-    computes = tuple(f"scale-{machine}-summary" for machine in MACHINES)
+    runs = (Simulated("scale", MACHINE, ((SHAPE, _everything()), (SHAPE, _empty()),
+                                         ("2", _engine()))),)
+    sources = ("scale",)
+    computes = ("scale-summary",)
 
     def sheet(self, run, answers):
-        if run.name == "scale-engine":
-            note = "one engine that sends and receives at once; no barrier in the time; virtual time"
-            return Sheet(run.name, [note], [_engine_table(answers[0])])
-        empty = answers[1]["rows"][0]["time_us"]
-        return Sheet(run.name, [_note(run)], [
-            *_tables(answers[0]),
-            Table(EMPTY_EXCHANGE, ["bytes", "µs"], [["8", _us(empty)]])])
+        everything, empty, engine = answers
+        return Sheet(run.name, [_note(run, PROCS)], [
+            *_tables(everything),
+            Table(EMPTY_EXCHANGE, ["bytes", "µs"], [["8", halo.cell(empty["rows"][0])]]),
+            _engine_table(engine)])
 
     def computed(self, sheets):
-        for machine in MACHINES:
-            sheet = sheets.get(f"scale-{machine}")
-            if sheet:
-                tables = [_calibration(machine, sheet),
-                          _shorter(sheet, "the best of the six others", OTHERS),
-                          _shorter(sheet, TITLES[ORIG], (ORIG,))]
-                yield Sheet(f"scale-{machine}-summary", [sheet.notes[0]],
-                            [table for table in tables if table.rows])
+        if "scale" in sheets:
+            sheet = sheets["scale"]
+            yield Sheet("scale-summary", [sheet.notes[0]],
+                        [_calibration(sheet), _growth(sheet),
+                         _shorter(sheet, "the best of the six others", OTHERS),
+                         _shorter(sheet, TITLES[ORIG], (ORIG,))])
 
     def section(self, sheets):
+        sheet, summary = sheets["scale"], sheets["scale-summary"]
         yield Text(
-            "The halo exchange of SCALE-LES3: 14 puts, of which each plot has those of some "
-            "directions. 12 nodes (4x1x1x1x3x1 as 4x3 processes), a barrier at both ends of each "
-            "exchange and in its time, as it was published (pseudo-collective mode). Beside what "
-            "was measured stands what was planned, which knows of no barriers. 'As sent and "
-            "received' is the same halo by a program without a plan: messages from point to point, "
-            "message i by an endpoint on engine i mod 4, short ones through rings and long ones "
-            "agreed upon. Stars are published for FX10, on 48 processes.")
-        for machine in MACHINES:
-            if f"scale-{machine}" in sheets:
-                sheet = sheets[f"scale-{machine}"]
-                for part in PARTS:
-                    yield _plots(machine, part, sheet)
-                yield Text(f"{machine}, barriers and little else:")
-                yield Tables([sheet.table(EMPTY_EXCHANGE)])
-        for machine in MACHINES:
-            name = f"scale-{machine}-summary"
-            if name in sheets:
-                yield Text(f"{machine}, from the tables above:")
-                yield Tables(sheets[name].tables)
-                yield Text(f"{machine}, measured: "
-                           f"{never_worse.sentence(_cases(sheets[f'scale-{machine}']))}")
-                apart, where = _spread(sheets[f"scale-{machine}"])
-                yield Text(
-                    "The three widths of bottom-left packing have one plan where there are no "
-                    f"diagonals; measured, they are up to {apart:.1f} % apart, at {where}. Where "
-                    "engines and links are full, a hundred nanoseconds at the start decide who "
-                    "waits for whom: less than that is no difference of plans. What "
-                    "takes little takes more than is planned: probably since a processor pays for "
-                    "each put that it posts, and for each engine on which it looks for notices.")
-        if "scale-engine" in sheets:
-            yield Tables(sheets["scale-engine"].tables)
+            f"The halo exchange of SCALE-LES3: 14 puts, of which each plot has those of some "
+            f"directions. As published: K, 48 nodes ({SHAPE}, a torus of {PROCS}), a barrier at "
+            "both ends of each exchange and in its time (pseudo-collective mode). Beside what was "
+            "measured stands what was planned, which knows of no barriers. 'As sent and received' "
+            "is the same halo by a program without a plan: messages from point to point, message "
+            "i by an endpoint on engine i mod 4, short ones through rings and long ones agreed "
+            "upon. Stars are published times.")
+        per_cent, title, name, k = widest([sheet.table(_title(part, "measured")) for part in PARTS])
+        yield Text(f"{halo.PHASES.format(ns=PHASES)} Measured are {EXCHANGES} exchanges; the "
+                   f"widest range is ± {per_cent} %, {title.split(',')[0]}, {name}, k = {k}.")
+        for part in PARTS:
+            yield _plots(part, sheet)
+        yield Text("Barriers and little else; and what one engine can do:")
+        yield Tables([sheet.table(EMPTY_EXCHANGE), sheet.table(ENGINE)])
+        yield Text("From the tables above:")
+        yield Tables(summary.tables)
+        yield Text(f"Measured: {never_worse.sentence(_cases(sheet))}")
+        apart, where = _spread(sheet)
+        yield Text(
+            "The three widths of bottom-left packing have one plan where there are no "
+            f"diagonals; measured, they are up to {apart:.1f} % apart, at {where}. Where "
+            "engines and links are full, a hundred nanoseconds at the start decide who "
+            "waits for whom: less than that is no difference of plans.")
         for point, off in self._far(sheets):
             yield Text(f"{', '.join(point)}, {off:+.1f} %: {REASONS.get(point, 'why?')}")
 
     def _far(self, sheets):
         """Published times far from the measured ones: (point, per cent)."""
-        for name in self.computes:
-            first = sheets[name].tables[0] if name in sheets else None
-            if first and "off by" in first.columns:
-                for row in first.rows:
-                    off = number(row[-1])
-                    if abs(off) > CLOSE:
-                        yield tuple(row[:3]), off
+        if "scale-summary" in sheets:
+            for row in sheets["scale-summary"].tables[0].rows:
+                off = number(row[-1])
+                if abs(off) > CLOSE:
+                    yield tuple(row[:3]), off
 
     def complaints(self, sheets):
         for point, off in self._far(sheets):
@@ -291,16 +290,16 @@ class Brief(Experiment):
     """A few rows of scale, verified, which the cluster tests measure again."""
     name = "brief"
     title = "A few rows that the tests repeat"
-    runs = (Run("brief", "fx10", SHAPE,
-                (_halo("four", "round-robin:1,bl:4,overhead-aware", "60,218",
-                       "--machine", "fx10", "--warmup", 1, "--iterations", 15),)),)
+    runs = (Run("brief", BRIEF_MACHINE, BRIEF_SHAPE,
+                (_halo(BRIEF_PROCS, BRIEF_MACHINE, "four", "round-robin:1,bl:4,overhead-aware",
+                       "60,218", "--warmup", 1, "--iterations", 15),)),)
     sources = ("brief",)
 
     def sheet(self, run, answers):
         wrong = sum(row["bytes_wrong"] for row in answers[0]["rows"])
         if wrong:
             raise ReproError(f"{run.name}: {wrong} bytes are wrong")
-        return Sheet(run.name, [_note(run)], list(_tables(answers[0])))
+        return Sheet(run.name, [_note(run, BRIEF_PROCS)], list(_tables(answers[0])))
 
     def section(self, sheets):
         yield Text("Measured by 'make check' on every change. Every byte is verified.")
