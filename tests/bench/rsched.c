@@ -4,9 +4,7 @@
  * random, the same in each run.
  *
  * The best one is the best of all lists: each put on each engine at each place,
- * evaluated as the library does when links are shared in turns. In theory a
- * packing could be better, as it never shares links; so the best is the better
- * of that and of all schedulers' plans.
+ * evaluated as the library does.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -129,27 +127,11 @@ static void times_print(const struct tofu_rsched_model *model)
 
 /* ---- How good it is ---- */
 
-/**
- * struct lists - the puts of each engine, in order
- * @at: progress of each engine
- */
+/* struct lists - the puts of each engine, in order */
 struct lists {
-	struct tofu_rsched_picker picker;
 	size_t list[TOFU_RSCHED_ENGINES_MAX][BRUTE_MAX];
 	size_t length[TOFU_RSCHED_ENGINES_MAX];
-	size_t at[TOFU_RSCHED_ENGINES_MAX];
 };
-
-static size_t lists_pick(struct tofu_rsched_picker *picker,
-			 unsigned int engine, uint64_t busy)
-{
-	struct lists *lists = (struct lists *)picker;
-
-	(void)busy;
-	if (lists->at[engine] == lists->length[engine])
-		return TOFU_RSCHED_NONE;
-	return lists->list[engine][lists->at[engine]++];
-}
 
 static void lists_try(struct tofu_rsched_work *work, struct lists *lists,
 		      struct tofu_rsched_draft *draft)
@@ -159,8 +141,14 @@ static void lists_try(struct tofu_rsched_work *work, struct lists *lists,
 		if (lists->length[e] && !lists->length[e - 1])
 			return;
 	}
-	memset(lists->at, 0, sizeof(lists->at));
-	if (tofu_rsched_turns(work, work->model.engines, &lists->picker, draft))
+	for (unsigned int e = 0; e < work->model.engines; e++)
+		for (size_t i = 0; i < lists->length[e]; i++)
+			draft->place[lists->list[e][i]] =
+				(struct tofu_rsched_place){
+					.engine = e,
+					.begin_ns = i,
+				};
+	if (tofu_rsched_run(work, draft))
 		work->limit = draft->end;
 }
 
@@ -195,21 +183,23 @@ static uint64_t best_of(const struct tofu_rsched_model *model,
 	struct tofu_rsched_place place[BRUTE_MAX];
 	struct tofu_rsched_put put[BRUTE_MAX];
 	struct tofu_rsched_draft draft = { .place = place };
-	struct lists lists = { .picker.pick = lists_pick };
+	struct tofu_rsched_key key[BRUTE_MAX];
+	struct lists lists = { 0 };
 	struct tofu_rsched_work work = {
 		.model = *model,
 		.put = put,
 		.count = count,
-		.limit = known - model->latency_ns,
+		.key = key,
+		.limit = known,
 	};
 
 	for (size_t i = 0; i < count; i++)
 		put[i] = (struct tofu_rsched_put){
-			.links = UINT64_C(1) << request[i].direction,
+			.path = UINT64_C(1) << request[i].direction,
 			.bytes = request[i].bytes,
 		};
 	brute(&work, &lists, 0, &draft);
-	return work.limit + model->latency_ns;
+	return work.limit;
 }
 
 /**

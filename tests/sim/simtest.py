@@ -9,7 +9,9 @@ import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "tests/build"))
-from tap import Tap, output_of  # pylint: disable=wrong-import-position,unused-import
+from tap import Tap, output_of  # pylint: disable=wrong-import-position
+
+__all__ = ["OUT", "SECONDS", "SIM", "TOP", "Run", "Tap", "build", "output_of", "sim"]
 
 OUT = pathlib.Path(os.environ.get("O", TOP / "build")).resolve()
 SIM = OUT / "bin/tofu-sim"

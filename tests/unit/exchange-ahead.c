@@ -42,6 +42,14 @@ FIXTURE_VARIANT_ADD(slow, two_sided){
 	},
 };
 
+FIXTURE_VARIANT_ADD(slow, in_steps){
+	.grid = { 3, { 2, 3, 1 }, 3 },
+	.params = {
+		.algorithm = TOFU_NEIGHBOR_SEGMENTED,
+		.form = TOFU_NEIGHBOR_STEPS,
+	},
+};
+
 /* A node that only sends learns from no data that the other has finished. */
 FIXTURE_VARIANT_ADD(slow, one_way){
 	.grid = { 1, { 4 }, 1 },
@@ -136,6 +144,9 @@ TEST(nobody_is_ahead_in_steps)
 	pair.params.form = TOFU_NEIGHBOR_TWO_SIDED;
 	scene_prepare(&pair);
 	EXPECT_EQ(tofu_nodes_run(2, ahead, -1), 0);
+	pair.params.form = TOFU_NEIGHBOR_STEPS;
+	scene_prepare(&pair);
+	EXPECT_EQ(tofu_nodes_run(2, ahead, -1), 0);
 }
 
 /* ---- */
@@ -167,18 +178,18 @@ static void alone_sends(struct tofu_nodes *nodes, struct actor *actor)
 		tofu_exchange_test(actor->exchange);
 }
 
-/* Node 0 sees what comes meanwhile: all, or what belongs to the first step. */
+/* Node 0 sees what comes meanwhile: all, or what needs no answer. */
 static void alone_receives(struct tofu_nodes *nodes, struct actor *actor)
 {
-	bool steps = halves.params.form == TOFU_NEIGHBOR_TWO_SIDED;
+	bool answers = halves.params.form == TOFU_NEIGHBOR_TWO_SIDED;
 	char before = byte_at(actor, HALF);
 	time_t since = time(NULL);
 
 	tofu_nodes_meet(nodes);
-	while (byte_at(actor, steps ? 0 : HALF) == before)
+	while (byte_at(actor, answers ? 0 : HALF) == before)
 		CHECK(time(NULL) - since < WAIT_SECONDS);
 	usleep(20000);
-	CHECK((byte_at(actor, HALF) == before) == steps);
+	CHECK((byte_at(actor, HALF) == before) == answers);
 	__atomic_store_n(&nodes->word[0], 1, __ATOMIC_RELEASE);
 	CHECK(!tofu_exchange_start(actor->exchange));
 }
@@ -207,6 +218,13 @@ TEST(all_is_queued_at_once)
 TEST(steps_wait_for_the_neighbour)
 {
 	halves.params.form = TOFU_NEIGHBOR_TWO_SIDED;
+	scene_prepare(&halves);
+	EXPECT_EQ(tofu_nodes_run(2, alone, -1), 0);
+}
+
+TEST(steps_that_end_here_do_not_wait_for_the_neighbour)
+{
+	halves.params.form = TOFU_NEIGHBOR_STEPS;
 	scene_prepare(&halves);
 	EXPECT_EQ(tofu_nodes_run(2, alone, -1), 0);
 }

@@ -30,6 +30,11 @@ FIXTURE_VARIANT_ADD(by, native_two_sided){
 	.form = TOFU_NEIGHBOR_TWO_SIDED,
 };
 
+FIXTURE_VARIANT_ADD(by, native_in_steps){
+	.algorithm = TOFU_NEIGHBOR_NATIVE,
+	.form = TOFU_NEIGHBOR_STEPS,
+};
+
 FIXTURE_VARIANT_ADD(by, segmented){
 	.algorithm = TOFU_NEIGHBOR_SEGMENTED,
 	.form = TOFU_NEIGHBOR_ONE_SIDED,
@@ -38,6 +43,11 @@ FIXTURE_VARIANT_ADD(by, segmented){
 FIXTURE_VARIANT_ADD(by, segmented_two_sided){
 	.algorithm = TOFU_NEIGHBOR_SEGMENTED,
 	.form = TOFU_NEIGHBOR_TWO_SIDED,
+};
+
+FIXTURE_VARIANT_ADD(by, segmented_in_steps){
+	.algorithm = TOFU_NEIGHBOR_SEGMENTED,
+	.form = TOFU_NEIGHBOR_STEPS,
 };
 
 FIXTURE_VARIANT_ADD(by, segmented_with_barrier){

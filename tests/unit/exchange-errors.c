@@ -88,7 +88,7 @@ TEST(bad_parameters)
 	p.algorithm = (enum tofu_neighbor_algorithm)3;
 	EXPECT_EQ(create(&p, &to_self, 1), UTOFU_ERR_INVALID_ARG);
 	p = good;
-	p.form = (enum tofu_neighbor_form)2;
+	p.form = (enum tofu_neighbor_form)3;
 	EXPECT_EQ(create(&p, &to_self, 1), UTOFU_ERR_INVALID_ARG);
 	p = good;
 	p.machine = "none";
@@ -271,24 +271,30 @@ TEST_F(self, cards_of_other_exchanges)
 		{
 			.engines = 4,
 			.algorithm = TOFU_NEIGHBOR_SEGMENTED,
+			.form = TOFU_NEIGHBOR_STEPS,
+			.barrier = UTOFU_VBG_ID_NULL,
+		},
+		{
+			.engines = 4,
+			.algorithm = TOFU_NEIGHBOR_SEGMENTED,
 			.barrier = 0,
 		},
 	};
-	struct tofu_exchange *x[5];
+	struct tofu_exchange *x[6];
 
 	for (unsigned int i = 0; i < 6; i++) {
 		m[i] = to_self;
 		m[i].back = i ^ 1;
 	}
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		ASSERT_EQ(tofu_neighbor_create(&of[i], m, 6, &x[i]), 0);
-	for (int i = 4; i >= 0; i--) {
+	for (int i = 5; i >= 0; i--) {
 		ASSERT_EQ(tofu_exchange_card(x[i], 1, &self->card), 0);
 		EXPECT_EQ(tofu_exchange_connect(x[0], 0, &self->card),
 			  i ? UTOFU_ERR_INVALID_DATA : UTOFU_SUCCESS)
 		TH_LOG("card of exchange %d", i);
 	}
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		tofu_exchange_free(x[i]);
 }
 
@@ -450,6 +456,10 @@ FIXTURE_VARIANT_ADD(dying, one_sided){};
 
 FIXTURE_VARIANT_ADD(dying, two_sided){
 	.form = TOFU_NEIGHBOR_TWO_SIDED,
+};
+
+FIXTURE_VARIANT_ADD(dying, in_steps){
+	.form = TOFU_NEIGHBOR_STEPS,
 };
 
 FIXTURE_VARIANT_ADD(dying, with_barrier){
@@ -648,6 +658,8 @@ TEST(a_running_exchange_asks_nothing_of_the_system)
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
 		SKIP(return, "an emulator has no seccomp");
 	scene_prepare(&scene);
+	EXPECT_EQ(tofu_nodes_run(3, asks_nothing, -1), 0);
+	scene.params.form = TOFU_NEIGHBOR_STEPS;
 	EXPECT_EQ(tofu_nodes_run(3, asks_nothing, -1), 0);
 	scene.params.form = TOFU_NEIGHBOR_TWO_SIDED;
 	scene.meet = true;

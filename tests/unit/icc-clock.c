@@ -11,6 +11,7 @@ const struct tofu_preset toy = {
 	.link_mbs = 1000, /* a byte a ns */
 	.mtu = 1000,
 	.overhead = 24,
+	.buffers = 4,
 	.credits = 8,
 	.hop_ns = 100,
 	.doorbell_ns = 7,
@@ -96,6 +97,8 @@ static void host_tx_commit(void *host)
 		.dst = clock->to[node->number],
 		.seq = clock->seq[node->number]++,
 		.path = pkt->path,
+		.class_ = (uint8_t)tofu_class_of(pkt->type),
+		.engine = tofu_packet_engine(pkt->type, pkt->src_tni),
 		.payload = pkt->payload,
 		.cookie = node->tx,
 	};

@@ -324,6 +324,26 @@ TEST_F(command, armw_of_every_operation_and_size)
 	}
 }
 
+TEST_F(command_now, armw_of_a_machine_without_atomics_is_unknown)
+{
+	struct net_mode mode = variant->mode;
+	struct transfer t;
+	struct pair p;
+
+	mode.no_armw = true;
+	pair_create(&p, &mode, PAIR_LENGTH);
+	EXPECT_EQ(0, TOFU_GET(icc_reg_read(p.a->node->icc, TOFU_REG_CAPS, 8),
+			      TOFU_CAPS_ARMW));
+	for (unsigned int op = 0; op < TOFU_ARMW_OPS; op++) {
+		t = armw(&p, op, true);
+		EXPECT_EQ(-1, pair_run(&p, &t));
+		EXPECT_EQ(TOFU_ST_TCQ_DESC, cq_tcq_status(p.a));
+	}
+	EXPECT_EQ(0, p.b->node->misuses);
+	EXPECT_EQ(TOFU_ST_OK, pair_run(&p, &p.put));
+	pair_destroy(&p);
+}
+
 TEST_F(command, armw_of_an_unaligned_word_is_refused)
 {
 	for (unsigned int i = 1; i < 16; i++) {

@@ -342,6 +342,7 @@ struct net *net_create_with(const char *text, unsigned int tnis,
 					   .inline_max = mode->inline_max,
 					   .mtu = mode->mtu,
 					   .doorbells = mode->doorbells,
+					   .armw = !mode->no_armw,
 					   .changes = mode->changes,
 					   .machine = mode->machine,
 					   .ops = ops };

@@ -68,11 +68,13 @@ struct net_node {
 
 /**
  * struct net_mode - capabilities of struct icc_params
+ * @no_armw: the opposite of @armw there
  */
 struct net_mode {
 	size_t inline_max;
 	uint32_t mtu;
 	bool doorbells;
+	bool no_armw;
 	const uint64_t *changes;
 	const struct tofu_preset *machine;
 };

@@ -129,7 +129,8 @@ TEST_F(hostile, a_status_that_no_target_gives)
 {
 	static const uint8_t known[] = { TOFU_ST_OK, TOFU_ST_PEER,
 					 TOFU_ST_RMT_MEMORY, TOFU_ST_RMT_STADD,
-					 TOFU_ST_RMT_LENGTH };
+					 TOFU_ST_RMT_LENGTH,
+					 TOFU_ST_RMT_COMMAND };
 	struct pair *p = &self->p;
 
 	for (unsigned int status = 0; status < 256; status++) {
@@ -302,6 +303,32 @@ TEST_F(hostile, atomics_that_are_none)
 	pkt = request(p, TOFU_PKT_ARMW, 2);
 	pkt.armw_size = 2;
 	EXPECT_EQ(TOFU_ST_RMT_LENGTH, answer_to(p, &pkt, NULL));
+}
+
+/* A target without atomics, and an initiator that sends them all the same */
+TEST_F(hostile, atomics_where_there_are_none)
+{
+	struct net_mode mode = variant->mode;
+	struct tofu_packet pkt;
+	struct pair p;
+	uint64_t *word;
+
+	mode.no_armw = true;
+	pair_create(&p, &mode, PAIR_LENGTH);
+	word = (uint64_t *)(void *)region_byte(p.dst, 0);
+	memset(word, 0x5a, sizeof(*word));
+	for (unsigned int op = 0; op < TOFU_ARMW_OPS; op++) {
+		pkt = request(&p, TOFU_PKT_ARMW, 8);
+		pkt.armw_op = (uint8_t)op;
+		pkt.operand = 1;
+		pkt.compare = 0x5a5a5a5a5a5a5a5a;
+		EXPECT_EQ(TOFU_ST_RMT_COMMAND, answer_to(&p, &pkt, NULL));
+	}
+	EXPECT_EQ(0x5a5a5a5a5a5a5a5a, *word);
+	EXPECT_EQ(-1, cq_mrq_status(p.b));
+	pkt = request(&p, TOFU_PKT_GET, 8);
+	EXPECT_EQ(TOFU_ST_OK, answer_to(&p, &pkt, NULL));
+	pair_destroy(&p);
 }
 
 TEST_F(hostile, bad_references_in_a_request)

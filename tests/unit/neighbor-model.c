@@ -77,25 +77,25 @@ TEST(machines)
 
 	ASSERT_TRUE(tofu_neighbor_times_of("k", 4, &k));
 	ASSERT_TRUE(tofu_neighbor_times_of("fugaku", 6, &fugaku));
-	/* 15 GB/s of a node, shared by four */
+	/* 13.3 GB/s of a node both ways, shared by four */
 	EXPECT_EQ(k.latency_ns, 1030);
-	EXPECT_EQ(k.mbs, 3750);
-	EXPECT_EQ(tofu_neighbor_crossover("k", 6, 4), 7725);
+	EXPECT_EQ(k.mbs, 3333);
+	EXPECT_EQ(tofu_neighbor_crossover("k", 6, 4), 6866);
 	EXPECT_EQ(tofu_neighbor_model_ns("k", TOFU_NEIGHBOR_NATIVE, 6, 4,
-					 37500),
+					 33330),
 		  2 * 1030 + 2 * 10000);
 	EXPECT_EQ(tofu_neighbor_model_ns("k", TOFU_NEIGHBOR_SEGMENTED, 6, 4,
-					 37500),
+					 33330),
 		  3 * 1030 + 15000);
-	EXPECT_EQ(tofu_neighbor_model_ns("k", TOFU_NEIGHBOR_AUTO, 6, 4, 37500),
+	EXPECT_EQ(tofu_neighbor_model_ns("k", TOFU_NEIGHBOR_AUTO, 6, 4, 33330),
 		  3 * 1030 + 15000);
 	EXPECT_EQ(tofu_neighbor_model_ns("k", TOFU_NEIGHBOR_AUTO, 6, 4, 1),
 		  2 * 1030 + 1);
 	/* Of one engine: half of the 7.7 GB/s that it has both ways */
 	ASSERT_TRUE(tofu_neighbor_times_of("k", 1, &k));
 	EXPECT_EQ(k.mbs, 3850);
-	EXPECT_EQ(fugaku.latency_ns, 1218);
-	EXPECT_EQ(fugaku.mbs, 6350);
+	EXPECT_EQ(fugaku.latency_ns, 778);
+	EXPECT_EQ(fugaku.mbs, 5644);
 }
 
 TEST(what_no_machine_has)

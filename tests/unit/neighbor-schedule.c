@@ -47,6 +47,36 @@ TEST(everything_is_sent_once)
 			}
 }
 
+/* Whether each put of the plan is found where it is */
+static bool places_found(const struct tofu_neighbor_plan *plan)
+{
+	unsigned int step, engine;
+	struct tofu_neighbor_put put;
+
+	for (unsigned int s = 0; s < plan->steps; s++)
+		for (unsigned int e = 0; e < plan->engines; e++) {
+			if (!tofu_neighbor_plan_put(plan, s, e, &put))
+				continue;
+			tofu_neighbor_plan_place(plan, &put, &step, &engine);
+			if (step != s || engine != e)
+				return false;
+		}
+	return true;
+}
+
+TEST(a_put_is_found_in_its_step_on_its_engine)
+{
+	for (unsigned int n = 1; n <= NEIGHBORS_MAX; n++)
+		for (unsigned int c = 1; c <= ENGINES_MAX; c++)
+			for (int segmented = 0; segmented < 2; segmented++) {
+				struct tofu_neighbor_plan plan =
+					plan_of(segmented, n, c);
+
+				ASSERT_TRUE(places_found(&plan))
+				TH_LOG("%u neighbours, %u engines", n, c);
+			}
+}
+
 TEST(no_two_engines_of_a_step_aim_at_one_neighbour)
 {
 	struct tofu_neighbor_put put;

@@ -46,6 +46,8 @@ struct block {
 	uint32_t count;
 	struct guest left[PACKETS];
 	size_t leaving;
+	struct tofu_net_credit credit[PACKETS];
+	size_t crediting;
 };
 
 /**
@@ -123,13 +125,11 @@ static void crosses(void *ctx, const struct tofu_net_packet *packet,
 		b->traffic->wrong = true;
 }
 
-static void moves(void *ctx, const struct tofu_net_packet *packet,
-		  uint32_t node, uint64_t time)
+static void touches(void *ctx, uint32_t node, uint64_t time)
 {
 	struct block *b = ctx;
 	struct traffic *t = b->traffic;
 
-	(void)packet;
 	t->early |= time < t->now;
 	t->wrong |= !holds(b, node) || tofu_net_next_at(b->net, node) > time;
 }
@@ -145,11 +145,22 @@ static void leaves(void *ctx, const struct tofu_net_packet *packet,
 	t->wrong |= holds(b, node) || node >= t->nodes;
 }
 
+static void credits(void *ctx, const struct tofu_net_credit *credit)
+{
+	struct block *b = ctx;
+	struct traffic *t = b->traffic;
+
+	b->credit[b->crediting++] = *credit;
+	t->early |= credit->ps < t->now * 1000;
+	t->wrong |= holds(b, credit->node) || credit->node >= t->nodes;
+}
+
 static const struct tofu_net_ops ops = { .departs = departs,
 					 .arrives = arrives,
 					 .crosses = crosses,
-					 .moves = moves,
-					 .leaves = leaves };
+					 .touches = touches,
+					 .leaves = leaves,
+					 .credits = credits };
 
 /* ---- Traffic ---- */
 
@@ -162,6 +173,8 @@ static void random_packet(const struct traffic *t, struct tofu_net_packet *p)
 	p->src = (uint32_t)rand() % t->nodes;
 	p->dst = rand() % 4 ? (uint32_t)rand() % t->nodes : 0;
 	p->path = rand() % 16;
+	p->class_ = rand() % TOFU_CLASSES;
+	p->engine = rand() % (TOFU_TNIS_MAX + 1);
 	p->payload = sizes[rand() % 3];
 }
 
@@ -260,6 +273,11 @@ static bool carry_over(struct traffic *t)
 
 			if (tofu_net_enter(to->net, &g->packet, g->node, g->ps,
 					   g->at))
+				return false;
+		}
+		for (const struct tofu_net_credit *c = b->credit; b->crediting;
+		     b->crediting--, c++) {
+			if (tofu_net_credit(block_of(t, c->node)->net, c))
 				return false;
 		}
 	}

@@ -9,6 +9,7 @@
 #include "harness.h"
 
 #include "net/network.h"
+#include "network-slow.h"
 
 #define MANY 600
 
@@ -18,6 +19,7 @@ static const struct tofu_preset toy = {
 	.link_mbs = 1000,
 	.mtu = 2000,
 	.overhead = 24,
+	.buffers = 2,
 	.hop_ns = 100,
 };
 #define PAYLOAD 976
@@ -389,7 +391,7 @@ TEST(a_link_has_its_machines_rate)
 
 	for (size_t i = 0; (m = tofu_preset_at(i)); i++) {
 		const uint64_t mbs = (uint64_t)m->link_mbs * m->mtu /
-				     (m->mtu + m->overhead);
+				     (m->mtu + m->overhead + m->control);
 
 		EXPECT_LE(stream_mbs(m), mbs + 1);
 		EXPECT_GE(stream_mbs(m), mbs - 1);
@@ -491,94 +493,6 @@ static uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
-/**
- * struct walker - a packet of the slow model
- * @at:   node where its head is
- * @time: when the head arrived there, ps
- * @left: hops that are left
- */
-struct walker {
-	struct tofu_coords at;
-	uint64_t time;
-	size_t left;
-	uint64_t departed;
-	uint64_t arrived;
-};
-
-/* The next walker to move among those under way, or NULL. */
-static struct walker *next_walker(const struct world *w,
-				  struct walker *walker)
-{
-	struct walker *best = NULL;
-
-	for (size_t i = 0; i < w->count; i++) {
-		const struct tofu_net_packet *p = &w->packet[i], *q;
-
-		if (!walker[i].left)
-			continue;
-		q = best ? &w->packet[best - walker] : NULL;
-		if (!q || walker[i].time < best->time ||
-		    (walker[i].time == best->time &&
-		     (p->src < q->src ||
-		      (p->src == q->src && p->seq < q->seq))))
-			best = &walker[i];
-	}
-	return best;
-}
-
-static uint64_t duration(const struct tofu_preset *m,
-			 const struct tofu_net_packet *p)
-{
-	return ((uint64_t)p->payload + m->overhead) * 1000000 / m->link_mbs;
-}
-
-/* One step of one packet. @free is when each link is, in ps. */
-static void step(const struct world *w, const struct tofu_preset *m,
-		 const struct tofu_net_packet *p, struct walker *walker,
-		 uint64_t *free)
-{
-	struct tofu_hop hop[TOFU_HOPS_MAX];
-	const size_t hops =
-		tofu_route(&w->shape, p->src, p->dst, p->path, hop);
-	const struct tofu_hop *next = &hop[hops - walker->left];
-	const int64_t node = tofu_node_at(&w->shape, &walker->at);
-	uint64_t *link = &free[node * TOFU_PORTS + next->port];
-
-	if (*link > walker->time)
-		walker->time = *link;
-	*link = walker->time + duration(m, p);
-	if (walker->left == hops)
-		walker->departed = *link;
-	walker->time += m->hop_ns * 1000ULL;
-	walker->at = next->to;
-	if (!--walker->left)
-		walker->arrived = walker->time + duration(m, p);
-}
-
-static struct walker *slow_model(const struct world *w,
-				 const struct tofu_preset *m)
-{
-	uint64_t *free_at = calloc((size_t)tofu_shape_nodes(&w->shape) *
-					   TOFU_PORTS, sizeof(*free_at));
-	struct walker *all = calloc(w->count, sizeof(*all)), *one;
-	struct tofu_hop hop[TOFU_HOPS_MAX];
-
-	for (size_t i = 0; i < w->count; i++) {
-		const struct tofu_net_packet *p = &w->packet[i];
-
-		all[i].at = tofu_coords_of(&w->shape, p->src);
-		all[i].time = p->time * 1000;
-		all[i].left = tofu_route(&w->shape, p->src, p->dst, p->path,
-					 hop);
-		all[i].arrived = all[i].departed =
-			all[i].time + m->hop_ns * 1000ULL + duration(m, p);
-	}
-	while ((one = next_walker(w, all)))
-		step(w, m, &w->packet[one - all], one, free_at);
-	free(free_at);
-	return all;
-}
-
 /* A short while of traffic, so that packets often meet and tie. */
 static void random_packets(struct world *w, const struct tofu_preset *m,
 			   uint64_t seed, size_t count)
@@ -597,6 +511,8 @@ static void random_packets(struct world *w, const struct tofu_preset *m,
 		p->dst = random_next(&seed) % 4 ?
 				 random_next(&seed) % nodes : 0;
 		p->path = random_next(&seed) % 16;
+		p->class_ = random_next(&seed) % TOFU_CLASSES;
+		p->engine = random_next(&seed) % (TOFU_TNIS_MAX + 1);
 		p->payload = sizes[random_next(&seed) % 3];
 	}
 }
@@ -654,7 +570,8 @@ static uint64_t up(uint64_t ps)
 static void compare(struct harness_test *_metadata, struct world *w,
 		    const struct tofu_preset *m)
 {
-	struct walker *model = slow_model(w, m);
+	struct slow_fate *model =
+		network_slow(&w->shape, m, w->packet, w->count);
 
 	ASSERT_EQ(w->count, w->arrivals);
 	ASSERT_FALSE(w->overlap);

@@ -23,6 +23,7 @@ FIXTURE(by)
 FIXTURE_VARIANT(by)
 {
 	enum tofu_p2p_mode mode;
+	bool no_armw;
 };
 
 FIXTURE_VARIANT_ADD(by, automatic){
@@ -41,10 +42,21 @@ FIXTURE_VARIANT_ADD(by, shared){
 	.mode = TOFU_P2P_SHARED,
 };
 
+FIXTURE_VARIANT_ADD(by, large_without_atomics){
+	.mode = TOFU_P2P_AUTO,
+	.no_armw = true,
+};
+
+FIXTURE_VARIANT_ADD(by, small_without_atomics){
+	.mode = TOFU_P2P_SAVING,
+	.no_armw = true,
+};
+
 FIXTURE_SETUP(by)
 {
 	struct tofu_p2p_params params = p2p_params();
 
+	setenv("TOFU_ARMW", variant->no_armw ? "0" : "1", 1);
 	params.mode = variant->mode;
 	params.eager = EAGER;
 	params.get = GET;
@@ -373,6 +385,39 @@ TEST(bad_params)
 		  UTOFU_ERR_INVALID_POINTER);
 	EXPECT_EQ(p2p, NULL);
 	tofu_p2p_free(NULL);
+}
+
+/* Rings for all: they fit, or there is no endpoint. */
+TEST(memory_without_atomics)
+{
+	struct tofu_p2p_params params = p2p_params();
+	struct tofu_p2p_memory memory, computed;
+	struct tofu_p2p *p2p = NULL;
+	struct world world;
+
+	setenv("TOFU_ARMW", "0", 1);
+	params.mode = TOFU_P2P_SHARED;
+	EXPECT_EQ(world_make(&world, 2, &params), UTOFU_ERR_NOT_SUPPORTED);
+	params.mode = TOFU_P2P_FAST;
+	ASSERT_EQ(world_make(&world, 2, &params), UTOFU_SUCCESS);
+	tofu_p2p_memory(world.p2p[0], &memory);
+	params.processes = 2;
+	params.where = p2p_where_never;
+	ASSERT_EQ(tofu_p2p_need(&params, 0, &computed), UTOFU_SUCCESS);
+	EXPECT_EQ(memory.shared, 0);
+	EXPECT_EQ(computed.shared, 0);
+	EXPECT_EQ(memory.own, computed.own);
+	EXPECT_EQ(memory.pool, computed.pool);
+	EXPECT_GE(memory.own, 2 * (64 << 10));
+	world_free(&world);
+
+	params.memory = computed.own;
+	EXPECT_EQ(tofu_p2p_create(&params, &p2p), UTOFU_ERR_INVALID_SIZE);
+	params.processes = 1000000;
+	params.memory = PLENTY;
+	params.mode = TOFU_P2P_AUTO;
+	EXPECT_EQ(tofu_p2p_create(&params, &p2p), UTOFU_ERR_INVALID_SIZE);
+	EXPECT_EQ(p2p, NULL);
 }
 
 TEST_F(by, bad_messages)

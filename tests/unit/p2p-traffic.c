@@ -373,6 +373,7 @@ FIXTURE(traffic){};
 FIXTURE_VARIANT(traffic)
 {
 	enum tofu_p2p_mode mode;
+	bool no_armw;
 };
 
 FIXTURE_VARIANT_ADD(traffic, automatic){
@@ -391,8 +392,19 @@ FIXTURE_VARIANT_ADD(traffic, shared){
 	.mode = TOFU_P2P_SHARED,
 };
 
+FIXTURE_VARIANT_ADD(traffic, large_without_atomics){
+	.mode = TOFU_P2P_AUTO,
+	.no_armw = true,
+};
+
+FIXTURE_VARIANT_ADD(traffic, small_without_atomics){
+	.mode = TOFU_P2P_SAVING,
+	.no_armw = true,
+};
+
 FIXTURE_SETUP(traffic)
 {
+	setenv("TOFU_ARMW", variant->no_armw ? "0" : "1", 1);
 	playing = p2p_params();
 	playing.mode = variant->mode;
 	naps = false;

@@ -13,6 +13,7 @@
 
 #include "srb-util.h"
 #include "harness.h"
+#include "utofu/instance.h"
 
 #define KIB 1024
 
@@ -463,6 +464,20 @@ static void single_play(struct tofu_nodes *nodes, unsigned int node)
 TEST(rings_with_one_sender)
 {
 	EXPECT_EQ(tofu_nodes_run(2, single_play, -1), 0);
+}
+
+TEST_F(alone, machines_without_atomics)
+{
+	struct tofu_ioc_info *info = &tofu_instance()->port->info;
+	const struct tofu_srb_params params = { .bytes = 4096 };
+	struct tofu_srb *srb = NULL;
+
+	info->caps &= ~TOFU_INFO_ARMW;
+	EXPECT_EQ(tofu_srb_create(self->vcq, &params, &srb),
+		  UTOFU_ERR_NOT_SUPPORTED);
+	EXPECT_EQ(srb, NULL);
+	EXPECT_EQ(sender_create(self->vcq, 4096, 1, 0),
+		  UTOFU_ERR_NOT_SUPPORTED);
 }
 
 TEST_HARNESS_MAIN

@@ -196,7 +196,9 @@ TEST(percentiles_are_by_nearest_rank)
 		value[i] = (i * 37 + 1) % 100 + 1;
 	stats = tofu_stats_of(value, 100);
 	EXPECT_EQ(1, stats.min);
+	EXPECT_EQ(25, stats.lower);
 	EXPECT_EQ(50, stats.median);
+	EXPECT_EQ(75, stats.upper);
 	EXPECT_EQ(99, stats.p99);
 	EXPECT_EQ(100, stats.max);
 	stats = tofu_stats_of(value, 1);

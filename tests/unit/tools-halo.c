@@ -93,20 +93,20 @@ TEST(every_message_of_scale_is_received)
 TEST(scale_goes_in_the_directions_of_its_puts)
 {
 	static const char *const names[] = {
+		"north-west",
+		"north-west",
+		"north-east",
+		"north-east",
+		"south-west",
+		"south-west",
+		"south-east",
+		"south-east",
 		"east",
 		"west",
 		"north",
 		"north",
 		"south",
 		"south",
-		"north-east",
-		"north-east",
-		"south-east",
-		"south-east",
-		"north-west",
-		"north-west",
-		"south-west",
-		"south-west",
 	};
 	static struct sched_workload workload;
 	struct halo_pattern pattern;
@@ -119,12 +119,14 @@ TEST(scale_goes_in_the_directions_of_its_puts)
 		EXPECT_EQ(workload.request[i].bytes, pattern.message[i].bytes);
 	}
 	/* 4 is (1, 1) of 4x3 */
-	EXPECT_EQ(7, pattern.message[0].to);
-	EXPECT_EQ(1, pattern.message[1].to);
-	EXPECT_EQ(5, pattern.message[2].to);
-	EXPECT_EQ(3, pattern.message[4].to);
-	EXPECT_EQ(8, pattern.message[6].to);
-	EXPECT_EQ(0, pattern.message[12].to);
+	EXPECT_EQ(2, pattern.message[0].to);
+	EXPECT_EQ(8, pattern.message[2].to);
+	EXPECT_EQ(0, pattern.message[4].to);
+	EXPECT_EQ(6, pattern.message[6].to);
+	EXPECT_EQ(7, pattern.message[8].to);
+	EXPECT_EQ(1, pattern.message[9].to);
+	EXPECT_EQ(5, pattern.message[10].to);
+	EXPECT_EQ(3, pattern.message[12].to);
 }
 
 TEST(the_nearest_in_space_are_along_the_axes)

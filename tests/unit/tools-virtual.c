@@ -15,6 +15,7 @@
 
 #define ITERATIONS 64
 #define PHASE_MAX 256 /* ns */
+#define STARTS 100 /* ns */
 
 static uint64_t clock_ns = 1000;
 
@@ -113,6 +114,44 @@ TEST_F(tool, spends_the_phases_of_its_polls)
 		first = clock_ns - began;
 	}
 	EXPECT_TRUE(differ);
+}
+
+TEST(start_times_follow_from_seed_node_and_number)
+{
+	const struct tofu_starts starts = { .ns = STARTS, .seed = 5 };
+	const struct tofu_starts others = { .ns = STARTS, .seed = 6 };
+	unsigned int same_node = 0, same_seed = 0, late = 0;
+
+	for (uint64_t i = 0; i < ITERATIONS; i++) {
+		uint64_t ns = tofu_start_ns(&starts, 3, i);
+
+		EXPECT_LE(ns, STARTS);
+		EXPECT_EQ(ns, tofu_start_ns(&starts, 3, i));
+		same_node += ns == tofu_start_ns(&starts, 4, i);
+		same_seed += ns == tofu_start_ns(&others, 3, i);
+		late += ns > STARTS / 2;
+	}
+	EXPECT_LT(same_node, ITERATIONS / 4);
+	EXPECT_LT(same_seed, ITERATIONS / 4);
+	EXPECT_GT(late, ITERATIONS / 4);
+	EXPECT_LT(late, 3 * ITERATIONS / 4);
+}
+
+TEST_F(tool, waits_for_its_start_in_virtual_time)
+{
+	const struct tofu_starts starts = { .ns = STARTS, .seed = 1 };
+	const struct tofu_starts none = { .ns = 0, .seed = 1 };
+	uint64_t began;
+
+	simulate(self);
+	ASSERT_TRUE(tofu_virtual_find());
+	for (uint64_t i = 0; i < ITERATIONS; i++) {
+		began = clock_ns;
+		tofu_start_wait(&none, 2, i);
+		EXPECT_EQ(clock_ns, began);
+		tofu_start_wait(&starts, 2, i);
+		EXPECT_EQ(clock_ns - began, tofu_start_ns(&starts, 2, i));
+	}
 }
 
 TEST_F(tool, has_the_librarys_stamps)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <stdlib.h>
 
 #include "harness.h"
 
@@ -359,6 +360,122 @@ TEST(an_axis_of_one_node_has_no_neighbour)
 	EXPECT_EQ(1, tofu_neighbour(&shape, 0, TOFU_PORT_YP));
 	EXPECT_EQ(2, tofu_neighbour(&shape, 0, TOFU_PORT_YM));
 	EXPECT_EQ(0, tofu_neighbour(&shape, 2, TOFU_PORT_YP));
+}
+
+/* ---- Virtual channels ---- */
+
+#define BUFFERS (TOFU_PORTS * TOFU_VCS)
+
+/**
+ * struct waits - which buffers packets hold while they wait for which
+ * @after: by buffer: a bit for each buffer of the next node
+ * @degree: how many wait for a buffer
+ */
+struct waits {
+	struct tofu_shape shape;
+	uint32_t nodes;
+	uint64_t *after;
+	uint32_t *degree;
+};
+
+/* The buffer behind the link that leaves @node. */
+static size_t buffer_at(uint32_t node, unsigned int port, unsigned int channel)
+{
+	return (size_t)node * BUFFERS + port * TOFU_VCS + channel;
+}
+
+static void wait_along(struct waits *w, uint32_t from, uint32_t to,
+		       unsigned int path, bool channels)
+{
+	struct tofu_hop hop[TOFU_HOPS_MAX];
+	const size_t hops = tofu_route(&w->shape, from, to, path, hop);
+	uint32_t node = from;
+	size_t held = 0;
+
+	for (size_t i = 0; i < hops; i++) {
+		const unsigned int channel = channels ? hop[i].channel : 0;
+		const size_t wanted = buffer_at(node, hop[i].port, channel);
+		const uint64_t bit = 1ULL << wanted % BUFFERS;
+
+		if (i && !(w->after[held] & bit)) {
+			w->after[held] |= bit;
+			w->degree[wanted]++;
+		}
+		held = wanted;
+		node = (uint32_t)tofu_node_at(&w->shape, &hop[i].to);
+	}
+}
+
+static void wait_everywhere(struct waits *w, bool channels)
+{
+	for (uint32_t from = 0; from < w->nodes; from++) {
+		for (uint32_t to = 0; to < w->nodes; to++) {
+			for (unsigned int path = 0; path < 16; path++)
+				if (tofu_path_valid(path))
+					wait_along(w, from, to, path, channels);
+		}
+	}
+}
+
+/* Take away what waits for nothing that is left; what remains is in a circle. */
+static size_t in_circles(struct waits *w)
+{
+	const size_t all = (size_t)w->nodes * BUFFERS;
+	size_t *stack = calloc(all, sizeof(*stack));
+	size_t free_ones = 0, taken = 0;
+
+	for (size_t b = 0; b < all; b++) {
+		if (!w->degree[b])
+			stack[free_ones++] = b;
+	}
+	while (free_ones) {
+		const size_t b = stack[--free_ones];
+		const uint32_t node = (uint32_t)(b / BUFFERS);
+		const int64_t next =
+			tofu_neighbour(&w->shape, node, b % BUFFERS / TOFU_VCS);
+
+		taken++;
+		for (uint64_t left = w->after[b]; left; left &= left - 1) {
+			const size_t after = (size_t)next * BUFFERS +
+					     (size_t)__builtin_ctzll(left);
+
+			if (!--w->degree[after])
+				stack[free_ones++] = after;
+		}
+	}
+	free(stack);
+	return all - taken;
+}
+
+static size_t circles_of(const char *shape, bool channels)
+{
+	struct waits w = { .shape = parse(shape) };
+	size_t circles;
+
+	w.nodes = tofu_shape_nodes(&w.shape);
+	w.after = calloc((size_t)w.nodes * BUFFERS, sizeof(*w.after));
+	w.degree = calloc((size_t)w.nodes * BUFFERS, sizeof(*w.degree));
+	wait_everywhere(&w, channels);
+	circles = in_circles(&w);
+	free(w.after);
+	free(w.degree);
+	return circles;
+}
+
+TEST(no_buffers_wait_for_each_other_in_a_circle)
+{
+	EXPECT_EQ(0, circles_of("8", true));
+	EXPECT_EQ(0, circles_of("1x1x1x2x3x2", true));
+	EXPECT_EQ(0, circles_of("2x2x1x2x3x2", true));
+	EXPECT_EQ(0, circles_of("4x5x1x2x3x2", true));
+	EXPECT_EQ(0, circles_of("3x4x6x1x2x2", true));
+}
+
+/* With one channel there would be a ring, and paths that turn back. */
+TEST(without_channels_they_would)
+{
+	EXPECT_NE(0, circles_of("8", false));
+	EXPECT_NE(0, circles_of("2x1x1x2x3x2", false));
 }
 
 TEST_HARNESS_MAIN

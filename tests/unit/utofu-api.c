@@ -223,6 +223,45 @@ TEST_F(node, lanes_overflow_into_another_queue)
 		EXPECT_EQ(utofu_free_vcq(vcq[i]), UTOFU_SUCCESS);
 }
 
+static utofu_vcq_id_t id_of(utofu_vcq_hdl_t vcq)
+{
+	utofu_vcq_id_t id = 0;
+
+	utofu_query_vcq_id(vcq, &id);
+	return id;
+}
+
+/* What still comes for the one that is closed does not reach the next. */
+TEST_F(node, the_id_of_a_closed_vcq_is_not_the_next_ones)
+{
+	utofu_vcq_hdl_t vcq;
+	utofu_vcq_id_t last = 0;
+
+	for (int i = 0; i < 4; i++) {
+		ASSERT_EQ(utofu_create_vcq(3, 0, &vcq), UTOFU_SUCCESS);
+		EXPECT_NE(id_of(vcq), last);
+		last = id_of(vcq);
+		EXPECT_EQ(utofu_free_vcq(vcq), UTOFU_SUCCESS);
+	}
+}
+
+/* Programs register with a chosen STAG on each TNI, and use one STADD for all. */
+TEST_F(node, the_first_vcqs_of_all_tnis_have_the_same_stadds)
+{
+	utofu_stadd_t stadd, first;
+	utofu_vcq_hdl_t vcq[4];
+
+	ASSERT_EQ(utofu_query_stadd(self->id, 7, &first), UTOFU_SUCCESS);
+	for (utofu_tni_id_t tni = 1; tni < 4; tni++) {
+		ASSERT_EQ(utofu_create_vcq(tni, 0, &vcq[tni]), UTOFU_SUCCESS);
+		ASSERT_EQ(utofu_query_stadd(id_of(vcq[tni]), 7, &stadd),
+			  UTOFU_SUCCESS);
+		EXPECT_EQ(first, stadd);
+	}
+	for (utofu_tni_id_t tni = 1; tni < 4; tni++)
+		EXPECT_EQ(utofu_free_vcq(vcq[tni]), UTOFU_SUCCESS);
+}
+
 TEST_F(node, a_constructed_id_is_the_queried_one)
 {
 	uint8_t coords[6] = { 0 }, outside[6] = { 1, 0, 0, 0, 0, 0 }, got[6];
@@ -647,7 +686,8 @@ TEST_F(node, a_forked_child_cannot_use_it)
 		      UTOFU_ERR_NOT_AVAILABLE);
 		CHECK(utofu_query_my_coords(coords) ==
 		      UTOFU_ERR_NOT_AVAILABLE);
-		exit(0);
+		/* The engine's thread may have held a sanitizer's lock */
+		_exit(0);
 	}
 	ASSERT_EQ(waitpid(pid, &status, 0), pid);
 	EXPECT_EQ(status, 0);
@@ -665,6 +705,47 @@ TEST(no_interconnect_is_told)
 	EXPECT_EQ(utofu_create_vcq(0, 0, &vcq), UTOFU_ERR_NOT_AVAILABLE);
 	setenv("TOFU_TNIS", "6", 1);
 	EXPECT_EQ(utofu_create_vcq(5, 0, &vcq), UTOFU_SUCCESS);
+}
+
+/* A machine that has none, and a program that asks all the same */
+TEST(atomics_where_there_are_none)
+{
+	struct utofu_onesided_caps *caps;
+	utofu_vcq_hdl_t vcq;
+	utofu_vcq_id_t id;
+	uint64_t desc[8];
+	size_t size = 0;
+
+	setenv("TOFU_PORT", "emu", 1);
+	setenv("TOFU_ARMW", "0", 1);
+	ASSERT_EQ(0, utofu_query_onesided_caps(0, &caps));
+	EXPECT_EQ(UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE, caps->flags);
+	EXPECT_EQ(0, caps->armw_ops);
+	EXPECT_EQ(8, caps->num_cmp_ids);
+	ASSERT_EQ(0, utofu_create_vcq(0, 0, &vcq));
+	ASSERT_EQ(0, utofu_query_vcq_id(vcq, &id));
+	for (int op = UTOFU_ARMW_OP_SWAP - 1; op <= UTOFU_ARMW_OP_OR; op++) {
+		EXPECT_EQ(UTOFU_ERR_NOT_SUPPORTED,
+			  utofu_armw4(vcq, id, op, 1, 0, 0, 0, NULL));
+		EXPECT_EQ(UTOFU_ERR_NOT_SUPPORTED,
+			  utofu_armw8(vcq, id, op, 1, 0, 0, 0, NULL));
+		EXPECT_EQ(UTOFU_ERR_NOT_SUPPORTED,
+			  utofu_prepare_armw4(vcq, id, op, 1, 0, 0, 0, desc,
+					      &size));
+		EXPECT_EQ(UTOFU_ERR_NOT_SUPPORTED,
+			  utofu_prepare_armw8(vcq, id, op, 1, 0, 0, 0, desc,
+					      &size));
+	}
+	EXPECT_EQ(UTOFU_ERR_NOT_SUPPORTED,
+		  utofu_cswap4(vcq, id, 0, 1, 0, 0, 0, NULL));
+	EXPECT_EQ(UTOFU_ERR_NOT_SUPPORTED,
+		  utofu_cswap8(vcq, id, 0, 1, 0, 0, 0, NULL));
+	EXPECT_EQ(UTOFU_ERR_NOT_SUPPORTED,
+		  utofu_prepare_cswap4(vcq, id, 0, 1, 0, 0, 0, desc, &size));
+	EXPECT_EQ(UTOFU_ERR_NOT_SUPPORTED,
+		  utofu_prepare_cswap8(vcq, id, 0, 1, 0, 0, 0, desc, &size));
+	EXPECT_EQ(0, size);
+	EXPECT_EQ(0, utofu_free_vcq(vcq));
 }
 
 TEST_HARNESS_MAIN

@@ -120,6 +120,7 @@ static struct sim *machine(struct oracle *o, const char *folder)
 	struct sim_params params = {
 		.machine = tofu_preset_find(o->scenario->machine),
 		.tnis = 1,
+		.armw = true,
 		.stack = STACK,
 		.software = &software,
 		.program = o,

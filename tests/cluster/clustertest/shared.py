@@ -80,7 +80,7 @@ def halo(tap, cluster):
                       "--bytes", "8,16K,100001,2M", "--iterations", "4")
     tap.point(report is not None and [row["runs"] for row in report["rows"]] == 4 * ["orig"],
               "four sizes from point to point", str(report))
-    for form in "one-sided", "two-sided":
+    for form in "one-sided", "two-sided", "steps", "messages":
         report, _ = _halo(tap, cluster, f"6 and 7 neighbours, {form}", "--pattern", "neighbor",
                           "--neighbors", "6,7", "--algorithm", "segmented,auto", "--form", form,
                           "--bytes", "1,3,4096,100001", "--iterations", "4")
@@ -95,11 +95,11 @@ def halo(tap, cluster):
     report, result = _halo(tap, cluster, "a wrong byte makes it fail", "--grid", "60",
                            "--iterations", "2", "--corrupt", "3", status=1)
     tap.point(report is not None and report["rows"][0]["bytes_wrong"] == 1 and
-              "from node 3 going east" in result.everything(),
+              "from node 3 going north-west" in result.everything(),
               "one wrong byte is found and named", result.everything())
 
 
-def coll(tap, cluster):
+def tofu_coll(tap, cluster):
     """tofu-coll: all collectives by all algorithms, and that it finds a wrong byte"""
     words = ("tofu-coll", "--json", "--collective", "all", "--algorithm", "each",
              "--bytes", "8,40000", "--iterations", "2", "--warmup", "1")
@@ -124,6 +124,9 @@ def perf(tap, cluster):
         0 < r["latency_us"]["min"] <= r["latency_us"]["median"] <= r["latency_us"]["p99"]
         <= r["latency_us"]["max"] and r["mb_per_s"] > 0 for r in rows),
         "its percentiles are in order", str(rows))
+    result = cluster.run("tofu-perf", "--op", "put", "--size", "64K", "--iterations", "50",
+                         "--tnis", "3")
+    tap.point(result.status == 0, "tofu-perf by three TNIs", result.everything())
 
 
 def examples(tap, cluster):
@@ -177,19 +180,35 @@ def kill(tap, cluster):
                   counts.everything())
 
 
+def node_kill(tap, cluster, name, program, victim, *words):
+    """Run a program whose victim waits for its node to be killed; start the node again."""
+    process = cluster.start_run(program, victim, *words)
+    seen, streaming = stream_until(process, cluster.nodes)
+    tap.point(streaming, f"{name}: all nodes are under way before", seen)
+    cluster.tool("kill", victim)
+    result = finish(process, STREAM_SECONDS * 3 + 30, seen)
+    tap.forward(name, result.out(), 0, result.everything())
+    cluster.tool("start", victim, timeout=180)
+
+
 def exchange_kill(tap, cluster):
     """a process, then a node, dies between two neighbour exchanges"""
-    for algorithm in "native", "segmented":
-        result = cluster.run(GUEST / "exchange-survive", VICTIM, algorithm, "die")
+    for way in "native", "segmented", "steps":
+        result = cluster.run(GUEST / "exchange-survive", VICTIM, way, "die")
+        tap.forward(f"process killed, {way}", result.out(), result.status,
+                    result.everything())
+    node_kill(tap, cluster, "node killed", GUEST / "exchange-survive", VICTIM, "segmented", "wait")
+
+
+def coll_kill(tap, cluster):
+    """processes, then nodes, die between two starts of a collective"""
+    for algorithm in "gates", "pipelined", "streamed", "doubling", "halving", "ring":
+        result = cluster.run(GUEST / "coll-survive", VICTIM, algorithm, "die")
         tap.forward(f"process killed, {algorithm}", result.out(), result.status,
                     result.everything())
-    process = cluster.start_run(GUEST / "exchange-survive", VICTIM, "segmented", "wait")
-    seen, streaming = stream_until(process, cluster.nodes)
-    tap.point(streaming, "all nodes have sent, and one not again", seen)
-    cluster.tool("kill", VICTIM)
-    result = finish(process, STREAM_SECONDS * 3 + 30, seen)
-    tap.forward("node killed", result.out(), 0, result.everything())
-    cluster.tool("start", VICTIM, timeout=180)
+    for algorithm in "gates", "pipelined":
+        node_kill(tap, cluster, f"node killed, {algorithm}", GUEST / "coll-survive", VICTIM,
+                  algorithm, "wait")
 
 
 SRB_VICTIM = 3
@@ -219,13 +238,8 @@ def srb_survive(tap, cluster):
 def srb_kill(tap, cluster):
     """nodes die at each step of sending to a shared receive buffer"""
     for step in SRB_STEPS:
-        process = cluster.start_run(GUEST / "srb-survive", SRB_VICTIM, step, "wait")
-        seen, streaming = stream_until(process, cluster.nodes)
-        tap.point(streaming, f"{step}: all nodes are under way", seen)
-        cluster.tool("kill", SRB_VICTIM)
-        result = finish(process, STREAM_SECONDS * 3 + 30, seen)
-        tap.forward(f"node killed, {step}", result.out(), 0, result.everything())
-        cluster.tool("start", SRB_VICTIM, timeout=180)
+        node_kill(tap, cluster, f"node killed, {step}", GUEST / "srb-survive", SRB_VICTIM, step,
+                  "wait")
 
 
 TESTS = {
@@ -241,10 +255,11 @@ TESTS = {
     "flags": flags,
     "info": info,
     "halo": halo,
-    "coll": coll,
+    "tofu-coll": tofu_coll,
     "perf": perf,
     "examples": examples,
     "kselftest": kselftest,
+    "coll-kill": coll_kill,
     "exchange-kill": exchange_kill,
     "srb-kill": srb_kill,
     "kill": kill,

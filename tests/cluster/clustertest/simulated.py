@@ -62,8 +62,8 @@ def _compare(tap, nodes, shape, machine):
 
 
 def as_simulated(tap):
-    """two nodes of k, four of fugaku: each nanosecond as on tofu-sim"""
-    _compare(tap, 2, "2", "k")
+    """two nodes of fx100, four of fugaku: each nanosecond as on tofu-sim"""
+    _compare(tap, 2, "2", "fx100")
     _compare(tap, 4, "2x2", "fugaku")
 
 

@@ -171,8 +171,8 @@ def _output(words, text=None):
 
 def _beside_plan(engines):
     """The plan of PLANNED's exchange with the actual times, which must fit."""
-    return json.loads(_output([OUT / "bin/tofu-sched", "--scale-les3", 60, "--happened", "-",
-                               "--json"], engines))
+    return json.loads(_output([OUT / "bin/tofu-sched", "--machine", "fx10", "--scale-les3", 60,
+                               "--happened", "-", "--json"], engines))
 
 
 def _other_ways(node, plan, seen):

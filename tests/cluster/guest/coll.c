@@ -25,8 +25,11 @@
 
 /* ---- The machine's own torus ---- */
 
+/* Of members that follow each other on a node, too */
 static bool are_neighbours(const struct test *test, uint32_t a, uint32_t b)
 {
+	a /= test->guest.machine.job.ppn;
+	b /= test->guest.machine.job.ppn;
 	for (int port = 0; port < TOFU_PORTS; port++)
 		if (tofu_neighbour(&test->guest.machine.shape, a, port) == b)
 			return true;
@@ -282,9 +285,9 @@ int main(int argc, char **argv)
 
 	if (!test)
 		return EXIT_FAILURE;
-	guest_begin(&test->guest, starts ? 6 : 1);
-	test->node = test->guest.machine.node;
-	test->nodes = test->guest.machine.nodes;
+	guest_begin_all(&test->guest, starts ? 6 : 1);
+	test->node = test->guest.number;
+	test->nodes = test->guest.count;
 	test->boot = test->guest.world->boot;
 	test->verbose = argc > 3;
 	for (uint64_t i = 0; i < cases; i++)

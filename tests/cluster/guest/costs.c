@@ -37,7 +37,7 @@ static void clocks(struct test *test)
 		stop(test, &yield);
 	}
 	if (!test->clock) {
-		test->clock = tofu_stats_of(counter.ns, ROUNDS).middle;
+		test->clock = meter_quartile(&counter);
 		report(test, "counter", &counter, 1);
 		return;
 	}
@@ -497,9 +497,10 @@ int main(void)
 	exchange(test, 4, 4);
 	srb_measure(test, 8);
 	srb_measure(test, 8192);
-	p2p_measure(test, 8);
-	p2p_measure(test, 1024);
-	p2p_measure(test, BYTES_LONG);
+	p2p_measure(test, 8, 0, "8");
+	p2p_measure(test, 1024, 0, "1024");
+	p2p_measure(test, BYTES_LONG, 0, "262144");
+	p2p_measure(test, BYTES_LONG, BYTES_LONG, "got");
 	coll_measure(test);
 	guest_point(&test->guest, true, "costs");
 	return guest_end(&test->guest);

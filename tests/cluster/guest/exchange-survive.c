@@ -5,7 +5,7 @@
  * them must end its wait all the same, by itself: no process leaves before all
  * have ended.
  *
- * usage: exchange-survive VICTIM native|segmented die|wait
+ * usage: exchange-survive VICTIM native|segmented|steps die|wait
  *
  * The victim, not node 0, kills its process, or waits for the test to kill the
  * node: all nodes say "# node N: streaming" when it may. Node 0 prints TAP for
@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <tofu/neighbor.h>
@@ -35,6 +34,22 @@
 #define BEFORE 20
 
 /**
+ * struct way - what is exchanged how
+ * @name: as people type it
+ */
+struct way {
+	const char *name;
+	enum tofu_neighbor_algorithm algorithm;
+	enum tofu_neighbor_form form;
+};
+
+static const struct way ways[] = {
+	{ "native", TOFU_NEIGHBOR_NATIVE, TOFU_NEIGHBOR_ONE_SIDED },
+	{ "segmented", TOFU_NEIGHBOR_SEGMENTED, TOFU_NEIGHBOR_ONE_SIDED },
+	{ "steps", TOFU_NEIGHBOR_SEGMENTED, TOFU_NEIGHBOR_STEPS },
+};
+
+/**
  * struct test
  * @dies:  the victim kills itself
  * @words: result of each node's wait: 1 and the code
@@ -42,7 +57,7 @@
 struct test {
 	struct guest guest;
 	uint32_t victim;
-	enum tofu_neighbor_algorithm algorithm;
+	const struct way *way;
 	bool dies;
 	uint64_t *words;
 	utofu_stadd_t words_stadd;
@@ -70,7 +85,8 @@ static uint32_t peer_of(const struct test *test, unsigned int message)
 static void exchange_make(struct test *test)
 {
 	const struct tofu_neighbor_params params = {
-		.algorithm = test->algorithm,
+		.algorithm = test->way->algorithm,
+		.form = test->way->form,
 		.barrier = UTOFU_VBG_ID_NULL,
 	};
 
@@ -202,8 +218,10 @@ static int survivor_run(struct test *test)
 
 /* ---- The whole ---- */
 
-static int node_run(struct test *test)
+static int node_run(void *data)
 {
+	struct test *test = data;
+
 	guest_begin(&test->guest, NODES - 1);
 	if (test->guest.machine.nodes != NODES)
 		errx(EXIT_FAILURE, "wants %u nodes", NODES);
@@ -218,35 +236,24 @@ static int node_run(struct test *test)
 	return EXIT_SUCCESS;
 }
 
-/* The process that dies is a child, so that its node reports no failure. */
-static int child_watch(struct test *test)
+static const struct way *way_find(const char *name)
 {
-	pid_t child = fork();
-	int status;
-
-	if (child < 0)
-		err(EXIT_FAILURE, "fork");
-	if (!child)
-		exit(node_run(test));
-	if (waitpid(child, &status, 0) != child)
-		err(EXIT_FAILURE, "waitpid");
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-		return EXIT_SUCCESS;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (!strcmp(ways[i].name, name))
+			return &ways[i];
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
 	static struct test test;
 
-	if (argc == 4 && !strcmp(argv[2], "native"))
-		test.algorithm = TOFU_NEIGHBOR_NATIVE;
-	else if (argc == 4 && !strcmp(argv[2], "segmented"))
-		test.algorithm = TOFU_NEIGHBOR_SEGMENTED;
-	else
+	if (argc == 4)
+		test.way = way_find(argv[2]);
+	if (!test.way)
 		errx(EXIT_FAILURE,
-		     "usage: exchange-survive VICTIM native|segmented die|wait");
+		     "usage: exchange-survive VICTIM native|segmented|steps die|wait");
 	test.victim = (uint32_t)strtoul(argv[1], NULL, 10);
 	test.dies = !strcmp(argv[3], "die");
-	return test.dies ? child_watch(&test) : node_run(&test);
+	return test.dies ? guest_watch(node_run, &test) : node_run(&test);
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <err.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/error.h"
 #include "common/wait.h"
@@ -26,7 +29,10 @@ static void check(int code, const char *what)
 		errx(EXIT_FAILURE, "%s: %s", what, tofu_error_text(code));
 }
 
-void guest_begin(struct guest *guest, unsigned int plan)
+typedef int join_fn(const struct tofu_machine *machine, unsigned int timeout,
+		    char **why, struct tofu_world **world);
+
+static void begin(struct guest *guest, unsigned int plan, join_fn *join)
 {
 	uint64_t own;
 	const uint64_t *ids;
@@ -34,19 +40,31 @@ void guest_begin(struct guest *guest, unsigned int plan)
 
 	*guest = (struct guest){ 0 };
 	if (tofu_machine_find(&guest->machine, &why) ||
-	    tofu_world_join(&guest->machine, GUEST_TIMEOUT, &why, &guest->world))
-		fail("the nodes do not meet", why);
-	if (guest->machine.node == 0) {
+	    join(&guest->machine, GUEST_TIMEOUT, &why, &guest->world))
+		fail("the processes do not meet", why);
+	guest->number = guest->machine.job.rank;
+	guest->count = guest->machine.job.ranks;
+	if (guest->number == 0) {
 		printf("TAP version 13\n1..%u\n", plan);
 		fflush(stdout);
 	}
 	check(utofu_create_vcq(0, 0, &guest->vcq), "utofu_create_vcq");
 	check(utofu_query_vcq_id(guest->vcq, &own), "utofu_query_vcq_id");
 	ids = guest_gather(guest, &own, 1);
-	guest->id = calloc(guest->machine.nodes, sizeof(*guest->id));
+	guest->id = calloc(guest->count, sizeof(*guest->id));
 	if (!guest->id)
 		fail("no memory", NULL);
-	memcpy(guest->id, ids, guest->machine.nodes * sizeof(*guest->id));
+	memcpy(guest->id, ids, guest->count * sizeof(*guest->id));
+}
+
+void guest_begin(struct guest *guest, unsigned int plan)
+{
+	begin(guest, plan, tofu_world_join);
+}
+
+void guest_begin_all(struct guest *guest, unsigned int plan)
+{
+	begin(guest, plan, tofu_world_meet);
 }
 
 int guest_end(struct guest *guest)
@@ -56,8 +74,24 @@ int guest_end(struct guest *guest)
 	utofu_free_vcq(guest->vcq);
 	free(guest->id);
 	if (tofu_world_leave(guest->world, &why))
-		fail("the nodes do not part", why);
+		fail("the processes do not part", why);
 	return guest->failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int guest_watch(int (*run)(void *data), void *data)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child < 0)
+		err(EXIT_FAILURE, "fork");
+	if (!child)
+		exit(run(data));
+	if (waitpid(child, &status, 0) != child)
+		err(EXIT_FAILURE, "waitpid");
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		return EXIT_SUCCESS;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 }
 
 static void point_print(struct guest *guest, bool good, const char *name,
@@ -65,7 +99,7 @@ static void point_print(struct guest *guest, bool good, const char *name,
 {
 	guest->points++;
 	guest->failed += !good;
-	if (guest->machine.node != 0)
+	if (guest->number != 0)
 		return;
 	printf("%sok %u - %s%s%s\n", good ? "" : "not ", guest->points, name,
 	       skip ? " # SKIP " : "", skip ? skip : "");
@@ -82,8 +116,8 @@ void guest_point(struct guest *guest, bool good, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(name, sizeof(name), format, args);
 	va_end(args);
-	for (uint32_t node = 0; node < guest->machine.nodes; node++) {
-		if (!all[node] && guest->machine.node == 0)
+	for (uint32_t node = 0; node < guest->count; node++) {
+		if (!all[node] && guest->number == 0)
 			printf("# failed on node %u\n", node);
 		good &= all[node];
 	}
@@ -100,7 +134,7 @@ void guest_note(const struct guest *guest, const char *format, ...)
 	va_list args;
 
 	/* Node 0's notes are in its TAP; the others have no TAP. */
-	printf("# node %u: ", guest->machine.node);
+	printf("# node %u: ", guest->number);
 	va_start(args, format);
 	vprintf(format, args);
 	va_end(args);
@@ -160,13 +194,13 @@ void *guest_area(struct guest *guest, size_t bytes, unsigned int stag,
 
 uint32_t guest_next(const struct guest *guest)
 {
-	return (guest->machine.node + 1) % guest->machine.nodes;
+	return (guest->number + 1) % guest->count;
 }
 
 uint32_t guest_previous(const struct guest *guest)
 {
-	return (guest->machine.node + guest->machine.nodes - 1) %
-	       guest->machine.nodes;
+	return (guest->number + guest->count - 1) %
+	       guest->count;
 }
 
 int guest_finish(struct guest *guest, int posted,

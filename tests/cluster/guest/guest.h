@@ -19,14 +19,18 @@
 
 /**
  * struct guest - this node's process
+ * @number, @count: of this process, and of all: those of nodes, where each has
+ *          one
  * @vcq:    on TNI 0
- * @id:     VCQ IDs of all nodes, by number
+ * @id:     VCQ IDs of all, by number
  * @points: number of test points so far
  * @failed: number of failed ones
  */
 struct guest {
 	struct tofu_machine machine;
 	struct tofu_world *world;
+	uint32_t number;
+	uint32_t count;
 	utofu_vcq_hdl_t vcq;
 	utofu_vcq_id_t *id;
 	unsigned int points;
@@ -35,6 +39,9 @@ struct guest {
 
 /* guest_begin - meet and print the plan; exits on failure */
 void guest_begin(struct guest *guest, unsigned int plan);
+
+/* guest_begin_all - the same for programs that go with more processes a node */
+void guest_begin_all(struct guest *guest, unsigned int plan);
 
 /* guest_end - part; returns the exit status */
 int guest_end(struct guest *guest);
@@ -47,6 +54,16 @@ int guest_end(struct guest *guest);
  */
 void guest_point(struct guest *guest, bool good, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/**
+ * guest_watch - run a node's part in a child, which may kill itself
+ * @run: returns an exit status
+ *
+ * So a node whose process dies reports no failure.
+ *
+ * Return: the exit status, 0 for SIGKILL.
+ */
+int guest_watch(int (*run)(void *data), void *data);
 
 /* guest_skip - report a test point that cannot run here */
 void guest_skip(struct guest *guest, const char *name, const char *reason);

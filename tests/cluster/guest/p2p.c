@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Messages among all nodes, in each mode: eager, get and put, from any source;
- * checks every byte, and the order of each pair.
+ * checks every byte, and the order of each pair. Then messages from buffers and
+ * into buffers that are unmapped, and mapped again, between two of them.
  */
 #include <err.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <tofu/p2p.h>
 
@@ -116,10 +118,90 @@ static void all_meet(struct test *test)
 			receive_one(test);
 }
 
-static void mode_run(struct test *test, enum tofu_p2p_mode mode,
-		     const char *name)
+/* ---- Buffers that change ---- */
+
+#define REMAPS 30
+
+/* Memory for all messages of a round; later at the same addresses */
+static char *remap(char *at, size_t bytes)
+{
+	char *to;
+
+	if (at)
+		munmap(at, bytes);
+	to = mmap(at, bytes, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+	if (to == MAP_FAILED)
+		err(EXIT_FAILURE, "cannot map %zu bytes", bytes);
+	return to;
+}
+
+/* To the next node, and from the previous one; also with what is there already */
+static void remapped_round(struct test *test, char *from, char *to,
+			   uint64_t round)
+{
+	uint32_t next = (test->node + 1) % test->nodes;
+	uint32_t previous = (test->node + test->nodes - 1) % test->nodes;
+	struct tofu_p2p_request *send, *recv;
+
+	for (uint64_t again = 0; again < 2; again++) {
+		uint64_t tag = 2 * round + again;
+
+		guest_fill(from, BYTES_MAX, seed_of(test->node, next, tag));
+		check(tofu_p2p_irecv(test->p2p, to, BYTES_MAX, previous, tag,
+				     &recv),
+		      "receive");
+		check(tofu_p2p_isend(test->p2p, from, BYTES_MAX, next, tag,
+				     &send),
+		      "send");
+		check(tofu_p2p_wait(test->p2p, &recv, NULL), "received");
+		check(tofu_p2p_wait(test->p2p, &send, NULL), "sent");
+		test->wrong += guest_wrong(to, BYTES_MAX,
+					   seed_of(previous, test->node, tag));
+	}
+}
+
+static void remapped_run(struct test *test, size_t get, const char *name)
 {
 	const struct tofu_p2p_params params = {
+		.processes = test->nodes,
+		.rank = test->node,
+		.tni = TNI,
+		.where = where,
+		.arg = test,
+		.memory = 8 << 20,
+		.get = get,
+	};
+	char *from = NULL, *to = NULL;
+
+	for (uint32_t node = 0; node < test->nodes; node++)
+		test->next[node] = TAG_END;
+	test->wrong = 0;
+	check(tofu_p2p_create(&params, &test->p2p), "create");
+	guest_barrier(&test->guest);
+	for (uint64_t round = 0; round < REMAPS; round++) {
+		/* One of them at least, and both at times */
+		if (round % 3)
+			from = remap(from, BYTES_MAX);
+		if (!round || round % 3 != 1)
+			to = remap(to, BYTES_MAX);
+		if (!from)
+			from = remap(from, BYTES_MAX);
+		remapped_round(test, from, to, round);
+	}
+	all_meet(test);
+	guest_point(&test->guest, !test->wrong,
+		    "%u messages from other memory at the same address, %s",
+		    2 * REMAPS, name);
+	tofu_p2p_free(test->p2p);
+	munmap(from, BYTES_MAX);
+	munmap(to, BYTES_MAX);
+}
+
+static struct tofu_p2p_params params_of(struct test *test,
+				       enum tofu_p2p_mode mode)
+{
+	return (struct tofu_p2p_params){
 		.processes = test->nodes,
 		.rank = test->node,
 		.tni = TNI,
@@ -130,6 +212,12 @@ static void mode_run(struct test *test, enum tofu_p2p_mode mode,
 		.eager = 2000,
 		.get = 100000,
 	};
+}
+
+static void mode_run(struct test *test, enum tofu_p2p_mode mode,
+		     const char *name)
+{
+	const struct tofu_p2p_params params = params_of(test, mode);
 
 	memset(test->next, 0, sizeof(test->next));
 	test->wrong = 0;
@@ -143,13 +231,23 @@ static void mode_run(struct test *test, enum tofu_p2p_mode mode,
 	tofu_p2p_free(test->p2p);
 }
 
+/* On machines without remote atomics */
+static void shared_refused(struct test *test)
+{
+	const struct tofu_p2p_params params = params_of(test, TOFU_P2P_SHARED);
+	int code = tofu_p2p_create(&params, &test->p2p);
+
+	guest_point(&test->guest, code == UTOFU_ERR_NOT_SUPPORTED,
+		    "nothing is shared without atomics");
+}
+
 int main(void)
 {
 	struct test *test = calloc(1, sizeof(*test));
 
 	if (!test)
 		return EXIT_FAILURE;
-	guest_begin(&test->guest, 4);
+	guest_begin(&test->guest, 6);
 	test->node = test->guest.machine.node;
 	test->nodes = test->guest.machine.nodes;
 	if (test->nodes > NODES_MAX)
@@ -165,6 +263,11 @@ int main(void)
 	mode_run(test, TOFU_P2P_AUTO, "automatic");
 	mode_run(test, TOFU_P2P_FAST, "fast");
 	mode_run(test, TOFU_P2P_SAVING, "saving");
-	mode_run(test, TOFU_P2P_SHARED, "shared");
+	if (test->guest.machine.armw)
+		mode_run(test, TOFU_P2P_SHARED, "shared");
+	else
+		shared_refused(test);
+	remapped_run(test, SIZE_MAX, "got");
+	remapped_run(test, 0, "put");
 	return guest_end(&test->guest);
 }

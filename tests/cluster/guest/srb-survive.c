@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/error.h"
@@ -338,8 +337,10 @@ static int receiver_run(struct test *test, struct tofu_srb *srb)
 
 /* ---- The whole ---- */
 
-static int node_run(struct test *test)
+static int node_run(void *data)
 {
+	struct test *test = data;
+
 	struct tofu_srb *srb = NULL;
 	uint32_t node;
 
@@ -362,23 +363,6 @@ static int node_run(struct test *test)
 	return EXIT_SUCCESS;
 }
 
-/* The process that dies is a child, so that its node reports no failure. */
-static int child_watch(struct test *test)
-{
-	pid_t child = fork();
-	int status;
-
-	if (child < 0)
-		err(EXIT_FAILURE, "fork");
-	if (!child)
-		exit(node_run(test));
-	if (waitpid(child, &status, 0) != child)
-		err(EXIT_FAILURE, "waitpid");
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-		return EXIT_SUCCESS;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
-}
-
 int main(int argc, char **argv)
 {
 	struct test test = { .step = STEPS };
@@ -390,5 +374,5 @@ int main(int argc, char **argv)
 		errx(EXIT_FAILURE, "usage: srb-survive VICTIM STEP die|wait");
 	test.victim = (uint32_t)strtoul(argv[1], NULL, 10);
 	test.dies = !strcmp(argv[3], "die");
-	return test.dies ? child_watch(&test) : node_run(&test);
+	return test.dies ? guest_watch(node_run, &test) : node_run(&test);
 }

@@ -43,6 +43,33 @@ static void poll_times(unsigned long times)
 
 /* ---- Acts ---- */
 
+/* Adds to a word of its own node, and says what came of it. */
+static void act_armw(void)
+{
+	static uint64_t word __attribute__((aligned(256)));
+	struct utofu_onesided_caps *caps;
+	struct utofu_mrq_notice notice;
+	utofu_vcq_hdl_t vcq = open_queue();
+	utofu_stadd_t stadd;
+	utofu_vcq_id_t id;
+	int code;
+
+	if (utofu_query_onesided_caps(0, &caps) ||
+	    utofu_query_vcq_id(vcq, &id) ||
+	    utofu_reg_mem(vcq, &word, sizeof(word), 0, &stadd))
+		exit(99);
+	word = 5;
+	code = utofu_armw8(vcq, id, UTOFU_ARMW_OP_ADD, 3, stadd, 0,
+			   UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, NULL);
+	if (!code)
+		while ((code = utofu_poll_mrq(vcq, 0, &notice)) ==
+		       UTOFU_ERR_NOT_FOUND)
+			;
+	printf("node %d: operations 0x%lx, code %d, word %lu\n", node,
+	       caps->armw_ops, code, (unsigned long)word);
+	utofu_free_vcq(vcq);
+}
+
 static void act_exit(void)
 {
 	exit((int)number);
@@ -183,6 +210,7 @@ static const struct {
 	{ "traffic", act_traffic },
 	{ "sleep", act_sleep },
 	{ "nothing", act_nothing },
+	{ "armw", act_armw },
 };
 
 int main(int argc, char **argv)
