@@ -68,7 +68,8 @@ static bool set_passed(const struct tofu_net *net, struct flying *f,
 				    f->packet.class_);
 		return true;
 	}
-	if (at > 1 && !pass(f, at - 1))
+	/* Without legs it is at home and comes by no link. */
+	if (!f->legs || (at > 1 && !pass(f, at - 1)))
 		return false;
 	set_lane(f, tofu_ring_closed(&net->shape, f->packet.src, node,
 				     (enum tofu_port)f->leg[f->passed].port));

@@ -504,6 +504,8 @@ TEST_F(block, packets_that_are_not_of_the_block_are_refused)
 	EXPECT_EQ(-EINVAL, tofu_net_enter(self->net, &p, 2, 0, 0));
 	EXPECT_EQ(-EINVAL, tofu_net_enter(self->net, &p, 2, 0, 3));
 	EXPECT_EQ(-EINVAL, tofu_net_enter(self->net, &p, 2, 0, UINT32_MAX));
+	p.dst = p.src;
+	EXPECT_EQ(-EINVAL, tofu_net_enter(self->net, &p, 2, 0, 1));
 	p.dst = 8;
 	EXPECT_EQ(-EINVAL, tofu_net_enter(self->net, &p, 2, 0, 1));
 	p.src = 2;
