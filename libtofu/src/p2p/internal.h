@@ -341,7 +341,7 @@ TAILQ_HEAD(p2p_standing_peers, p2p_standing_peer);
  * without remote atomics
  * @memory: all rings here; @stadd: its STADD, where @registered
  * @peer:   by rank
- * @heard:  processes that have sent something
+ * @heard:  processes that have sent something, @heards of them
  * @next:   process whose rings are looked at next, if it has not been heard
  */
 struct p2p_standing {
@@ -350,6 +350,7 @@ struct p2p_standing {
 	bool registered;
 	struct p2p_standing_peer *peer;
 	struct p2p_standing_peers heard;
+	uint32_t heards;
 	uint32_t next;
 };
 

@@ -193,7 +193,7 @@ static void peers_push(struct tofu_p2p *p2p)
 		p2p_send_push(p2p, peer);
 	}
 	peer = TAILQ_FIRST(active);
-	if (!peer)
+	if (!peer || !TAILQ_NEXT(peer, link))
 		return;
 	TAILQ_REMOVE(active, peer, link);
 	TAILQ_INSERT_TAIL(active, peer, link);
@@ -210,10 +210,13 @@ int tofu_p2p_progress(struct tofu_p2p *p2p)
 	if (p2p->regions.count)
 		p2p_regions_check(p2p);
 	p2p->error = all_poll(p2p);
-	p2p_receive_orphans(p2p);
-	p2p_send_peerless(p2p);
+	if (!TAILQ_EMPTY(&p2p->orphans))
+		p2p_receive_orphans(p2p);
+	if (!TAILQ_EMPTY(&p2p->peerless))
+		p2p_send_peerless(p2p);
 	p2p_rendezvous_run(p2p);
-	peers_push(p2p);
+	if (!TAILQ_EMPTY(&p2p->peers.active))
+		peers_push(p2p);
 	return p2p->error;
 }
 

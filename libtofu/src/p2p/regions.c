@@ -138,6 +138,7 @@ void p2p_regions_check(struct tofu_p2p *p2p)
 
 	if (!watch)
 		return;
+	tofu_work(TOFU_WORK_P2P_CHECK);
 	generation = tofu_watch_generation(watch);
 	if (generation == regions->generation)
 		return;

@@ -280,9 +280,13 @@ static int reports_poll(struct tofu_p2p *p2p)
 	return UTOFU_SUCCESS;
 }
 
+/*
+ * The queue is polled in any case: polls drive an emulated controller, and tell
+ * when the device is gone.
+ */
 int p2p_rendezvous_poll(struct tofu_p2p *p2p)
 {
 	int code = notices_poll(p2p);
 
-	return code ? code : reports_poll(p2p);
+	return code || !p2p->movers ? code : reports_poll(p2p);
 }

@@ -150,6 +150,7 @@ static void reply_flown(struct tofu_p2p *p2p, struct p2p_flight *flight,
 	flight_give(p2p, &p2p->back, flight);
 }
 
+/* If its queue fails meanwhile, the next record finds out. */
 static int sender_poll(struct tofu_p2p *p2p, struct p2p_sender *sender,
 		       void (*flown)(struct tofu_p2p *p2p,
 				     struct p2p_flight *flight, int code))
@@ -157,6 +158,8 @@ static int sender_poll(struct tofu_p2p *p2p, struct p2p_sender *sender,
 	void *flight;
 	int code, result;
 
+	if (!sender->flying)
+		return UTOFU_SUCCESS;
 	while (!(code = tofu_srb_poll(sender->sender, &flight, &result)))
 		flown(p2p, flight, result);
 	return code == UTOFU_ERR_NOT_FOUND ? UTOFU_SUCCESS : code;

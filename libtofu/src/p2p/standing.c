@@ -145,6 +145,9 @@ void p2p_standing_look(struct tofu_p2p *p2p)
 	struct p2p_standing *standing = &p2p->standing;
 	const uint32_t processes = p2p->config.params.processes;
 
+	/* A process does not send to itself. */
+	if (standing->heards == processes - 1)
+		return;
 	for (uint32_t i = 0; i < LOOK && i < processes; i++) {
 		struct p2p_standing_peer *peer =
 			&standing->peer[standing->next];
@@ -153,6 +156,7 @@ void p2p_standing_look(struct tofu_p2p *p2p)
 		if (peer->heard || !has_sent(peer))
 			continue;
 		peer->heard = true;
+		standing->heards++;
 		TAILQ_INSERT_TAIL(&standing->heard, peer, link);
 	}
 }
@@ -162,7 +166,7 @@ void p2p_standing_rotate(struct tofu_p2p *p2p)
 	struct p2p_standing *standing = &p2p->standing;
 	struct p2p_standing_peer *first = TAILQ_FIRST(&standing->heard);
 
-	if (!first)
+	if (!first || !TAILQ_NEXT(first, link))
 		return;
 	TAILQ_REMOVE(&standing->heard, first, link);
 	TAILQ_INSERT_TAIL(&standing->heard, first, link);

@@ -65,6 +65,7 @@
  * @TOFU_WORK_P2P_CHUNK: moving a part of a long message
  * @TOFU_WORK_P2P_REGION: looking for a buffer that is still registered, and
  *	returning it
+ * @TOFU_WORK_P2P_CHECK: asking whether remembered memory was unmapped
  * @TOFU_WORK_P2P_ENDED: handing a request back
  * @TOFU_WORK_COLL_START, @TOFU_WORK_COLL_END: of a collective
  * @TOFU_WORK_COLL_TEST: a test of a collective
@@ -136,6 +137,7 @@ enum tofu_work {
 	TOFU_WORK_P2P_REPLY,
 	TOFU_WORK_P2P_CHUNK,
 	TOFU_WORK_P2P_REGION,
+	TOFU_WORK_P2P_CHECK,
 	TOFU_WORK_P2P_ENDED,
 	TOFU_WORK_COLL_START,
 	TOFU_WORK_COLL_END,

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "utofu/work.h"
-
 /*
  * Reads a word that senders write. Acquire: makes what they wrote before it
  * visible. A record's bytes come in ascending order, so its tail shows all of
@@ -108,9 +106,8 @@ static bool ring_next(struct srb_ring *ring)
 	return false;
 }
 
-bool srb_ring_receive(struct srb_ring *ring, struct tofu_srb_record *record)
+bool srb_ring_hold(struct srb_ring *ring, struct tofu_srb_record *record)
 {
-	tofu_work(TOFU_WORK_RING_LOOK);
 	if (!ring->held && !ring_next(ring))
 		return false;
 	tofu_work_found(TOFU_WORK_RING_FOUND);

@@ -10,6 +10,7 @@
 #define SRB_RING_H
 
 #include "srb/place.h"
+#include "utofu/work.h"
 
 /**
  * struct srb_ring
@@ -31,8 +32,21 @@ struct srb_ring {
 	uint64_t padding;
 };
 
+/* srb_ring_hold - as srb_ring_receive(), where something has come or is held */
+bool srb_ring_hold(struct srb_ring *ring, struct tofu_srb_record *record);
+
 /* srb_ring_receive - look for the record at the ring's place, and hold it */
-bool srb_ring_receive(struct srb_ring *ring, struct tofu_srb_record *record);
+static inline bool srb_ring_receive(struct srb_ring *ring,
+				    struct tofu_srb_record *record)
+{
+	const void *at = ring->memory + (ring->place & (ring->bytes - 1));
+
+	tofu_work(TOFU_WORK_RING_LOOK);
+	/* Most looks are in vain. The first word of a record is never 0. */
+	return (ring->held ||
+		__atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED)) &&
+	       srb_ring_hold(ring, record);
+}
 
 /* srb_ring_release - clear the held record and tell senders */
 void srb_ring_release(struct srb_ring *ring);
