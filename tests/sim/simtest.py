@@ -17,6 +17,7 @@ OUT = pathlib.Path(os.environ.get("O", TOP / "build")).resolve()
 SIM = OUT / "bin/tofu-sim"
 SOURCES = pathlib.Path(__file__).resolve().parent / "programs"
 SECONDS = 120  # limit of a run, which takes a second or two
+LONG_SECONDS = 600  # of one that takes a minute
 SUMMARY = re.compile(r"(\d+ ns of virtual time) in [\d.]+ s(; .* turns, .* windows; trace [0-9a-f]{16})")
 
 
@@ -26,10 +27,10 @@ class Run:
     As in a shell, the status of one that a signal has ended is 128 and the signal.
     """
 
-    def __init__(self, words, env=None):
+    def __init__(self, words, env=None, seconds=SECONDS):
         self.command = " ".join(str(word) for word in words)
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
-                              timeout=SECONDS, check=False, env={**os.environ, **(env or {})},
+                              timeout=seconds, check=False, env={**os.environ, **(env or {})},
                               stdin=subprocess.DEVNULL)
         self.status = done.returncode if done.returncode >= 0 else 128 - done.returncode
         self.out, self.err = done.stdout, done.stderr
@@ -54,8 +55,8 @@ class Run:
         return re.sub(r" \d+ turns, \d+ windows;", "", self.summary() or "")
 
 
-def sim(*words, env=None, binary=SIM):
-    return Run([binary, *words], env)
+def sim(*words, env=None, binary=SIM, seconds=SECONDS):
+    return Run([binary, *words], env, seconds)
 
 
 def build(folder, source="acts.c", name=None, flags=("-O2",), link=None, compiler="cc"):
