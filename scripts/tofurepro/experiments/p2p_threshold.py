@@ -17,8 +17,9 @@ TIE = 0.01
 RATE = "messages a second by way"
 FROM = ("the largest message that is no worse eager than got, and of longer ones got than put; "
         "and thresholds in use")
-# Got messages have the shorter latency, so a rate that is little less is as good.
-AS_GOOD = 0.97
+# Got messages have the shorter latency, by a third where there are remote atomics: a
+# rate that is little less is as good.
+AS_GOOD = 0.92
 STYLES = {"eager": {"color": plots.BLUE, "marker": "o"},
           "get": {"color": plots.GREEN, "marker": "s"},
           "put": {"color": plots.RED, "marker": "^"}}
