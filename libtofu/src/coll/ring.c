@@ -75,33 +75,51 @@ static struct coll_place sum_at(const struct coll_plan *plan, uint64_t step)
 	return coll_place(COLL_WORK, step * most);
 }
 
-/*
- * Of each step: the sum of a block goes on, one comes, the own part is added.
- * The first is the own part alone; the last is the result.
- */
+/* The sum of a block goes on; the first one is the member's own part alone. */
+static void sum_goes(const struct coll_plan *plan, uint64_t at,
+		     struct coll_step *step)
+{
+	const struct ring *ring = plan->state;
+	uint32_t gone = behind(plan, at + 1);
+	struct coll_place from =
+		at ? sum_at(plan, at - 1) :
+		     coll_place(coll_source(&plan->job),
+				block_begin(plan, gone));
+
+	coll_put(step, ring->sums_out, from, sum_at(plan, at),
+		 block_bytes(plan, gone));
+}
+
+/* The member's own part is added to the sum that has come; the last is the result. */
+static void sum_grows(const struct coll_plan *plan, uint64_t at,
+		      struct coll_step *step)
+{
+	uint64_t last = plan->job.members - 2;
+	uint32_t come = behind(plan, at + 2);
+	uint64_t begin = block_begin(plan, come);
+	struct coll_place sum = sum_at(plan, at), to = sum;
+
+	if (at == last && plan->job.kind == TOFU_COLL_ALLREDUCE)
+		to = coll_place(COLL_RECV, begin);
+	else if (at == last)
+		to = coll_place(COLL_RECV, 0);
+	coll_reduce(step, to, sum, coll_place(coll_source(&plan->job), begin),
+		    block_bytes(plan, come));
+}
+
+/* Of each step: a sum goes on, one comes, and grows. */
 static void sums_step(const struct coll_plan *plan, uint64_t index,
 		      struct coll_step *step)
 {
 	const struct ring *ring = plan->state;
-	uint64_t at = index / 3, last = plan->job.members - 2;
-	uint32_t gone = behind(plan, at + 1), come = behind(plan, at + 2);
-	struct coll_place own = coll_place(coll_source(&plan->job),
-					   block_begin(plan, come));
-	struct coll_place sum = sum_at(plan, at), to = sum;
+	uint64_t at = index / 3;
 
-	if (index % 3 == 0) {
-		own.offset = block_begin(plan, gone);
-		coll_put(step, ring->sums_out, at ? sum_at(plan, at - 1) : own,
-			 sum, block_bytes(plan, gone));
-	} else if (index % 3 == 1) {
+	if (index % 3 == 0)
+		sum_goes(plan, at, step);
+	else if (index % 3 == 1)
 		coll_await(step, ring->sums_in, at + 1);
-	} else {
-		if (at == last && plan->job.kind == TOFU_COLL_ALLREDUCE)
-			to = coll_place(COLL_RECV, block_begin(plan, come));
-		else if (at == last)
-			to = coll_place(COLL_RECV, 0);
-		coll_reduce(step, to, sum, own, block_bytes(plan, come));
-	}
+	else
+		sum_grows(plan, at, step);
 }
 
 /* ---- Blocks ---- */
@@ -121,14 +139,16 @@ static void blocks_step(const struct coll_plan *plan, uint64_t index,
 			struct coll_step *step)
 {
 	const struct ring *ring = plan->state;
-	uint32_t gone = behind(plan, index / 2);
+	uint32_t gone;
 
-	if (index % 2)
+	if (index % 2) {
 		coll_await(step, ring->blocks_in, index / 2 + 1);
-	else
-		coll_put(step, ring->blocks_out, block_source(plan, gone),
-			 coll_place(COLL_RECV, block_begin(plan, gone)),
-			 block_bytes(plan, gone));
+		return;
+	}
+	gone = behind(plan, index / 2);
+	coll_put(step, ring->blocks_out, block_source(plan, gone),
+		 coll_place(COLL_RECV, block_begin(plan, gone)),
+		 block_bytes(plan, gone));
 }
 
 /* ---- Lanes ---- */
