@@ -93,6 +93,12 @@ void coll_measure(struct test *test)
 		.algorithm = TOFU_COLL_MULTIRING,
 		.engines = 2,
 	};
+	const struct tofu_coll_tuning gates = {
+		.algorithm = TOFU_COLL_GATES,
+	};
+	struct tofu_coll_spec barrier = {
+		.kind = TOFU_COLL_BARRIER,
+	};
 	struct tofu_coll_spec spec = {
 		.kind = TOFU_COLL_ALLREDUCE,
 		.type = TOFU_COLL_DOUBLE,
@@ -110,6 +116,7 @@ void coll_measure(struct test *test)
 	collective(test, "8192", &spec, &doubling);
 	spec.kind = TOFU_COLL_ALLGATHER;
 	collective(test, "rings", &spec, &rings);
+	collective(test, "gates", &barrier, &gates);
 	free(send);
 	free(spec.recv);
 }
