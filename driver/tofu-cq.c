@@ -16,14 +16,9 @@
 
 static const struct tofu_handle_ops tofu_cq_handle_ops;
 
-static struct tofu_cq *tofu_cq_of_handle(struct tofu_handle *handle)
+struct tofu_cq *tofu_cq_of(struct tofu_handle *handle)
 {
 	return container_of(handle, struct tofu_cq, handle);
-}
-
-struct tofu_cq *tofu_cq_of(struct file *file)
-{
-	return tofu_cq_of_handle(tofu_handle_of(file));
 }
 
 /* ---- Registers and tables ---- */
@@ -116,7 +111,6 @@ static void tofu_cq_free_memory(struct tofu_cq *cq)
 	for (i = 0; i < TOFU_MAPS; i++)
 		tofu_ring_free(cq->handle.tdev, &cq->rings[i]);
 	tofu_cq_free_tables(cq);
-	tofu_watch_free(cq);
 	if (cq->page)
 		iounmap(cq->page);
 }
@@ -227,8 +221,14 @@ static void tofu_cq_give_back_locked(struct tofu_cq *cq)
 static void tofu_cq_free(struct tofu_cq *cq)
 {
 	tofu_handle_put(&cq->handle);
-	if (!cq->leaked)
-		kfree(cq);
+	if (cq->leaked)
+		return;
+	/*
+	 * Not earlier: a registration that a revocation overtakes still watches
+	 * its addresses.
+	 */
+	tofu_watch_free(cq);
+	kfree(cq);
 }
 
 /*
@@ -414,12 +414,13 @@ static __poll_t tofu_cq_look(struct tofu_cq *cq)
 
 static __poll_t tofu_cq_poll(struct file *file, struct poll_table_struct *table)
 {
-	struct tofu_cq *cq = tofu_cq_of(file);
+	struct tofu_cq *cq = tofu_cq_of(tofu_handle_of(file));
 	struct tofu_dev *tdev = cq->handle.tdev;
 	__poll_t mask = EPOLLERR | EPOLLHUP;
 
 	poll_wait(file, &cq->wait, table);
-	down_read(&tdev->op_sem);
+	if (down_read_killable(&tdev->op_sem))
+		return mask;
 	if (!tofu_handle_gone(&cq->handle)) {
 		/*
 		 * Arm, check, then sleep: any other order could miss a wakeup.
@@ -432,20 +433,10 @@ static __poll_t tofu_cq_poll(struct file *file, struct poll_table_struct *table)
 	return mask;
 }
 
-static int tofu_cq_ioc_info(struct tofu_ucmd *ucmd)
-{
-	return tofu_dev_info(tofu_handle_of(ucmd->file)->tdev, ucmd);
-}
-
-static int tofu_cq_ioc_time(struct tofu_ucmd *ucmd)
-{
-	return tofu_dev_time(tofu_handle_of(ucmd->file)->tdev, ucmd);
-}
-
 static const struct tofu_ioctl_op tofu_cq_ops[] = {
 	TOFU_IOCTL_GROWN(TOFU_IOC_INFO, struct tofu_ioc_info,
-			 TOFU_IOC_INFO_SIZE_1, tofu_cq_ioc_info),
-	TOFU_IOCTL(TOFU_IOC_TIME, struct tofu_ioc_time, tofu_cq_ioc_time),
+			 TOFU_IOC_INFO_SIZE_1, tofu_dev_info),
+	TOFU_IOCTL(TOFU_IOC_TIME, struct tofu_ioc_time, tofu_dev_time),
 	TOFU_IOCTL(TOFU_IOC_MEM_REG, struct tofu_ioc_mem_reg, tofu_mem_reg),
 	TOFU_IOCTL(TOFU_IOC_MEM_DEREG, struct tofu_ioc_mem_dereg,
 		   tofu_mem_dereg),
@@ -463,12 +454,12 @@ static const struct file_operations tofu_cq_fops = {
 
 static void tofu_cq_handle_destroy(struct tofu_handle *handle)
 {
-	tofu_cq_destroy(tofu_cq_of_handle(handle));
+	tofu_cq_destroy(tofu_cq_of(handle));
 }
 
 static void tofu_cq_handle_free(struct tofu_handle *handle)
 {
-	tofu_cq_free(tofu_cq_of_handle(handle));
+	tofu_cq_free(tofu_cq_of(handle));
 }
 
 static const struct tofu_handle_ops tofu_cq_handle_ops = {
@@ -551,19 +542,33 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-int tofu_cq_create(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
+static struct file *tofu_cq_file(struct tofu_dev *tdev,
+				 struct tofu_ioc_cq_create *arg)
 {
-	struct tofu_ioc_cq_create *arg = ucmd->cmd;
-	struct tofu_cq *cq;
-	int ret;
+	struct tofu_cq *cq = tofu_cq_build(tdev, arg);
 
-	ret = tofu_cq_check(tdev, arg);
-	if (ret)
-		return ret;
-	cq = tofu_cq_build(tdev, arg);
 	if (IS_ERR(cq))
-		return PTR_ERR(cq);
+		return ERR_CAST(cq);
 	arg->cq = cq->nr;
 	tofu_handle_describe_maps(&cq->handle, arg->map, TOFU_MAPS);
-	return tofu_handle_install(&cq->handle, ucmd, &arg->fd);
+	return tofu_handle_file(&cq->handle);
+}
+
+int tofu_cq_create(struct tofu_ucmd *ucmd)
+{
+	struct tofu_ioc_cq_create *arg = ucmd->cmd;
+	struct file *file;
+	int ret;
+
+	ret = tofu_cq_check(ucmd->tdev, arg);
+	if (ret)
+		return ret;
+	ret = tofu_ucmd_enter(ucmd);
+	if (ret)
+		return ret;
+	file = tofu_cq_file(ucmd->tdev, arg);
+	tofu_ucmd_leave(ucmd);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	return tofu_handle_install(file, ucmd, &arg->fd);
 }

@@ -57,13 +57,34 @@ static const struct tofu_ioctl_op *tofu_op_find(unsigned int cmd,
 	return NULL;
 }
 
-long tofu_ioctl(struct file *file, unsigned int cmd, unsigned long arg,
+int tofu_ucmd_enter(struct tofu_ucmd *ucmd)
+{
+	struct tofu_dev *tdev = ucmd->tdev;
+
+	if (down_read_killable(&tdev->op_sem))
+		return -EINTR;
+	if (ucmd->handle ? tofu_handle_gone(ucmd->handle) :
+			   READ_ONCE(tdev->gone)) {
+		up_read(&tdev->op_sem);
+		return -ENODEV;
+	}
+	return 0;
+}
+
+void tofu_ucmd_leave(struct tofu_ucmd *ucmd)
+{
+	up_read(&ucmd->tdev->op_sem);
+}
+
+long tofu_ioctl(struct tofu_dev *tdev, struct tofu_handle *handle,
+		unsigned int cmd, unsigned long arg,
 		const struct tofu_ioctl_op *ops, size_t count)
 {
 	const struct tofu_ioctl_op *op = tofu_op_find(cmd, ops, count);
 	union tofu_ioc_any buf = {};
 	struct tofu_ucmd ucmd = {
-		.file = file,
+		.tdev = tdev,
+		.handle = handle,
 		.ubuf = (void __user *)arg,
 		.cmd = &buf,
 	};
@@ -87,18 +108,10 @@ long tofu_ioctl(struct file *file, unsigned int cmd, unsigned long arg,
 
 /* ---- The device's file ---- */
 
-static u64 tofu_nodes_word(struct tofu_dev *tdev)
+static void tofu_info_fill(struct tofu_dev *tdev, struct tofu_ioc_info *arg)
 {
-	return tofu_read(tdev, TOFU_REG_NODE);
-}
+	u64 node = tofu_read(tdev, TOFU_REG_NODE);
 
-int tofu_dev_info(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
-{
-	struct tofu_ioc_info *arg = ucmd->cmd;
-	u64 node = tofu_nodes_word(tdev);
-
-	if (arg->flags || arg->gates)
-		return -EINVAL;
 	arg->tnis = tdev->tnis;
 	arg->cqs = TOFU_CQ_KERNEL;
 	arg->node = lower_32_bits(node);
@@ -110,21 +123,46 @@ int tofu_dev_info(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
 	arg->caps = (tdev->direct ? TOFU_INFO_DIRECT : 0) |
 		    (tdev->armw ? TOFU_INFO_ARMW : 0);
 	arg->gates = tdev->gates;
+}
+
+int tofu_dev_info(struct tofu_ucmd *ucmd)
+{
+	struct tofu_ioc_info *arg = ucmd->cmd;
+	int ret;
+
+	if (arg->flags || arg->gates)
+		return -EINVAL;
+	ret = tofu_ucmd_enter(ucmd);
+	if (ret)
+		return ret;
+	tofu_info_fill(ucmd->tdev, arg);
+	tofu_ucmd_leave(ucmd);
 	return tofu_ucmd_respond(ucmd);
 }
 
-int tofu_dev_time(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
+static void tofu_time_fill(struct tofu_dev *tdev, struct tofu_ioc_time *arg)
 {
-	struct tofu_ioc_time *arg = ucmd->cmd;
 	unsigned long flags;
 
-	if (arg->flags)
-		return -EINVAL;
 	/* Nothing may come between the two reads. */
 	local_irq_save(flags);
 	arg->time = tdev->direct ? tofu_read(tdev, TOFU_REG_TIME) : 0;
 	arg->cycles = get_cycles();
 	local_irq_restore(flags);
+}
+
+int tofu_dev_time(struct tofu_ucmd *ucmd)
+{
+	struct tofu_ioc_time *arg = ucmd->cmd;
+	int ret;
+
+	if (arg->flags)
+		return -EINVAL;
+	ret = tofu_ucmd_enter(ucmd);
+	if (ret)
+		return ret;
+	tofu_time_fill(ucmd->tdev, arg);
+	tofu_ucmd_leave(ucmd);
 	return tofu_ucmd_respond(ucmd);
 }
 
@@ -133,48 +171,21 @@ static struct tofu_dev *tofu_dev_of(struct file *file)
 	return file->private_data;
 }
 
-static int tofu_dev_ioc_info(struct tofu_ucmd *ucmd)
-{
-	return tofu_dev_info(tofu_dev_of(ucmd->file), ucmd);
-}
-
-static int tofu_dev_ioc_time(struct tofu_ucmd *ucmd)
-{
-	return tofu_dev_time(tofu_dev_of(ucmd->file), ucmd);
-}
-
-static int tofu_dev_ioc_cq_create(struct tofu_ucmd *ucmd)
-{
-	return tofu_cq_create(tofu_dev_of(ucmd->file), ucmd);
-}
-
-static int tofu_dev_ioc_gates_create(struct tofu_ucmd *ucmd)
-{
-	return tofu_gates_create(tofu_dev_of(ucmd->file), ucmd);
-}
-
 static const struct tofu_ioctl_op tofu_dev_ops[] = {
 	TOFU_IOCTL_GROWN(TOFU_IOC_INFO, struct tofu_ioc_info,
-			 TOFU_IOC_INFO_SIZE_1, tofu_dev_ioc_info),
-	TOFU_IOCTL(TOFU_IOC_TIME, struct tofu_ioc_time, tofu_dev_ioc_time),
+			 TOFU_IOC_INFO_SIZE_1, tofu_dev_info),
+	TOFU_IOCTL(TOFU_IOC_TIME, struct tofu_ioc_time, tofu_dev_time),
 	TOFU_IOCTL(TOFU_IOC_CQ_CREATE, struct tofu_ioc_cq_create,
-		   tofu_dev_ioc_cq_create),
+		   tofu_cq_create),
 	TOFU_IOCTL(TOFU_IOC_GATES_CREATE, struct tofu_ioc_gates_create,
-		   tofu_dev_ioc_gates_create),
+		   tofu_gates_create),
 };
 
 static long tofu_dev_ioctl(struct file *file, unsigned int cmd,
 			   unsigned long arg)
 {
-	struct tofu_dev *tdev = tofu_dev_of(file);
-	long ret = -ENODEV;
-
-	down_read(&tdev->op_sem);
-	if (!tdev->gone)
-		ret = tofu_ioctl(file, cmd, arg, tofu_dev_ops,
-				 ARRAY_SIZE(tofu_dev_ops));
-	up_read(&tdev->op_sem);
-	return ret;
+	return tofu_ioctl(tofu_dev_of(file), NULL, cmd, arg, tofu_dev_ops,
+			  ARRAY_SIZE(tofu_dev_ops));
 }
 
 /* The file holds the cdev, and the cdev holds the device. */

@@ -146,17 +146,20 @@ static int tofu_gate_check(struct tofu_gates *gates,
 
 static int tofu_gate_set(struct tofu_ucmd *ucmd)
 {
-	struct tofu_gates *gates =
-		tofu_gates_of_handle(tofu_handle_of(ucmd->file));
+	struct tofu_gates *gates = tofu_gates_of_handle(ucmd->handle);
 	const struct tofu_ioc_gate_set *arg = ucmd->cmd;
 	int ret;
 
-	ret = tofu_gate_check(gates, arg);
+	ret = tofu_ucmd_enter(ucmd);
 	if (ret)
 		return ret;
-	mutex_lock(&gates->set_lock);
-	ret = tofu_gate_enable(gates, arg);
-	mutex_unlock(&gates->set_lock);
+	ret = tofu_gate_check(gates, arg);
+	if (!ret) {
+		mutex_lock(&gates->set_lock);
+		ret = tofu_gate_enable(gates, arg);
+		mutex_unlock(&gates->set_lock);
+	}
+	tofu_ucmd_leave(ucmd);
 	return ret;
 }
 
@@ -375,19 +378,33 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-int tofu_gates_create(struct tofu_dev *tdev, struct tofu_ucmd *ucmd)
+static struct file *tofu_gates_file(struct tofu_dev *tdev,
+				    struct tofu_ioc_gates_create *arg)
 {
-	struct tofu_ioc_gates_create *arg = ucmd->cmd;
-	struct tofu_gates *gates;
-	int ret;
+	struct tofu_gates *gates = tofu_gates_build(tdev, arg);
 
-	ret = tofu_gates_check(tdev, arg);
-	if (ret)
-		return ret;
-	gates = tofu_gates_build(tdev, arg);
 	if (IS_ERR(gates))
-		return PTR_ERR(gates);
+		return ERR_CAST(gates);
 	memcpy(arg->gate, gates->nr, sizeof(arg->gate));
 	tofu_handle_describe_maps(&gates->handle, arg->map, TOFU_GATES_MAPS);
-	return tofu_handle_install(&gates->handle, ucmd, &arg->fd);
+	return tofu_handle_file(&gates->handle);
+}
+
+int tofu_gates_create(struct tofu_ucmd *ucmd)
+{
+	struct tofu_ioc_gates_create *arg = ucmd->cmd;
+	struct file *file;
+	int ret;
+
+	ret = tofu_gates_check(ucmd->tdev, arg);
+	if (ret)
+		return ret;
+	ret = tofu_ucmd_enter(ucmd);
+	if (ret)
+		return ret;
+	file = tofu_gates_file(ucmd->tdev, arg);
+	tofu_ucmd_leave(ucmd);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	return tofu_handle_install(file, ucmd, &arg->fd);
 }

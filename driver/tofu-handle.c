@@ -50,15 +50,9 @@ void tofu_handle_revoke(struct tofu_handle *handle)
 long tofu_handle_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct tofu_handle *handle = tofu_handle_of(file);
-	struct tofu_dev *tdev = handle->tdev;
-	long ret = -ENODEV;
 
-	down_read(&tdev->op_sem);
-	if (!tofu_handle_gone(handle))
-		ret = tofu_ioctl(file, cmd, arg, handle->ops->ioctls,
-				 handle->ops->nr_ioctls);
-	up_read(&tdev->op_sem);
-	return ret;
+	return tofu_ioctl(handle->tdev, handle, cmd, arg, handle->ops->ioctls,
+			  handle->ops->nr_ioctls);
 }
 
 int tofu_handle_release(struct inode *inode, struct file *file)
@@ -95,7 +89,7 @@ static struct file_system_type tofu_fs = {
 	.kill_sb = kill_anon_super,
 };
 
-static struct file *tofu_handle_file(struct tofu_handle *handle)
+static struct file *tofu_file_create(struct tofu_handle *handle)
 {
 	struct inode *inode;
 	struct file *file;
@@ -127,18 +121,19 @@ err_release_fs:
 	return file;
 }
 
-int tofu_handle_install(struct tofu_handle *handle, struct tofu_ucmd *ucmd,
-			s32 *fd)
+struct file *tofu_handle_file(struct tofu_handle *handle)
 {
-	struct file *file;
+	struct file *file = tofu_file_create(handle);
+
+	if (IS_ERR(file))
+		handle->ops->destroy(handle);
+	return file;
+}
+
+int tofu_handle_install(struct file *file, struct tofu_ucmd *ucmd, s32 *fd)
+{
 	int ret;
 
-	file = tofu_handle_file(handle);
-	if (IS_ERR(file)) {
-		handle->ops->destroy(handle);
-		return PTR_ERR(file);
-	}
-	/* From here on the file's release destroys the handle. */
 	*fd = get_unused_fd_flags(O_CLOEXEC);
 	if (*fd < 0) {
 		ret = *fd;

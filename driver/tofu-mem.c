@@ -3,6 +3,11 @@
  * Registered memory: pinned pages, and the tables through which the device
  * finds them. A region has a steering entry, a memory block of the same number,
  * and a page table.
+ *
+ * Registration has four steps, since op_sem must not be held while the caller's
+ * memory is touched: tofu_mem_create() reserves a STAG and pins the pages,
+ * tofu_mem_insert() makes them known to the device's IOMMU and to revocation,
+ * the answer is written, and tofu_mem_settle() enables the tables' entries.
  */
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
@@ -300,7 +305,7 @@ static void tofu_mem_withdraw_locked(struct tofu_mem *mem)
 
 /* ---- Registration ---- */
 
-/* Assigns the region's STAG; the region is not live yet. */
+/* Reserves the region's STAG, under which no region is found yet. */
 static int tofu_stag_take(struct tofu_mem *mem, u32 wanted)
 {
 	struct tofu_cq *cq = mem->cq;
@@ -308,14 +313,14 @@ static int tofu_stag_take(struct tofu_mem *mem, u32 wanted)
 
 	mutex_lock(&cq->mem_lock);
 	if (wanted == TOFU_STAG_ANY) {
-		ret = xa_alloc(&cq->regions, &mem->stag, mem,
+		ret = xa_alloc(&cq->regions, &mem->stag, NULL,
 			       XA_LIMIT(TOFU_STAG_AUTO, cq->handle.tdev->stags - 1),
 			       GFP_KERNEL_ACCOUNT);
 		if (ret == -EBUSY)
 			ret = -ENOSPC;
 	} else {
 		mem->stag = wanted;
-		ret = xa_insert(&cq->regions, wanted, mem, GFP_KERNEL_ACCOUNT);
+		ret = xa_insert(&cq->regions, wanted, NULL, GFP_KERNEL_ACCOUNT);
 		if (ret == -EBUSY)
 			ret = -EEXIST;
 	}
@@ -346,7 +351,7 @@ static void tofu_mem_unwatch(struct tofu_mem *mem)
 	mem->watched = false;
 }
 
-static int tofu_mem_build(struct tofu_mem *mem)
+static int tofu_mem_hold(struct tofu_mem *mem)
 {
 	int ret;
 
@@ -355,48 +360,54 @@ static int tofu_mem_build(struct tofu_mem *mem)
 		return ret;
 	ret = tofu_mem_pin(mem);
 	if (ret)
-		goto err_unaccount;
+		tofu_mem_unaccount(mem);
+	return ret;
+}
+
+static int tofu_mem_build(struct tofu_mem *mem)
+{
+	int ret;
+
 	ret = tofu_mem_map(mem);
 	if (ret)
-		goto err_unpin;
+		return ret;
 	ret = tofu_table_create(mem);
 	if (ret)
-		goto err_unmap;
-	atomic_inc(&mem->cq->handle.tdev->nr_regions);
-	return 0;
-
-err_unmap:
-	tofu_mem_unmap(mem);
-err_unpin:
-	tofu_mem_unpin(mem);
-err_unaccount:
-	tofu_mem_unaccount(mem);
+		tofu_mem_unmap(mem);
+	else
+		atomic_inc(&mem->cq->handle.tdev->nr_regions);
 	return ret;
+}
+
+/* Frees a region that the device does not know, and that has no STAG. */
+static void tofu_mem_release(struct tofu_mem *mem)
+{
+	tofu_mem_unwatch(mem);
+	tofu_mem_unpin(mem);
+	tofu_mem_unaccount(mem);
+	kfree(mem);
 }
 
 /* Nothing may touch the pages any more, and no one can look the region up. */
 static void tofu_mem_free(struct tofu_mem *mem)
 {
 	trace_tofu_mem_dereg(mem->cq, mem->stag, mem->start, mem->length);
-	tofu_mem_unwatch(mem);
 	tofu_table_destroy(mem);
 	tofu_mem_unmap(mem);
-	tofu_mem_unpin(mem);
-	tofu_mem_unaccount(mem);
 	atomic_dec(&mem->cq->handle.tdev->nr_regions);
-	kfree(mem);
+	tofu_mem_release(mem);
 }
 
-static int tofu_mem_create(struct tofu_cq *cq,
-			   const struct tofu_ioc_mem_reg *arg,
-			   struct tofu_mem **memp)
+/* Called without locks: pinning may take for ever. */
+static struct tofu_mem *tofu_mem_create(struct tofu_cq *cq,
+					const struct tofu_ioc_mem_reg *arg)
 {
 	struct tofu_mem *mem;
 	int ret;
 
 	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
 	if (!mem)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	mem->cq = cq;
 	mem->read_only = !!(arg->flags & TOFU_MEM_READ_ONLY);
 	mem->start = arg->addr;
@@ -413,11 +424,10 @@ static int tofu_mem_create(struct tofu_cq *cq,
 		ret = tofu_mem_watch(mem);
 	if (ret)
 		goto err_give_back;
-	ret = tofu_mem_build(mem);
+	ret = tofu_mem_hold(mem);
 	if (ret)
 		goto err_unwatch;
-	*memp = mem;
-	return 0;
+	return mem;
 
 err_unwatch:
 	tofu_mem_unwatch(mem);
@@ -425,7 +435,52 @@ err_give_back:
 	tofu_stag_give_back(mem);
 err_kfree:
 	kfree(mem);
+	return ERR_PTR(ret);
+}
+
+/* From here on a revocation frees the region. */
+static int tofu_mem_insert(struct tofu_ucmd *ucmd, struct tofu_mem *mem)
+{
+	struct tofu_cq *cq = mem->cq;
+	int ret;
+
+	ret = tofu_ucmd_enter(ucmd);
+	if (ret)
+		return ret;
+	ret = tofu_mem_build(mem);
+	if (!ret) {
+		mutex_lock(&cq->mem_lock);
+		/* Its place is reserved, so nothing has to be allocated. */
+		xa_store(&cq->regions, mem->stag, mem, GFP_KERNEL_ACCOUNT);
+		mutex_unlock(&cq->mem_lock);
+	}
+	tofu_ucmd_leave(ucmd);
 	return ret;
+}
+
+/*
+ * @err is the result of the answer. Not killable: if the caller is killed now,
+ * others that have the CQ may go on using it.
+ */
+static int tofu_mem_settle(struct tofu_cq *cq, struct tofu_mem *mem, int err)
+{
+	struct tofu_dev *tdev = cq->handle.tdev;
+
+	down_read(&tdev->op_sem);
+	if (tofu_handle_gone(&cq->handle)) {
+		/* The revocation frees the region, or already has. */
+		err = err ?: -ENODEV;
+	} else if (err) {
+		tofu_stag_give_back(mem);
+		tofu_mem_free(mem);
+	} else {
+		trace_tofu_mem_reg(cq, mem->stag, mem->start, mem->length);
+		mutex_lock(&cq->mem_lock);
+		tofu_mem_publish_locked(mem);
+		mutex_unlock(&cq->mem_lock);
+	}
+	up_read(&tdev->op_sem);
+	return err;
 }
 
 static int tofu_mem_reg_check(struct tofu_cq *cq,
@@ -450,7 +505,7 @@ static int tofu_mem_reg_check(struct tofu_cq *cq,
 
 int tofu_mem_reg(struct tofu_ucmd *ucmd)
 {
-	struct tofu_cq *cq = tofu_cq_of(ucmd->file);
+	struct tofu_cq *cq = tofu_cq_of(ucmd->handle);
 	struct tofu_ioc_mem_reg *arg = ucmd->cmd;
 	struct tofu_mem *mem;
 	int ret;
@@ -458,24 +513,19 @@ int tofu_mem_reg(struct tofu_ucmd *ucmd)
 	ret = tofu_mem_reg_check(cq, arg);
 	if (ret)
 		return ret;
-	ret = tofu_mem_create(cq, arg, &mem);
-	if (ret)
-		return ret;
-
+	mem = tofu_mem_create(cq, arg);
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
 	arg->stag = mem->stag;
 	arg->offset = mem->start & (TOFU_STAG_ALIGN - 1);
-	/* Answer before it is live, so that a failure needs no flush. */
-	ret = tofu_ucmd_respond(ucmd);
+	ret = tofu_mem_insert(ucmd, mem);
 	if (ret) {
 		tofu_stag_give_back(mem);
-		tofu_mem_free(mem);
+		tofu_mem_release(mem);
 		return ret;
 	}
-	trace_tofu_mem_reg(cq, mem->stag, mem->start, mem->length);
-	mutex_lock(&cq->mem_lock);
-	tofu_mem_publish_locked(mem);
-	mutex_unlock(&cq->mem_lock);
-	return 0;
+	/* Answer before it is live, so that a failure needs no flush. */
+	return tofu_mem_settle(cq, mem, tofu_ucmd_respond(ucmd));
 }
 
 /* ---- Deregistration ---- */
@@ -506,16 +556,12 @@ static void tofu_mem_defer(struct tofu_mem *mem)
 	tofu_cq_reap_later(cq->handle.tdev);
 }
 
-int tofu_mem_dereg(struct tofu_ucmd *ucmd)
+static int tofu_mem_remove(struct tofu_cq *cq, u32 stag)
 {
-	struct tofu_cq *cq = tofu_cq_of(ucmd->file);
-	struct tofu_ioc_mem_dereg *arg = ucmd->cmd;
 	struct tofu_mem *mem;
 	int ret;
 
-	if (arg->flags || arg->reserved)
-		return -EINVAL;
-	mem = tofu_mem_withdraw(cq, arg->stag);
+	mem = tofu_mem_withdraw(cq, stag);
 	if (!mem)
 		return -ENOENT;
 
@@ -528,6 +574,21 @@ int tofu_mem_dereg(struct tofu_ucmd *ucmd)
 	tofu_stag_give_back(mem);
 	tofu_mem_free(mem);
 	return 0;
+}
+
+int tofu_mem_dereg(struct tofu_ucmd *ucmd)
+{
+	const struct tofu_ioc_mem_dereg *arg = ucmd->cmd;
+	int ret;
+
+	if (arg->flags || arg->reserved)
+		return -EINVAL;
+	ret = tofu_ucmd_enter(ucmd);
+	if (ret)
+		return ret;
+	ret = tofu_mem_remove(tofu_cq_of(ucmd->handle), arg->stag);
+	tofu_ucmd_leave(ucmd);
+	return ret;
 }
 
 bool tofu_mem_reap_locked(struct tofu_cq *cq)
@@ -557,7 +618,7 @@ void tofu_mem_free_all(struct tofu_cq *cq)
 		xa_erase(&cq->regions, stag);
 		tofu_mem_free(mem);
 	}
-	xa_destroy(&cq->regions);
+	/* What is left is reserved; registrations under way give it back. */
 }
 
 unsigned int tofu_mem_leak_all(struct tofu_cq *cq)

@@ -123,15 +123,19 @@ static int tofu_watch_make_locked(struct tofu_cq *cq)
 
 int tofu_watch_map(struct tofu_ucmd *ucmd)
 {
-	struct tofu_cq *cq = tofu_cq_of(ucmd->file);
+	struct tofu_cq *cq = tofu_cq_of(ucmd->handle);
 	struct tofu_ioc_watch *arg = ucmd->cmd;
 	int ret;
 
 	if (arg->flags)
 		return -EINVAL;
+	ret = tofu_ucmd_enter(ucmd);
+	if (ret)
+		return ret;
 	mutex_lock(&cq->mem_lock);
 	ret = tofu_watch_make_locked(cq);
 	mutex_unlock(&cq->mem_lock);
+	tofu_ucmd_leave(ucmd);
 	if (ret)
 		return ret;
 	tofu_handle_describe_map(&cq->handle, TOFU_AREA_WATCH, &arg->map);

@@ -6,7 +6,6 @@
  *
  *   tofu_dev.op_sem   read: an operation of user space is inside the driver,
  *                     so the hardware is there; write: revocation
- *   mmap_lock         taken by copying from and to user space, and by pinning
  *   tofu_dev.lock     the sets of CQs and gates in use
  *   tofu_gates.set_lock  registers of gates
  *   tofu_dev.map_sem  read: a fault is filling in a mapping; write: revocation
@@ -14,8 +13,13 @@
  *   tofu_flush.lock   a spinlock, taken in interrupts
  *   tofu_cq.watch_lock  a spinlock, taken by mmu notifiers
  *
- * Faults cannot take op_sem, since they come with mmap_lock held; hence
- * map_sem.
+ * With any of them held, nothing touches the memory of user space: a fault
+ * there may never end (userfaultfd, FUSE), and all others would wait for it.
+ * So arguments are copied in, and pages pinned, before op_sem is taken, and
+ * answers are copied out after it is released.
+ *
+ * Faults at our own mappings come with mmap_lock held. A reset can hold op_sem
+ * for seconds, so they do not take it; hence map_sem.
  */
 #ifndef TOFU_TOFU_H
 #define TOFU_TOFU_H
@@ -277,14 +281,16 @@ struct tofu_gates {
 
 /**
  * struct tofu_ucmd - an ioctl under way
- * @file: file that it was called on
+ * @tdev: controller
+ * @handle: handle that it was called on; NULL: on the device's file
  * @ubuf: the caller's structure
  * @user_size: its size as the caller knows it
  * @size: its size as this kernel knows it
  * @cmd:  the kernel's copy
  */
 struct tofu_ucmd {
-	struct file *file;
+	struct tofu_dev *tdev;
+	struct tofu_handle *handle;
 	void __user *ubuf;
 	u32 user_size;
 	u32 size;
@@ -296,7 +302,9 @@ struct tofu_ucmd {
  * @cmd:  TOFU_IOC_*
  * @size: size of the structure
  * @min_size: size of its first version
- * @run:  carries it out, and answers with tofu_ucmd_respond()
+ * @run:  carries it out; called without locks. The hardware is there from
+ *        tofu_ucmd_enter() to tofu_ucmd_leave(). Whatever has an answer calls
+ *        tofu_ucmd_respond() after that.
  */
 struct tofu_ioctl_op {
 	unsigned int cmd;
@@ -327,7 +335,8 @@ void tofu_dev_unregister(struct tofu_dev *tdev);
 
 /**
  * tofu_ioctl - look up a command in a table and run it
- * @file:  file that it was called on
+ * @tdev:  controller
+ * @handle: handle that it was called on, or NULL
  * @cmd:   command; the size in it is ignored
  * @arg:   pointer to the structure
  * @ops:   table
@@ -336,19 +345,28 @@ void tofu_dev_unregister(struct tofu_dev *tdev);
  * Return: what the command returned, or -ENOTTY, -EFAULT, -EINVAL (too
  * short), -E2BIG.
  */
-long tofu_ioctl(struct file *file, unsigned int cmd, unsigned long arg,
+long tofu_ioctl(struct tofu_dev *tdev, struct tofu_handle *handle,
+		unsigned int cmd, unsigned long arg,
 		const struct tofu_ioctl_op *ops, size_t count);
 
+/**
+ * tofu_ucmd_enter - take op_sem for reading, while the hardware is there
+ * @ucmd: command
+ *
+ * Return: 0, -EINTR after a fatal signal, -ENODEV: device or handle are gone.
+ */
+int tofu_ucmd_enter(struct tofu_ucmd *ucmd);
+void tofu_ucmd_leave(struct tofu_ucmd *ucmd);
+
 /*
- * tofu_ucmd_respond - copy the structure back, up to the size the caller knows
+ * tofu_ucmd_respond - copy the structure back, up to the size the caller knows;
+ * op_sem is not held
  */
 int tofu_ucmd_respond(struct tofu_ucmd *ucmd);
 
-/* tofu_dev_info - TOFU_IOC_INFO; the caller holds op_sem */
-int tofu_dev_info(struct tofu_dev *tdev, struct tofu_ucmd *ucmd);
-
-/* tofu_dev_time - TOFU_IOC_TIME; the caller holds op_sem */
-int tofu_dev_time(struct tofu_dev *tdev, struct tofu_ucmd *ucmd);
+/* tofu_dev_info, tofu_dev_time - TOFU_IOC_INFO, TOFU_IOC_TIME on any file */
+int tofu_dev_info(struct tofu_ucmd *ucmd);
+int tofu_dev_time(struct tofu_ucmd *ucmd);
 
 /* ---- tofu-main.c: the hardware ---- */
 
@@ -375,13 +393,21 @@ void tofu_handle_init(struct tofu_handle *handle, struct tofu_dev *tdev,
 void tofu_handle_put(struct tofu_handle *handle);
 
 /**
- * tofu_handle_install - give a handle to user space, and answer the command
- * @handle: complete; destroyed if this fails
- * @ucmd:   command
- * @fd:     place for the descriptor in the command's structure
+ * tofu_handle_file - create the file of a handle
+ * @handle: complete; destroyed if this fails. The caller holds op_sem for
+ *          reading.
+ *
+ * Return: the file, whose release destroys the handle, or an ERR_PTR.
  */
-int tofu_handle_install(struct tofu_handle *handle, struct tofu_ucmd *ucmd,
-			s32 *fd);
+struct file *tofu_handle_file(struct tofu_handle *handle);
+
+/**
+ * tofu_handle_install - give a file to user space, and answer the command
+ * @file: from tofu_handle_file(); released if this fails
+ * @ucmd: command; op_sem is not held
+ * @fd:   place for the descriptor in the command's structure
+ */
+int tofu_handle_install(struct file *file, struct tofu_ucmd *ucmd, s32 *fd);
 
 /*
  * tofu_handle_revoke - mark a handle dead and zap its mappings; op_sem is held
@@ -399,12 +425,8 @@ int tofu_handle_release(struct inode *inode, struct file *file);
 
 /* ---- tofu-cq.c ---- */
 
-/**
- * tofu_cq_create - TOFU_IOC_CQ_CREATE
- * @tdev: controller; the caller holds op_sem for reading
- * @ucmd: command
- */
-int tofu_cq_create(struct tofu_dev *tdev, struct tofu_ucmd *ucmd);
+/* tofu_cq_create - TOFU_IOC_CQ_CREATE */
+int tofu_cq_create(struct tofu_ucmd *ucmd);
 
 /**
  * tofu_cq_revoke - take every CQ from user space
@@ -431,13 +453,13 @@ void tofu_cq_reap(struct work_struct *work);
 /* tofu_cq_reap_later - schedule the reaper */
 void tofu_cq_reap_later(struct tofu_dev *tdev);
 
-/* tofu_cq_of - get the CQ of a CQ's file */
-struct tofu_cq *tofu_cq_of(struct file *file);
+/* tofu_cq_of - get the CQ of a CQ's handle */
+struct tofu_cq *tofu_cq_of(struct tofu_handle *handle);
 
 /* ---- tofu-gate.c ---- */
 
-/* tofu_gates_create - TOFU_IOC_GATES_CREATE; the caller holds op_sem */
-int tofu_gates_create(struct tofu_dev *tdev, struct tofu_ucmd *ucmd);
+/* tofu_gates_create - TOFU_IOC_GATES_CREATE */
+int tofu_gates_create(struct tofu_ucmd *ucmd);
 
 /* tofu_gates_revoke, tofu_gates_drop_all - as tofu_cq_revoke(), _drop_all() */
 void tofu_gates_revoke(struct tofu_dev *tdev);
@@ -463,10 +485,7 @@ void tofu_handle_describe_maps(const struct tofu_handle *handle,
 
 /* ---- tofu-mem.c ---- */
 
-/*
- * tofu_mem_reg, tofu_mem_dereg - the ioctls; the caller holds op_sem for
- * reading
- */
+/* tofu_mem_reg, tofu_mem_dereg - TOFU_IOC_MEM_REG, TOFU_IOC_MEM_DEREG */
 int tofu_mem_reg(struct tofu_ucmd *ucmd);
 int tofu_mem_dereg(struct tofu_ucmd *ucmd);
 
@@ -493,11 +512,12 @@ unsigned int tofu_mem_leak_all(struct tofu_cq *cq);
 
 /* ---- tofu-watch.c: regions whose addresses change ---- */
 
-/* tofu_watch_map - TOFU_IOC_WATCH; the caller holds op_sem for reading */
+/* tofu_watch_map - TOFU_IOC_WATCH */
 int tofu_watch_map(struct tofu_ucmd *ucmd);
 
 /**
- * tofu_watch_begin - watch addresses of the calling process, before pinning
+ * tofu_watch_begin - watch addresses of the calling process, before pinning;
+ * no lock is held
  * @watcher: zeroed
  * @cq:      CQ with a page for marks
  * @stag:    the region's STAG; its mark is cleared
@@ -510,7 +530,7 @@ int tofu_watch_begin(struct tofu_watcher *watcher, struct tofu_cq *cq, u32 stag,
 /* tofu_watch_end - stop watching; may wait for a change under way */
 void tofu_watch_end(struct tofu_watcher *watcher);
 
-/* tofu_watch_free - free a CQ's page; no region is watched */
+/* tofu_watch_free - free a CQ's page; its file is gone, no region is watched */
 void tofu_watch_free(struct tofu_cq *cq);
 
 /* ---- tofu-irq.c: interrupts and flushes ---- */

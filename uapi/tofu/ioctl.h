@@ -26,7 +26,7 @@
  *             MEM_REG: no STAG or memory block is free
  *   EEXIST    MEM_REG: that STAG is in use
  *   ENOENT    MEM_DEREG: no such STAG
- *   EINTR     MEM_DEREG: a fatal signal; the kernel finishes by itself
+ *   EINTR     a fatal signal; the kernel finishes MEM_DEREG by itself
  */
 #ifndef TOFU_UAPI_IOCTL_H
 #define TOFU_UAPI_IOCTL_H
