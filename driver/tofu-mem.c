@@ -13,6 +13,7 @@
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/user.h>
 #include <linux/slab.h>
 
 #include "compat.h"
@@ -33,7 +34,8 @@
  * @start:   the caller's first byte
  * @length:  the caller's length in bytes
  * @npages:  number of pinned pages
- * @mm:      whose pinned_vm counts them
+ * @user:    whose locked_vm counts them; NULL: CAP_IPC_LOCK lifted the limit
+ * @mm:      whose pinned_vm counts them, for information
  * @sgt:     pages and their bus addresses
  * @table:   page table
  * @table_dma: its bus address
@@ -52,6 +54,7 @@ struct tofu_mem {
 	u64 start;
 	u64 length;
 	unsigned long npages;
+	struct user_struct *user;
 	struct mm_struct *mm;
 	struct sg_table sgt;
 	__le64 *table;
@@ -74,18 +77,37 @@ static enum dma_data_direction tofu_mem_direction(struct tofu_mem *mem)
 
 /* ---- Accounting ---- */
 
-static int tofu_mem_account(struct tofu_mem *mem)
+/*
+ * A region outlives the process that registered it, if another one has the CQ.
+ * So the limit counts what the user has, as that of io_uring does: a limit of
+ * what a process has would end with each process, and begin anew with its
+ * children.
+ */
+static int tofu_user_charge(struct user_struct *user, unsigned long npages)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	struct mm_struct *mm = current->mm;
+	long old = atomic_long_read(&user->locked_vm);
 
-	if (atomic64_add_return(mem->npages, &mm->pinned_vm) > limit &&
-	    !capable(CAP_IPC_LOCK)) {
-		atomic64_sub(mem->npages, &mm->pinned_vm);
-		return -ENOMEM;
+	do {
+		if (npages > limit || old > limit - npages)
+			return -ENOMEM;
+	} while (!atomic_long_try_cmpxchg(&user->locked_vm, &old,
+					  old + npages));
+	return 0;
+}
+
+static int tofu_mem_account(struct tofu_mem *mem)
+{
+	struct user_struct *user = current_user();
+
+	if (!capable(CAP_IPC_LOCK)) {
+		if (tofu_user_charge(user, mem->npages))
+			return -ENOMEM;
+		mem->user = get_uid(user);
 	}
-	mmgrab(mm);
-	mem->mm = mm;
+	mmgrab(current->mm);
+	mem->mm = current->mm;
+	atomic64_add(mem->npages, &mem->mm->pinned_vm);
 	return 0;
 }
 
@@ -93,6 +115,10 @@ static void tofu_mem_unaccount(struct tofu_mem *mem)
 {
 	atomic64_sub(mem->npages, &mem->mm->pinned_vm);
 	mmdrop(mem->mm);
+	if (mem->user) {
+		atomic_long_sub(mem->npages, &mem->user->locked_vm);
+		free_uid(mem->user);
+	}
 }
 
 /* ---- Pages ---- */

@@ -565,4 +565,44 @@ TEST_F(tofu, running_out_of_locked_memory)
 	tk_cq_close(&cq);
 }
 
+/* Registers @pages in a child, which ends; returns its result. */
+static int reg_in_child(int fd, uint32_t stag, uint64_t pages)
+{
+	struct tofu_ioc_mem_reg arg = {
+		.addr = (uintptr_t)memory, .length = pages * 4096,
+		.stag = stag,
+	};
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(-reg(fd, arg));
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ?
+	       -WEXITSTATUS(status) : -ECHILD;
+}
+
+TEST_F(tofu, locked_memory_is_the_users_not_the_process)
+{
+	const struct rlimit four_pages = { 4 * 4096, 4 * 4096 };
+	struct tk_cq cq, other;
+
+	ASSERT_EQ(0, tk_cq_create(&cq));
+	ASSERT_EQ(0, tk_cq_create(&other));
+	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &four_pages));
+	ASSERT_EQ(0, drop_ipc_lock());
+	EXPECT_EQ(0, reg_in_child(cq.fd, 1, 3));
+	EXPECT_EQ(-ENOMEM, reg_in_child(cq.fd, 2, 2));
+	EXPECT_EQ(-ENOMEM, reg_in_child(other.fd, 2, 2));
+	EXPECT_EQ(0, reg_in_child(other.fd, 2, 1));
+	EXPECT_EQ(-ENOMEM, reg_in_child(cq.fd, 3, 1));
+	EXPECT_EQ(4, tk_count("pinned_pages"));
+	/* Whoever takes a region back, its user is charged no longer. */
+	EXPECT_EQ(0, dereg(cq.fd, (struct tofu_ioc_mem_dereg){ .stag = 1 }));
+	EXPECT_EQ(0, reg_in_child(cq.fd, 1, 2));
+	EXPECT_EQ(-ENOMEM, reg_in_child(cq.fd, 3, 2));
+	tk_cq_close(&cq);
+	EXPECT_EQ(0, reg_in_child(other.fd, 1, 3));
+	tk_cq_close(&other);
+}
+
 TEST_HARNESS_MAIN
