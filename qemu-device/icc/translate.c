@@ -113,6 +113,8 @@ static enum icc_fault steer(struct icc *icc, struct icc_cq *cq,
 		return ICC_FAULT_STADD;
 	if (span->write && TOFU_GET(steering->ctrl, TOFU_STEERING_READONLY))
 		return ICC_FAULT_STADD;
+	if (offset < TOFU_GET(steering->ctrl, TOFU_STEERING_FIRST))
+		return ICC_FAULT_STADD;
 	/* Two comparisons instead of a sum, which could wrap. */
 	if (offset > steering->length ||
 	    span->total > steering->length - offset)

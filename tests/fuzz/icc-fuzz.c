@@ -64,6 +64,8 @@ static void machine_create(struct machine *m, const struct net_mode *mode)
 		m->cq[i] = cq_create(m->net, node[i], i % 2, i);
 		m->region[i] = region_create(m->cq[i], i, 50000, i * 700, 12,
 					     i * 8);
+		region_steering(m->region[i])->ctrl |=
+			TOFU_SET(TOFU_STEERING_FIRST, i * 100);
 	}
 	for (unsigned int i = 0; i < 2; i++) {
 		m->calm[i] = cq_create(m->net, 2 + i, 0, i);

@@ -60,6 +60,44 @@ TEST_F(data, any_misalignment_and_length)
 	}
 }
 
+TEST_F(data, bytes_before_the_first_are_out_of_reach)
+{
+	static const uint64_t lengths[] = { 0, 1, 64 };
+	struct pair *p = &self->p;
+	struct transfer t = p->put;
+
+	region_steering(p->dst)->ctrl |= TOFU_SET(TOFU_STEERING_FIRST, 40);
+	for (unsigned int i = 0; i < 2 * 3; i++) {
+		t.cmd = i % 2 ? TOFU_CMD_GET : TOFU_CMD_PUT;
+		t.length = lengths[i / 2];
+		t.rmt_offset = 40;
+		EXPECT_EQ(TOFU_ST_OK, pair_run(p, &t));
+		EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(p->b));
+		t.rmt_offset = 39;
+		EXPECT_EQ(TOFU_ST_RMT_STADD, pair_run(p, &t));
+		t.rmt_offset = 0;
+		EXPECT_EQ(TOFU_ST_RMT_STADD, pair_run(p, &t));
+		EXPECT_EQ(-1, cq_mrq_status(p->b));
+	}
+}
+
+TEST_F(data, own_bytes_before_the_first_are_out_of_reach)
+{
+	struct pair *p = &self->p;
+	struct transfer t = p->put;
+
+	region_steering(p->src)->ctrl |= TOFU_SET(TOFU_STEERING_FIRST, 255);
+	t.lcl_offset = 255;
+	EXPECT_EQ(TOFU_ST_OK, pair_run(p, &t));
+	EXPECT_EQ(TOFU_ST_OK, cq_tcq_status(p->a));
+	t.lcl_offset = 254;
+	EXPECT_EQ(-1, pair_run(p, &t));
+	EXPECT_EQ(TOFU_ST_TCQ_STADD, cq_tcq_status(p->a));
+	t.cmd = TOFU_CMD_GET;
+	EXPECT_EQ(-1, pair_run(p, &t));
+	EXPECT_EQ(TOFU_ST_TCQ_STADD, cq_tcq_status(p->a));
+}
+
 TEST_F(data, pages_of_any_size)
 {
 	struct pair *p = &self->p;

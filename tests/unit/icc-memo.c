@@ -104,8 +104,11 @@ TEST_F(memo, limits_and_rights_hold_each_time)
 {
 	struct pair *p = &self->p;
 	struct transfer beyond = p->put;
+	struct transfer before = p->put;
 	struct transfer get = p->put;
 
+	p->put.rmt_offset = 8;
+	before.rmt_offset = 7;
 	beyond.rmt_offset = p->dst->length - beyond.length + 1;
 	get.cmd = TOFU_CMD_GET;
 	region_steering(p->dst)->ctrl |= TOFU_SET(TOFU_STEERING_READONLY, 1);
@@ -115,10 +118,12 @@ TEST_F(memo, limits_and_rights_hold_each_time)
 		EXPECT_EQ(TOFU_ST_OK, pair_run(p, &get));
 	}
 	region_steering(p->dst)->ctrl &= ~TOFU_FIELD(TOFU_STEERING_READONLY);
+	region_steering(p->dst)->ctrl |= TOFU_SET(TOFU_STEERING_FIRST, 8);
 	changes++;
 	for (int i = 0; i < 3; i++) {
 		EXPECT_EQ(TOFU_ST_OK, pair_run(p, &p->put));
 		EXPECT_EQ(TOFU_ST_RMT_STADD, pair_run(p, &beyond));
+		EXPECT_EQ(TOFU_ST_RMT_STADD, pair_run(p, &before));
 	}
 }
 

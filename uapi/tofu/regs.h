@@ -334,8 +334,12 @@ TOFU_ASSERT_OFFSET(struct tofu_steering, length, 16);
 #define TOFU_STEERING_READONLY_BITS 1
 #define TOFU_STEERING_BLANK_SHIFT 2 /* its bytes are never read or written */
 #define TOFU_STEERING_BLANK_BITS 1
+#define TOFU_STEERING_FIRST_SHIFT 8 /* offset of the first byte within reach */
+#define TOFU_STEERING_FIRST_BITS 8
 #define TOFU_STEERING_MBID_SHIFT 32
 #define TOFU_STEERING_MBID_BITS 32
+TOFU_ASSERT(TOFU_STAG_ALIGN == 1 << TOFU_STEERING_FIRST_BITS,
+	    "any byte up to the next boundary can be the first");
 
 /**
  * struct tofu_memory_block - entry of the memory block table, indexed by mbid
