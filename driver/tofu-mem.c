@@ -302,6 +302,7 @@ static void tofu_mem_publish_locked(struct tofu_mem *mem)
 	u64 before = mem->start & (TOFU_STAG_ALIGN - 1);
 	u64 ctrl = TOFU_SET(TOFU_STEERING_ENABLE, 1) |
 		   TOFU_SET(TOFU_STEERING_READONLY, mem->read_only) |
+		   TOFU_SET(TOFU_STEERING_FIRST, before) |
 		   TOFU_SET(TOFU_STEERING_MBID, mem->stag);
 
 	block->table = cpu_to_le64(mem->table_dma);

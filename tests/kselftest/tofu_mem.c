@@ -233,6 +233,30 @@ TEST_F(tofu, others_cannot_write_what_is_read_only)
 	munmap(src.addr, PAGE);
 }
 
+TEST_F(tofu, others_cannot_reach_what_is_around_it)
+{
+	struct tk_mem src, dst;
+	struct tk_cq cq;
+	char *to = mmap(NULL, PAGE, RW, ANON, -1, 0);
+
+	memset(to, 0x11, PAGE);
+	ASSERT_EQ(0, tk_cq_open(&cq));
+	ASSERT_EQ(0, tk_mem_reg(&cq, to + 2 * 256 + 100, 300, 0, &dst));
+	ASSERT_EQ(0, tk_mem_new(&cq, PAGE, &src));
+	EXPECT_EQ(TOFU_ST_RMT_STADD, tk_put(&cq, &cq, dst.stadd - 1, src.stadd,
+					    1));
+	EXPECT_EQ(TOFU_ST_RMT_STADD, tk_put(&cq, &cq, dst.stadd - 100,
+					    src.stadd, 300));
+	EXPECT_EQ(TOFU_ST_RMT_STADD, tk_put(&cq, &cq, dst.stadd + 300,
+					    src.stadd, 1));
+	EXPECT_TRUE(filled(to, PAGE, 0x11));
+	EXPECT_EQ(TOFU_ST_OK, tk_put(&cq, &cq, dst.stadd, src.stadd, 300));
+	EXPECT_TRUE(filled(to + 2 * 256 + 100, 300, 0));
+	tk_cq_close(&cq);
+	munmap(to, PAGE);
+	munmap(src.addr, PAGE);
+}
+
 TEST_F(tofu, memory_without_write_permission)
 {
 	char *from = mmap(NULL, PAGE, RW, ANON, -1, 0);

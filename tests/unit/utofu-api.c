@@ -635,6 +635,27 @@ TEST_F(node, errors_at_the_target)
 	EXPECT_EQ(notice.vcq_id, nobody);
 }
 
+TEST_F(node, memory_around_a_buffer_is_out_of_reach)
+{
+	struct utofu_mrq_notice notice;
+	utofu_stadd_t at;
+
+	ASSERT_EQ(utofu_reg_mem(self->vcq, self->dst + 300, 100, 0, &at),
+		  UTOFU_SUCCESS);
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(utofu_put(self->vcq, self->id, self->src_at,
+				    i ? at - 1 : at + 93, 8, 0, 0, NULL),
+			  UTOFU_SUCCESS);
+		EXPECT_EQ(tofu_wait_mrq(self->vcq, &notice),
+			  UTOFU_ERR_MRQ_RMT_STADD);
+	}
+	EXPECT_EQ(self->dst[299], 0);
+	ASSERT_EQ(utofu_put(self->vcq, self->id, self->src_at, at, 100, 0, LCL,
+			    NULL), UTOFU_SUCCESS);
+	EXPECT_EQ(tofu_wait_mrq(self->vcq, &notice), UTOFU_SUCCESS);
+	EXPECT_EQ(memcmp(self->dst + 300, self->src, 100), 0);
+}
+
 TEST_F(node, read_only_memory_is_only_read)
 {
 	struct utofu_mrq_notice notice;

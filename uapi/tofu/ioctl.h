@@ -167,7 +167,8 @@ TOFU_ASSERT_SIZE(struct tofu_ioc_cq_create, 152);
  * @stag:     in: below TOFU_STAG_AUTO, or TOFU_STAG_ANY; out: the STAG
  * @reserved: 0
  * @offset:   out: offset of @addr in the region, which begins at the
- *            TOFU_STAG_ALIGN boundary below it
+ *            TOFU_STAG_ALIGN boundary below it; what lies between is out of
+ *            reach
  *
  * Pins the pages. Unmapping the memory later does no harm: the region then
  * refers to pages that have no other user. TOFU_MEM_WATCH needs an earlier

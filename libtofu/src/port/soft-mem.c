@@ -67,6 +67,7 @@ int tofu_soft_mem_reg_locked(struct tofu_soft_mem *mem, void *addr,
 		.npage = htole64(1),
 	};
 	ctrl = TOFU_SET(TOFU_STEERING_ENABLE, 1) |
+	       TOFU_SET(TOFU_STEERING_FIRST, before) |
 	       TOFU_SET(TOFU_STEERING_MBID, s);
 	if (flags & TOFU_MEM_READ_ONLY)
 		ctrl |= TOFU_SET(TOFU_STEERING_READONLY, 1);
