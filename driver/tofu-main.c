@@ -7,6 +7,7 @@
 #include <linux/iopoll.h>
 #include <linux/module.h>
 #include <linux/pci.h>
+#include <linux/pm.h>
 
 #include "tofu.h"
 
@@ -235,6 +236,39 @@ static void tofu_reset_done(struct pci_dev *pdev)
 	up_write(&tdev->op_sem);
 }
 
+/*
+ * The controller forgets its registers while it sleeps, and programs drive
+ * their queues without the driver: it cannot stop them and later go on. Called
+ * while processes are frozen, so nothing is created meanwhile.
+ */
+static int tofu_suspend(struct device *dev)
+{
+	struct tofu_dev *tdev = dev_get_drvdata(dev);
+	int cqs = atomic_read(&tdev->nr_cqs);
+	int gates = atomic_read(&tdev->nr_gates);
+
+	if (!cqs && !gates)
+		return 0;
+	dev_err(dev, "no suspend while %d CQs and %d gates are in use\n", cqs,
+		gates);
+	return -EBUSY;
+}
+
+/* Also after an image was restored: another kernel had the controller. */
+static int tofu_resume(struct device *dev)
+{
+	struct tofu_dev *tdev = dev_get_drvdata(dev);
+	int ret = tofu_hw_reset(tdev);
+
+	if (ret) {
+		dev_err(dev, "reset does not end, device is unusable\n");
+		WRITE_ONCE(tdev->gone, true);
+	}
+	return ret;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(tofu_pm_ops, tofu_suspend, tofu_resume);
+
 static const struct pci_error_handlers tofu_err_handler = {
 	.reset_prepare = tofu_reset_prepare,
 	.reset_done = tofu_reset_done,
@@ -253,6 +287,7 @@ static struct pci_driver tofu_driver = {
 	.remove = tofu_remove,
 	.shutdown = tofu_shutdown,
 	.err_handler = &tofu_err_handler,
+	.driver.pm = pm_sleep_ptr(&tofu_pm_ops),
 };
 
 /* ---- Module ---- */

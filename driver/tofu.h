@@ -68,7 +68,8 @@ struct tofu_mem;
  * @stags:   entries of a CQ's tables
  * @op_sem:  see above
  * @map_sem: see above
- * @gone:    removed, or being reset; written under @op_sem and @map_sem
+ * @gone:    removed, or being reset; written under @op_sem and @map_sem, or
+ *           while processes are frozen
  * @lock:    protects @cqs, @gates_list and @gates_used
  * @cqs:     CQs in use, including those that only wait for a late flush
  * @gates_list: gates that user space has

@@ -250,6 +250,49 @@ TEST_F_TIMEOUT(tofu, reset_of_the_function, TK_TIMEOUT_S)
 	tk_cq_close(&cq);
 }
 
+/* ---- Suspend ---- */
+
+#define PM_TEST "/sys/power/pm_test"
+#define PM_TEST_DELAY "/sys/module/suspend/parameters/pm_test_delay"
+
+/* Suspends all devices, and resumes them at once; the rest stays awake. */
+static int suspend_devices(void)
+{
+	int ret = tk_write(PM_TEST, "devices");
+
+	if (!ret)
+		ret = tk_write("/sys/power/state", "freeze");
+	tk_write(PM_TEST, "none");
+	return ret;
+}
+
+TEST_F_TIMEOUT(tofu, suspend_is_refused_while_something_is_in_use, TK_TIMEOUT_S)
+{
+	struct tk_gates gates;
+	struct tk_mem mem;
+	struct tk_cq cq;
+
+	if (access(PM_TEST, W_OK))
+		SKIP(return, "a kernel without CONFIG_PM_SLEEP_DEBUG");
+	tk_write(PM_TEST_DELAY, "0");
+	ASSERT_EQ(0, tk_cq_open(&cq));
+	ASSERT_EQ(0, tk_mem_new(&cq, SIZE, &mem));
+	EXPECT_EQ(-EBUSY, suspend_devices());
+	EXPECT_EQ(0, tk_put(&cq, &cq, mem.stadd, mem.stadd + 8, 8));
+	tk_mem_free(&cq, &mem);
+	tk_cq_close(&cq);
+	ASSERT_EQ(0, tk_gates_create(&gates, 0, 1));
+	EXPECT_EQ(-EBUSY, suspend_devices());
+	tk_gates_close(&gates);
+
+	EXPECT_EQ(0, suspend_devices());
+	ASSERT_EQ(0, tk_cq_open(&cq));
+	ASSERT_EQ(0, tk_mem_new(&cq, SIZE, &mem));
+	EXPECT_EQ(0, tk_put(&cq, &cq, mem.stadd, mem.stadd + 8, 8));
+	tk_mem_free(&cq, &mem);
+	tk_cq_close(&cq);
+}
+
 /* ---- The module ---- */
 
 static const char *module_path(void)
