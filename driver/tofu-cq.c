@@ -199,6 +199,8 @@ static int tofu_cq_take(struct tofu_cq *cq, u32 tni, u32 wanted)
 
 	mutex_lock(&tdev->lock);
 	nr = tofu_cq_choose_locked(tdev, tni, wanted);
+	if (nr >= 0 && !tofu_limit_cqs_locked(tdev, tni))
+		nr = -ENOSPC;
 	if (nr >= 0) {
 		cq->tni = tni;
 		cq->nr = nr;

@@ -193,6 +193,8 @@ static int tofu_gates_take(struct tofu_gates *gates)
 	int nr = 0;
 
 	mutex_lock(&tdev->lock);
+	if (!tofu_limit_gates_locked(tdev, gates->tni, gates->count))
+		nr = -ENOSPC;
 	bitmap_copy(used, tdev->gates_used[gates->tni], TOFU_GATES);
 	for (i = 0; i < gates->count && nr >= 0; i++) {
 		nr = i ? tofu_relay_choose(used) : tofu_channel_choose(used);

@@ -29,6 +29,7 @@ void tofu_handle_init(struct tofu_handle *handle, struct tofu_dev *tdev,
 	get_device(&tdev->dev);
 	handle->tdev = tdev;
 	handle->ops = ops;
+	handle->owner = current_uid();
 }
 
 void tofu_handle_put(struct tofu_handle *handle)

@@ -188,6 +188,7 @@ struct tofu_handle_ops {
  * struct tofu_handle - a part of the hardware that user space holds as a file
  * @tdev:  controller; referenced
  * @ops:   kind
+ * @owner: user who created it
  * @areas: mappable areas; a missing one has size 0
  * @inode: the file's inode, whose address space has all its mappings; NULL
  *         after the file's release
@@ -196,6 +197,7 @@ struct tofu_handle_ops {
 struct tofu_handle {
 	struct tofu_dev *tdev;
 	const struct tofu_handle_ops *ops;
+	kuid_t owner;
 	struct tofu_area areas[TOFU_AREAS];
 	struct inode *inode;
 	bool dead;
@@ -387,7 +389,8 @@ static inline u64 tofu_gpid(void)
 struct tofu_handle *tofu_handle_of(struct file *file);
 
 /*
- * tofu_handle_init - set up a zeroed handle; tofu_handle_put() drops the device
+ * tofu_handle_init - set up a zeroed handle of the calling user;
+ * tofu_handle_put() drops the device
  */
 void tofu_handle_init(struct tofu_handle *handle, struct tofu_dev *tdev,
 		      const struct tofu_handle_ops *ops);
@@ -465,6 +468,18 @@ int tofu_gates_create(struct tofu_ucmd *ucmd);
 /* tofu_gates_revoke, tofu_gates_drop_all - as tofu_cq_revoke(), _drop_all() */
 void tofu_gates_revoke(struct tofu_dev *tdev);
 void tofu_gates_drop_all(struct tofu_dev *tdev);
+
+/* ---- tofu-limit.c: what a user can have ---- */
+
+/*
+ * tofu_limit_cqs_locked - check if the caller's user may have one more CQ;
+ * tofu_dev.lock is held
+ */
+bool tofu_limit_cqs_locked(struct tofu_dev *tdev, unsigned int tni);
+
+/* tofu_limit_gates_locked - the same for gates, one of them with a channel */
+bool tofu_limit_gates_locked(struct tofu_dev *tdev, unsigned int tni,
+			     unsigned int count);
 
 /* ---- tofu-map.c: rings and mappings ---- */
 

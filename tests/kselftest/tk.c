@@ -530,6 +530,24 @@ int tk_write(const char *path, const char *text)
 	return ret;
 }
 
+int tk_param(const char *name)
+{
+	char path[128], text[32];
+	int ret;
+
+	snprintf(path, sizeof(path), "/sys/module/tofu/parameters/%s", name);
+	ret = tk_read_file(path, text, sizeof(text));
+	return ret ? ret : atoi(text);
+}
+
+int tk_become(unsigned int uid)
+{
+	/* Only who is effectively root can take another real user ID. */
+	if (setresuid(-1, 0, 0) || setresuid(uid, uid, 0))
+		return -errno;
+	return 0;
+}
+
 int tk_count(const char *name)
 {
 	char path[128], text[32];

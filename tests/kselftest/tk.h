@@ -205,6 +205,15 @@ int tk_log_begin(void);
  */
 const char *tk_left_over(int log);
 
+/* tk_param - read a parameter of the module, a number */
+int tk_param(const char *name);
+
+/*
+ * tk_become - continue as another user, without capabilities but with root as
+ * the saved user; 0: as root again
+ */
+int tk_become(unsigned int uid);
+
 /* tk_write - write text to a file of sysfs */
 int tk_write(const char *path, const char *text);
 

@@ -112,6 +112,46 @@ TEST_F(tofu, running_out_of_channels)
 			tk_gates_close(&gates[i]);
 }
 
+TEST_F(tofu, a_user_cannot_have_all_channels)
+{
+	int limit = tk_param("channels_per_user");
+	struct tk_gates gates[TOFU_CHANNELS], other;
+	int i;
+
+	ASSERT_LT(0, limit);
+	ASSERT_LT(limit, TOFU_CHANNELS);
+	ASSERT_EQ(0, tk_become(1000));
+	for (i = 0; i < limit; i++)
+		ASSERT_EQ(0, tk_gates_create(&gates[i], 0, 1));
+	EXPECT_EQ(-ENOSPC, tk_gates_create(&other, 0, 1));
+	ASSERT_EQ(0, tk_gates_create(&other, 1, 1));
+	tk_gates_close(&other);
+	ASSERT_EQ(0, tk_become(1001));
+	ASSERT_EQ(0, tk_gates_create(&other, 0, 1));
+	tk_gates_close(&other);
+	ASSERT_EQ(0, tk_become(0));
+	for (i = 0; i < limit; i++)
+		tk_gates_close(&gates[i]);
+}
+
+TEST_F(tofu, a_user_cannot_have_all_gates)
+{
+	int limit = tk_param("gates_per_user");
+	struct tk_gates gates, other;
+
+	ASSERT_LT(1, limit);
+	ASSERT_LT(limit, TOFU_GATES);
+	ASSERT_EQ(0, tk_become(1000));
+	EXPECT_EQ(-ENOSPC, tk_gates_create(&gates, 0, limit + 1));
+	ASSERT_EQ(0, tk_gates_create(&gates, 0, limit));
+	EXPECT_EQ(-ENOSPC, tk_gates_create(&other, 0, 1));
+	ASSERT_EQ(0, tk_become(1001));
+	ASSERT_EQ(0, tk_gates_create(&other, 0, TOFU_GATES - limit));
+	tk_gates_close(&other);
+	ASSERT_EQ(0, tk_become(0));
+	tk_gates_close(&gates);
+}
+
 TEST_F(tofu, running_out_of_descriptors)
 {
 	struct tofu_ioc_gates_create arg = { .count = 2 };

@@ -477,6 +477,41 @@ TEST_F(tofu, running_out_of_cqs)
 	close(dev);
 }
 
+TEST_F(tofu, a_user_cannot_have_all_cqs)
+{
+	struct tofu_ioc_cq_create arg = { .cq = TOFU_CQ_ANY };
+	int limit = tk_param("cqs_per_user");
+	int fds[TOFU_CQ_KERNEL];
+	int dev = tk_open();
+	int i, other;
+
+	ASSERT_LE(0, dev);
+	ASSERT_LT(0, limit);
+	ASSERT_LT(limit, TOFU_CQ_KERNEL);
+	ASSERT_EQ(0, tk_become(1000));
+	for (i = 0; i < limit; i++) {
+		fds[i] = create(dev, arg);
+		ASSERT_LE(0, fds[i]);
+	}
+	EXPECT_EQ(-ENOSPC, create(dev, arg));
+	EXPECT_EQ(-EBUSY, create(dev, (struct tofu_ioc_cq_create){ 0 }));
+	other = create(dev, (struct tofu_ioc_cq_create){
+		.tni = 1, .cq = TOFU_CQ_ANY });
+	EXPECT_LE(0, other);
+	close(other);
+	close(fds[0]);
+	fds[0] = create(dev, arg);
+	EXPECT_LE(0, fds[0]);
+	ASSERT_EQ(0, tk_become(1001));
+	other = create(dev, arg);
+	EXPECT_LE(0, other);
+	close(other);
+	ASSERT_EQ(0, tk_become(0));
+	for (i = 0; i < limit; i++)
+		close(fds[i]);
+	close(dev);
+}
+
 TEST_F(tofu, a_stag_in_use)
 {
 	struct tofu_ioc_mem_reg arg = {

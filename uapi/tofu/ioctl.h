@@ -21,8 +21,9 @@
  *   ENOMEM    no kernel memory, or RLIMIT_MEMLOCK is exhausted
  *   EBUSY     CQ_CREATE: that CQ is in use
  *   EIO       CQ_CREATE, GATE_SET: the device refuses the settings
- *   ENOSPC    CQ_CREATE: no CQ of the TNI is free;
- *             GATES_CREATE: no channel, or too few gates are free;
+ *   ENOSPC    CQ_CREATE: no CQ of the TNI is free, or the user has too many;
+ *             GATES_CREATE: no channel, or too few gates are free, or the user
+ *             has too many;
  *             MEM_REG: no STAG or memory block is free
  *   EEXIST    MEM_REG: that STAG is in use
  *   ENOENT    MEM_DEREG: no such STAG
