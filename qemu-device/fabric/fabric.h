@@ -174,25 +174,30 @@ struct tofu_fabric {
 
 /**
  * tofu_fabric_format - make a file the shared memory of a machine
- * @fd:    empty file; it is sized and, where possible, sealed against shrinking
+ * @fd:    empty file of this user; it is closed to others (mode 0600), sized
+ *         and, where possible, sealed against shrinking
  * @shape: of the machine
  * @ppn:   processes that a node can have, 1 … TOFU_FABRIC_PPN_MAX
  *
  * Return: 0 or a negative errno: -EINVAL where these are too many endpoints or
- * the file is not regular, -EEXIST where it is not empty.
+ * the file is not regular, -EEXIST where it is not empty, -EPERM where it
+ * belongs to another user.
  */
 int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn);
 
 /**
  * tofu_fabric_attach - become a process of a node
- * @path:   of the shared file, e.g. /dev/fd/3; NULL for a machine of one node
+ * @path:   of the shared file, e.g. /dev/fd/3; NULL for a machine of one node.
+ *          It must belong to this process's user, and nobody else may be able
+ *          to write it
  * @node:   its number in the machine, or -1 for the lowest that has room
  * @why:    if not NULL, set on failure to a sentence that says what to do; the
  *          caller frees it
  * @fabric: set on success
  *
  * Return: 0 or a negative errno: -EBUSY where the node has all processes that
- * it can have, -EINVAL where the file is no fabric or has no such node.
+ * it can have, -EINVAL where the file is no fabric or has no such node, -EPERM
+ * where it belongs to another user, or others can write it.
  */
 int tofu_fabric_attach(const char *path, int node, char **why,
 		       struct tofu_fabric **fabric);

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "fabric/process.h"
 
@@ -155,6 +156,60 @@ TEST(formatting_wants_an_empty_file_and_a_fair_shape)
 	EXPECT_EQ(-1, ftruncate(fd, 4096));
 	ASSERT_EQ(0, pipe(pipes));
 	EXPECT_EQ(-EINVAL, tofu_fabric_format(pipes[1], &largest, 1));
+	close(fd);
+}
+
+/* A writer could make others read their own files to it. */
+TEST(a_file_that_others_can_write_is_refused)
+{
+	static const struct {
+		mode_t mode;
+		int err;
+	} cases[] = {
+		{ 0600, 0 }, { 0644, 0 }, { 0620, -EPERM }, { 0602, -EPERM },
+	};
+	char path[32];
+	bool said;
+	int fd = machine_create(2, path);
+
+	ASSERT_GE(fd, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ASSERT_EQ(0, fchmod(fd, cases[i].mode));
+		EXPECT_EQ(cases[i].err, attach_error(path, 0, &said));
+		EXPECT_EQ(cases[i].err != 0, said);
+	}
+	close(fd);
+}
+
+TEST(a_file_of_another_user_is_refused)
+{
+	struct tofu_shape shape = { { 2, 1, 1, 1, 1, 1 } };
+	int empty = memfd_create("empty", 0), fd;
+	char path[32];
+	bool said;
+
+	if (geteuid())
+		SKIP(return, "only root can make a file of another user");
+	fd = machine_create(2, path);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, fchown(fd, 65534, 65534));
+	EXPECT_EQ(-EPERM, attach_error(path, 0, &said));
+	EXPECT_TRUE(said);
+	ASSERT_EQ(0, fchown(empty, 65534, 65534));
+	EXPECT_EQ(-EPERM, tofu_fabric_format(empty, &shape, 1));
+	close(fd);
+	close(empty);
+}
+
+TEST(formatting_closes_a_file_to_others)
+{
+	struct stat st;
+	char path[32];
+	int fd = machine_create(2, path);
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, fstat(fd, &st));
+	EXPECT_EQ(0600, st.st_mode & 07777);
 	close(fd);
 }
 

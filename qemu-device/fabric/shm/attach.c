@@ -53,6 +53,32 @@ static int private_file(void)
 	return fd;
 }
 
+/*
+ * The file names processes and descriptors that its readers open with their own
+ * rights. So only the reader's own user may be able to write it.
+ */
+static int check_owner(const struct tofu_shm *shm, const char *path, char **why)
+{
+	struct stat st;
+
+	if (fstat(shm->fd, &st))
+		return fail(why, -errno, "cannot look at the fabric %s: %s",
+			    path, strerror(errno));
+	if (st.st_uid != geteuid())
+		return fail(why, -EPERM,
+			    "the fabric %s belongs to user %u, not to user %u "
+			    "of this process; run as its owner, or make one of "
+			    "your own with 'tofu-fabric format'",
+			    path, (unsigned int)st.st_uid,
+			    (unsigned int)geteuid());
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return fail(why, -EPERM,
+			    "others can write the fabric %s (mode %04o); remove "
+			    "it and make another with 'tofu-fabric format'",
+			    path, (unsigned int)st.st_mode & 07777);
+	return 0;
+}
+
 static int open_file(struct tofu_shm *shm, const char *path, char **why)
 {
 	int err;
@@ -72,7 +98,10 @@ static int open_file(struct tofu_shm *shm, const char *path, char **why)
 	if (err)
 		return fail(why, err, "cannot map %zu bytes of the fabric: %s",
 			    shm->size, strerror(-err));
-	return 0;
+	err = path ? check_owner(shm, path, why) : 0;
+	if (err)
+		tofu_shm_unmap(shm);
+	return err;
 }
 
 /* ---- What is private to the process ---- */

@@ -47,6 +47,11 @@ int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn)
 		return -EINVAL;
 	if (st.st_size)
 		return -EEXIST;
+	if (st.st_uid != geteuid())
+		return -EPERM;
+	/* A memfd, too, can be opened by all at first. */
+	if (fchmod(fd, S_IRUSR | S_IWUSR))
+		return -errno;
 	if (ftruncate(fd, (off_t)tofu_shm_size(header.nodes)))
 		return -errno;
 	err = write_header(fd, &header);
