@@ -15,11 +15,26 @@
 /* Field 22 of a stat file; field 2 is a name in parentheses. */
 #define STAT_START_FIELD 22
 
+/* Read a file of /proc as a string; -ESRCH: it is gone. */
+static int read_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len;
+	int err;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	len = read(fd, text, size - 1);
+	err = len < 0 ? -errno : 0;
+	close(fd);
+	text[len < 0 ? 0 : len] = '\0';
+	return err;
+}
+
 int tofu_process_start(pid_t pid, uint64_t *start)
 {
 	char path[64], text[1024], *field;
-	ssize_t len;
-	int fd;
+	int err;
 
 	/*
 	 * The first thread began with the process. User-mode emulators fake
@@ -27,14 +42,9 @@ int tofu_process_start(pid_t pid, uint64_t *start)
 	 */
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid,
 		 (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	len = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (len <= 0)
-		return -ESRCH;
-	text[len] = '\0';
+	err = read_text(path, text, sizeof(text));
+	if (err)
+		return err;
 
 	/* The name can contain blanks and parentheses; the last one ends it. */
 	field = strrchr(text, ')');
