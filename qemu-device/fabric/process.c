@@ -91,6 +91,83 @@ int tofu_process_open(pid_t pid, uint64_t start)
 	return err ? err : -ESRCH;
 }
 
+/* ---- Who it is ---- */
+
+/*
+ * Not the owner of /proc/PID: that is root for a process that has changed its
+ * user.
+ */
+static int check_user(pid_t pid)
+{
+	char path[32], text[2048], *line;
+	unsigned int user;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	err = read_text(path, text, sizeof(text));
+	if (err)
+		return err;
+	line = strstr(text, "\nUid:");
+	if (!line || sscanf(line, " Uid: %*u %u", &user) != 1)
+		return -EPERM;
+	return user == geteuid() ? 0 : -EPERM;
+}
+
+static int check_file(pid_t pid, int fd, int file)
+{
+	struct stat theirs, own;
+	char path[64];
+
+	if (fstat(file, &own))
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+	if (stat(path, &theirs))
+		return errno == ENOENT ? -ESRCH : -errno;
+	return theirs.st_dev == own.st_dev && theirs.st_ino == own.st_ino ?
+		       0 :
+		       -ESRCH;
+}
+
+/* Whether a line of fdinfo is such a lock. */
+static bool is_lock(const char *line, uint64_t at)
+{
+	unsigned long long first, last;
+
+	return sscanf(line,
+		      "lock: %*u: OFDLCK ADVISORY WRITE %*d %*x:%*x:%*u %llu "
+		      "%llu",
+		      &first, &last) == 2 &&
+	       first <= at && at <= last;
+}
+
+/* The kernel lists only locks of the descriptor's open file description. */
+static int check_lock(pid_t pid, int fd, uint64_t at)
+{
+	char path[64], text[4096], *line, *rest;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, fd);
+	err = read_text(path, text, sizeof(text));
+	if (err)
+		return err;
+	for (line = strtok_r(text, "\n", &rest); line;
+	     line = strtok_r(NULL, "\n", &rest))
+		if (is_lock(line, at))
+			return 0;
+	return -ESRCH;
+}
+
+int tofu_process_holds(pid_t pid, int fd, int file, uint64_t at)
+{
+	int err = check_user(pid);
+
+	if (!err)
+		err = check_file(pid, fd, file);
+	return err ? err : check_lock(pid, fd, at);
+}
+
+/* ---- What it has open ---- */
+
 int tofu_process_file(int pidfd, pid_t pid, int fd, mode_t type, int flags)
 {
 	struct stat st;

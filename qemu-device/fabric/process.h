@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Another process of this host, known by its number and its start time, and
- * its open files. All of it goes through /proc, which must show the pid
- * namespace that the nodes share.
+ * Another process of this host, known by its number and its start time, its
+ * open files and its locks. All of it goes through /proc, which must show the
+ * pid namespace that the nodes share.
  */
 #ifndef FABRIC_PROCESS_H
 #define FABRIC_PROCESS_H
@@ -29,6 +29,23 @@ int tofu_process_open(pid_t pid, uint64_t start);
 
 /* tofu_process_alive - whether the process of a pidfd has not ended */
 bool tofu_process_alive(int pidfd);
+
+/**
+ * tofu_process_holds - check who a process is by a file that it has open
+ * @pid:  process
+ * @fd:   in that process
+ * @file: the file, as opened by this process
+ * @at:   byte of the file
+ *
+ * The process belongs to this one's effective user, its descriptor is of the
+ * file, and a write lock of that open file description covers the byte. The
+ * kernel says all of that, so it holds for data from any source.
+ *
+ * Return: 0; -ESRCH where the process, file or lock is missing; -EPERM where
+ * the process belongs to another user; or another negative errno, which says
+ * nothing about the process.
+ */
+int tofu_process_holds(pid_t pid, int fd, int file, uint64_t at);
 
 /**
  * tofu_process_file - open a file that another process has open

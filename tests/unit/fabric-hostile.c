@@ -8,6 +8,8 @@
 
 #include <fcntl.h>
 
+#include "fabric/process.h"
+
 #include "harness.h"
 
 #define NODES 3
@@ -342,6 +344,122 @@ TEST_F(hostile, entries_are_not_believed)
 	close(file);
 	close(null);
 }
+
+/* ---- A process that is not the node ---- */
+
+struct forgery {
+	struct tofu_shm_node *node;
+	const struct tofu_shm_node *friend;
+	int fabric;
+	int other;
+};
+
+static void no_file(const struct forgery *forgery)
+{
+	forgery->node->file_fd = -1;
+}
+
+static void other_file(const struct forgery *forgery)
+{
+	forgery->node->file_fd = forgery->other;
+}
+
+static void without_lock(const struct forgery *forgery)
+{
+	forgery->node->file_fd = forgery->fabric;
+}
+
+static void other_node(const struct forgery *forgery)
+{
+	forgery->node->wake_fd = forgery->friend->wake_fd;
+	forgery->node->file_fd = forgery->friend->file_fd;
+}
+
+static void other_life(const struct forgery *forgery)
+{
+	forgery->node->life -= 2;
+}
+
+/* Its memory would be read out of any process that the entry names. */
+TEST_F(hostile, a_process_is_a_node_by_its_lock_only)
+{
+	static void (*const lies[])(const struct forgery *) = {
+		no_file, other_file, without_lock, other_node, other_life,
+	};
+	const struct forgery forgery = {
+		.node = entry(self->base, ENEMY),
+		.friend = entry(self->base, FRIEND),
+		.fabric = self->fd,
+		.other = memfd_create("no fabric", 0),
+	};
+
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		lies[i](&forgery);
+		EXPECT_EQ(-EHOSTDOWN,
+			  send_one(self->victim, ENEMY, TOFU_REQUEST, i));
+		EXPECT_FALSE(tofu_fabric_up(self->victim, ENEMY));
+		tofu_fabric_detach(self->enemy);
+		self->enemy = attach(self->path, ENEMY);
+		ASSERT_NE(NULL, self->enemy);
+		EXPECT_EQ(0, send_one(self->victim, ENEMY, TOFU_REQUEST, i));
+		sink_poll(self->victim, &self->sink);
+		tofu_fabric_detach(self->enemy);
+		sink_poll(self->victim, &self->sink);
+		self->enemy = attach(self->path, ENEMY);
+		ASSERT_NE(NULL, self->enemy);
+	}
+	close(forgery.other);
+}
+
+/* Takes the enemy's number with all that a node has but its user. */
+static void intrude(uint8_t *base, int fabric, int ready)
+{
+	struct tofu_shm_node *node = entry(base, ENEMY);
+	const uint32_t gen = tofu_shm_gen(node->life) + 1;
+	struct flock lock = {
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)tofu_shm_life_lock(ENEMY, gen),
+		.l_len = 1,
+	};
+	int pipes[2];
+
+	if (pipe(pipes) || fcntl(fabric, F_OFD_SETLK, &lock) ||
+	    setresuid(65534, 65534, 65534) ||
+	    tofu_process_start(getpid(), &node->start))
+		_exit(1);
+	node->pid = getpid();
+	node->wake_fd = pipes[1];
+	node->file_fd = fabric;
+	node->life = TOFU_SET(TOFU_SHM_LIFE_GEN, gen) | TOFU_SHM_LIFE_UP;
+	_exit(write(ready, "", 1) != 1 || pause());
+}
+
+TEST_F(hostile, a_process_of_another_user_is_no_node)
+{
+	int ready[2];
+	char byte;
+	pid_t child;
+
+	if (geteuid())
+		SKIP(return, "only root can be another user");
+	tofu_fabric_detach(self->enemy);
+	ASSERT_EQ(0, pipe(ready));
+	child = start_child();
+	if (!child)
+		intrude(self->base, self->fd, ready[1]);
+	ASSERT_EQ(1, read(ready[0], &byte, 1));
+	EXPECT_EQ(-EHOSTDOWN, send_one(self->victim, ENEMY, TOFU_REQUEST, 1));
+	EXPECT_EQ(-EHOSTDOWN,
+		  tofu_fabric_read(self->victim, ENEMY, 0, &byte, 1));
+	kill_child(child);
+	self->enemy = attach(self->path, ENEMY);
+	ASSERT_NE(NULL, self->enemy);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* ---- Memory ---- */
 
 TEST_F(hostile, tables_of_memory_are_not_believed)
 {

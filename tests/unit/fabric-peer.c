@@ -642,6 +642,41 @@ TEST_F(machine, the_number_of_the_dead_can_be_had)
 	waitpid(child, NULL, 0);
 }
 
+/* A node with a child that lives on, until the other end of @end is closed. */
+static void be_parent(const char *path, const int end[2])
+{
+	struct tofu_fabric *b = attach(path, 1);
+	char byte;
+
+	close(end[1]);
+	if (b && !fork())
+		_exit(read(end[0], &byte, 1));
+	_exit(send_one(b, 0, TOFU_REQUEST, 1) ? 1 : pause());
+}
+
+/* A forked child keeps what its parent had open, and the lock with it. */
+TEST_F(machine, the_number_of_the_dead_can_be_had_though_a_child_lives)
+{
+	struct tofu_fabric *b;
+	pid_t child;
+	int end[2];
+
+	ASSERT_EQ(0, pipe(end));
+	child = start_child();
+	if (!child)
+		be_parent(self->path, end);
+	ASSERT_TRUE(sink_wait(self->a, &self->sink, 1));
+	kill(child, SIGKILL);
+	ASSERT_TRUE(sink_wait_down(self->a, &self->sink, 1));
+	b = attach(self->path, 1);
+	ASSERT_NE(NULL, b);
+	EXPECT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 1));
+	tofu_fabric_detach(b);
+	waitpid(child, NULL, 0);
+	close(end[0]);
+	close(end[1]);
+}
+
 /* A process that has got a dead one's pid is not that node. */
 TEST_F(machine, a_reused_pid_is_no_node)
 {

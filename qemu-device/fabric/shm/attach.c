@@ -168,21 +168,28 @@ static void destroy_private(struct tofu_shm *shm)
 
 /* ---- The table of nodes ---- */
 
-int tofu_shm_lock_byte(struct tofu_shm *shm, uint32_t node,
-		       unsigned int byte, short type)
+/* @command: F_OFD_SETLK or F_OFD_SETLKW */
+static int lock_at(struct tofu_shm *shm, int command, uint64_t at, short type)
 {
 	struct flock lock = {
 		.l_type = type,
 		.l_whence = SEEK_SET,
-		.l_start = (off_t)tofu_shm_node_offset(node) + byte,
+		.l_start = (off_t)at,
 		.l_len = 1,
 	};
 	int err;
 
 	do {
-		err = fcntl(shm->fd, F_OFD_SETLKW, &lock) ? -errno : 0;
+		err = fcntl(shm->fd, command, &lock) ? -errno : 0;
 	} while (err == -EINTR);
 	return err;
+}
+
+int tofu_shm_lock_byte(struct tofu_shm *shm, uint32_t node,
+		       unsigned int byte, short type)
+{
+	return lock_at(shm, F_OFD_SETLKW, tofu_shm_node_offset(node) + byte,
+		       type);
 }
 
 /* Serialises processes that take or leave a node number. */
@@ -191,22 +198,32 @@ static int lock_entry(struct tofu_shm *shm, uint32_t node, short type)
 	return tofu_shm_lock_byte(shm, node, 0, type);
 }
 
-/* The living process of an entry, or 0. */
-static pid_t entry_owner(const struct tofu_shm_node *entry)
+/* Whether a living process has the number; true where that cannot be seen. */
+static bool entry_taken(const struct tofu_shm *shm, uint32_t node)
 {
-	pid_t pid;
+	struct tofu_identity id;
 	int pidfd;
 
-	/* Acquire: the following reads see this life or a later one. */
-	if (!(tofu_load_acquire(&entry->life) & TOFU_SHM_LIFE_UP))
-		return 0;
-	pid = tofu_load(&entry->pid);
-	pidfd = tofu_process_open(pid, tofu_load(&entry->start));
-	if (pidfd == -ESRCH)
-		return 0;
+	if (!tofu_identity_read(shm, node, &id))
+		return false;
+	pidfd = tofu_identity_open(shm, node, &id);
 	if (pidfd >= 0)
 		close(pidfd);
-	return pid;
+	return pidfd != -ESRCH;
+}
+
+/*
+ * The lock goes when the process ends or executes another program. It proves to
+ * others that this process is the node. No other process can have it, unless
+ * the generation was forged.
+ */
+static int lock_life(struct tofu_shm *shm, uint32_t node, uint64_t life)
+{
+	int err = lock_at(shm, F_OFD_SETLK,
+			  tofu_shm_life_lock(node, tofu_shm_gen(life)),
+			  F_WRLCK);
+
+	return err == -EAGAIN ? -EBUSY : err;
 }
 
 static uint64_t next_life(const struct tofu_shm_node *entry)
@@ -224,9 +241,11 @@ static int take_entry_locked(struct tofu_shm *shm, uint32_t node)
 	uint64_t start, life = next_life(entry);
 	int err;
 
-	if (entry_owner(entry))
+	if (entry_taken(shm, node))
 		return -EBUSY;
 	err = tofu_process_start(getpid(), &start);
+	if (!err)
+		err = lock_life(shm, node, life);
 	if (err)
 		return err;
 	shm->fabric.self = node;
@@ -240,6 +259,7 @@ static int take_entry_locked(struct tofu_shm *shm, uint32_t node)
 	tofu_store(&entry->start, start);
 	tofu_store(&entry->pid, getpid());
 	tofu_store(&entry->wake_fd, shm->pipe[1]);
+	tofu_store(&entry->file_fd, shm->fd);
 	tofu_store(&entry->want_wake, 0);
 	tofu_store(&entry->ram_count, 0);
 	tofu_store(&entry->ram_seq, (tofu_load(&entry->ram_seq) | 1) + 1);
@@ -358,7 +378,7 @@ bool tofu_shm_up(struct tofu_fabric *fabric, uint32_t node)
 	if (shm->peers[node].life)
 		return tofu_peer_usable(shm, node) &&
 		       tofu_process_alive(shm->peers[node].pidfd);
-	return entry_owner(tofu_shm_node_of(shm, node)) != 0;
+	return entry_taken(shm, node);
 }
 
 static const struct tofu_fabric_ops shm_ops = {

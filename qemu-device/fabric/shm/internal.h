@@ -11,8 +11,7 @@
  *
  * Processes check what they read from the shared file. A peer that writes
  * invalid data counts as dead, and never causes a fault. The processes share a
- * pid namespace and a user (or are root), since they open each other's files
- * through /proc.
+ * pid namespace and a user, since they open each other's files through /proc.
  *
  * A peer is connected on first contact (a packet to it or from it, or a read of
  * its memory) and stays connected until tofu_fabric_poll() finds that it is
@@ -226,6 +225,35 @@ int tofu_shm_map(struct tofu_shm *shm, int prot);
 void tofu_shm_unmap(struct tofu_shm *shm);
 
 /* ---- peer.c ---- */
+
+/* struct tofu_identity - fields of an entry: the process that has the number */
+struct tofu_identity {
+	uint64_t life;
+	uint64_t start;
+	pid_t pid;
+	int wake_fd;
+	int file_fd;
+};
+
+/* tofu_identity_read - read an entry, all of one life; false where no process
+ * has the number
+ */
+bool tofu_identity_read(const struct tofu_shm *shm, uint32_t node,
+			struct tofu_identity *id);
+
+/**
+ * tofu_identity_open - open the process that says to be a node
+ *
+ * Others could have written the entry, so it is not believed: the kernel must
+ * say that the process belongs to this one's user, and holds the lock of the
+ * entry's life.
+ *
+ * Return: a pidfd; -ESRCH where the process has ended or executed another
+ * program, or was never that node; or another negative errno, which says
+ * nothing about the process.
+ */
+int tofu_identity_open(const struct tofu_shm *shm, uint32_t node,
+		       const struct tofu_identity *id);
 
 /* tofu_peer_connect - connect to a node; NULL where it is not up */
 struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node);

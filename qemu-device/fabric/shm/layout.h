@@ -18,11 +18,14 @@
 #include "fabric/clock.h"
 
 #define TOFU_SHM_MAGIC 0x4d48535f55464f54ULL /* "TOFU_SHM" in memory order */
-#define TOFU_SHM_VERSION 4
+#define TOFU_SHM_VERSION 5
 #define TOFU_SHM_PAGE 4096
 #define TOFU_SHM_RING 65536 /* bytes of data of a ring */
 #define TOFU_SHM_ALIGN 64   /* of a record */
 #define TOFU_SHM_LOG 4096   /* entries of a node's log */
+
+/* Bytes from here on are behind the file's end, and only locked. */
+#define TOFU_SHM_LIFE_LOCK 0x4000000000000000ULL
 
 /**
  * struct tofu_shm_header - the first page
@@ -80,6 +83,8 @@ TOFU_ASSERT_SIZE(struct tofu_shm_ram, 32);
  *             it from a later process with the same @pid
  * @pid:       process
  * @wake_fd:   in that process, a pipe: a byte wakes it
+ * @file_fd:   in that process, the shared file; the process has locked the byte
+ *             of this life by it, see tofu_shm_life_lock()
  * @want_wake: TOFU_SHM_WAKE_*; not 0: it sleeps, and the peer that changes this
  *             to 0 writes to the pipe. Holds the generation, so that a request
  *             of one process does not wake another.
@@ -96,7 +101,8 @@ struct tofu_shm_node {
 	uint64_t start;
 	int32_t pid;
 	int32_t wake_fd;
-	uint8_t reserved0[40];
+	int32_t file_fd;
+	uint8_t reserved0[36];
 	uint64_t want_wake;
 	uint8_t reserved1[56];
 	uint64_t pending[TOFU_FABRIC_NODES_MAX / 64];
@@ -276,6 +282,17 @@ static inline uint64_t tofu_shm_log_offset(uint32_t nodes, uint32_t node)
 
 	return logs + (uint64_t)node * TOFU_SHM_LOG *
 			      sizeof(struct tofu_log_entry);
+}
+
+/**
+ * tofu_shm_life_lock - the byte that a process locks while it is a node
+ *
+ * Each life has another one. So a forked child of a dead process, which keeps
+ * its lock, is in nobody's way.
+ */
+static inline uint64_t tofu_shm_life_lock(uint32_t node, uint32_t gen)
+{
+	return TOFU_SHM_LIFE_LOCK + ((uint64_t)node << 32) + gen;
 }
 
 /* tofu_shm_size - bytes of the file of a machine */

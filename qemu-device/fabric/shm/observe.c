@@ -11,16 +11,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fabric/process.h"
-
-static enum tofu_life life_of(const struct tofu_shm_node *entry)
+static enum tofu_life life_of(const struct tofu_shm *shm, uint32_t node)
 {
+	struct tofu_identity id;
 	int pidfd;
 
-	if (!(tofu_load_acquire(&entry->life) & TOFU_SHM_LIFE_UP))
+	if (!tofu_identity_read(shm, node, &id))
 		return TOFU_LIFE_DOWN;
-	pidfd = tofu_process_open(tofu_load(&entry->pid),
-				  tofu_load(&entry->start));
+	pidfd = tofu_identity_open(shm, node, &id);
 	if (pidfd == -ESRCH)
 		return TOFU_LIFE_DEAD;
 	if (pidfd >= 0)
@@ -54,7 +52,7 @@ void tofu_shm_report(struct tofu_fabric *fabric, uint32_t node,
 	const struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
 
 	*report = (struct tofu_fabric_report){
-		.life = life_of(entry),
+		.life = life_of(shm, node),
 		.generation = tofu_shm_gen(tofu_load(&entry->life)),
 		.pid = tofu_load(&entry->pid),
 		.asleep = tofu_load(&entry->want_wake) != 0,

@@ -25,25 +25,38 @@
  */
 #define WAKE_FLAGS (O_RDWR | O_NONBLOCK)
 
-/* The fields of an entry, all of one life. */
-struct identity {
-	uint64_t life;
-	uint64_t start;
-	pid_t pid;
-	int wake_fd;
-};
-
-static bool read_identity(const struct tofu_shm_node *entry,
-			  struct identity *id)
+bool tofu_identity_read(const struct tofu_shm *shm, uint32_t node,
+			struct tofu_identity *id)
 {
+	const struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
+
+	/* Acquire: the following reads see this life or a later one. */
 	id->life = tofu_load_acquire(&entry->life);
 	id->start = tofu_load(&entry->start);
 	id->pid = tofu_load(&entry->pid);
 	id->wake_fd = tofu_load(&entry->wake_fd);
+	id->file_fd = tofu_load(&entry->file_fd);
 	/* Read the other fields before the life is read again. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return (id->life & TOFU_SHM_LIFE_UP) &&
 	       tofu_load(&entry->life) == id->life;
+}
+
+int tofu_identity_open(const struct tofu_shm *shm, uint32_t node,
+		       const struct tofu_identity *id)
+{
+	const uint64_t lock = tofu_shm_life_lock(node, tofu_shm_gen(id->life));
+	int pidfd = tofu_process_open(id->pid, id->start);
+	int err;
+
+	if (pidfd < 0)
+		return pidfd;
+	err = tofu_process_holds(id->pid, id->file_fd, shm->fd, lock);
+	/* If it is alive now, all of that was about this process. */
+	if (!err && tofu_process_alive(pidfd))
+		return pidfd;
+	close(pidfd);
+	return err ? err : -ESRCH;
 }
 
 static int watch_process(struct tofu_shm *shm, uint32_t node, int pidfd)
@@ -56,11 +69,11 @@ static int watch_process(struct tofu_shm *shm, uint32_t node, int pidfd)
 
 /* Open the process of @id, and watch it. */
 static int open_process(struct tofu_shm *shm, uint32_t node,
-			const struct identity *id, struct tofu_peer *peer)
+			const struct tofu_identity *id, struct tofu_peer *peer)
 {
 	int err;
 
-	peer->pidfd = tofu_process_open(id->pid, id->start);
+	peer->pidfd = tofu_identity_open(shm, node, id);
 	if (peer->pidfd < 0)
 		return peer->pidfd;
 	peer->wake = tofu_process_file(peer->pidfd, id->pid, id->wake_fd,
@@ -84,10 +97,10 @@ err_pidfd:
 struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node)
 {
 	struct tofu_peer *peer = &shm->peers[node];
-	struct identity id;
+	struct tofu_identity id;
 	int err;
 
-	if (!read_identity(tofu_shm_node_of(shm, node), &id) ||
+	if (!tofu_identity_read(shm, node, &id) ||
 	    tofu_shm_gen(id.life) == peer->bad_gen)
 		return NULL;
 	err = open_process(shm, node, &id, peer);
