@@ -46,9 +46,8 @@ struct tofu_fabric_clock_ops;
  * struct tofu_ram - a piece of a node's memory that others can read
  * @addr:   bus address
  * @len:    bytes
- * @fd:     of this process, must stay open: a file without huge pages that is
- *          sealed against shrinking, or a file of the same user, who must not
- *          remove pages of it. -1: the bus address is an address of this
+ * @fd:     of this process, must stay open: a file of the same user, who must
+ *          not remove pages of it. -1: the bus address is an address of this
  *          process, read by process_vm_readv(), or from /proc/PID/mem where the
  *          system lacks that
  * @offset: in the file
@@ -315,7 +314,8 @@ static inline void tofu_fabric_give(struct tofu_fabric *fabric,
  * tofu_fabric_publish - publish the table of this node's memory
  * @ram:   at most TOFU_FABRIC_RAM_MAX pieces
  *
- * Replaces the previous table. Return: 0 or a negative errno.
+ * Replaces the previous table. Return: 0 or a negative errno: -EPERM where a
+ * file belongs to another user.
  */
 static inline int tofu_fabric_publish(struct tofu_fabric *fabric,
 				      const struct tofu_ram *ram, size_t count)

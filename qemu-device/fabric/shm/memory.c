@@ -2,23 +2,21 @@
 /*
  * Memory of other nodes: the tables that they publish, and reading it.
  *
- * A hostile process can truncate a file under its readers' mappings. So a file
- * is mapped only if it is sealed against that, or belongs to the reader's own
- * user, who could do worse.
+ * A table names descriptors of its process, which may have others' files open,
+ * or files that another user can truncate under its readers' mappings. So a file
+ * is mapped only if it belongs to the reader's own user, who could do worse.
  */
 #define _GNU_SOURCE
 #include "fabric/shm/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "fabric/process.h"
@@ -43,7 +41,8 @@ static int check_own(const struct tofu_ram *ram)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < end)
 		return -EINVAL;
-	return 0;
+	/* Others would not map it. */
+	return st.st_uid == geteuid() ? 0 : -EPERM;
 }
 
 static void write_table(struct tofu_shm_node *entry, const struct tofu_ram *ram,
@@ -185,30 +184,10 @@ static struct tofu_peer_ram *find_piece(struct tofu_peer *peer, uint64_t addr)
 
 /* ---- Mapping ---- */
 
-/*
- * Whether the pages of a file stay usable. Huge pages are as bad as a file that
- * shrinks: where the owner has punched a hole, a reader needs a new one, and
- * the system has few.
- */
-static bool file_lasts(int fd)
-{
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct statfs fs;
-
-	return seals >= 0 && (seals & F_SEAL_SHRINK) && !fstatfs(fd, &fs) &&
-	       fs.f_type != HUGETLBFS_MAGIC;
-}
-
-/* Whether a file holds the piece, and will as long as it is mapped. */
 static bool file_holds(int fd, const struct tofu_shm_ram *piece,
 		       struct stat *st)
 {
-	/* Check this before the size: a sealed file cannot shrink after it. */
-	bool lasts = file_lasts(fd);
-
-	if (fstat(fd, st) || (st->st_uid != geteuid() && !lasts))
-		return false;
-	return st->st_size >= 0 &&
+	return !fstat(fd, st) && st->st_uid == geteuid() && st->st_size >= 0 &&
 	       piece->offset + piece->len <= (uint64_t)st->st_size;
 }
 
