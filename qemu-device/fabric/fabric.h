@@ -75,7 +75,9 @@ struct tofu_fabric_handler {
 	void (*peer_down)(void *ctx, uint32_t node);
 };
 
-/* TOFU_LIFE_DEAD: the process has ended without leaving */
+/* TOFU_LIFE_DEAD: the process has ended, or executed another program, without
+ * leaving
+ */
 enum tofu_life {
 	TOFU_LIFE_DOWN,
 	TOFU_LIFE_DEAD,
@@ -444,7 +446,9 @@ static inline void tofu_fabric_wake(struct tofu_fabric *fabric)
 	fabric->ops->wake(fabric);
 }
 
-/* tofu_fabric_fd - readable when woken, or when the process of a peer ended */
+/* tofu_fabric_fd - readable when woken, or when the process of a peer has ended
+ * or executed another program
+ */
 static inline int tofu_fabric_fd(struct tofu_fabric *fabric)
 {
 	return fabric->ops->fd(fabric);

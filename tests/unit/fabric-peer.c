@@ -677,6 +677,52 @@ TEST_F(machine, the_number_of_the_dead_can_be_had_though_a_child_lives)
 	close(end[1]);
 }
 
+/* ---- Executing another program ---- */
+
+/* A node that sends, and executes a program when @go says so. */
+static void send_and_execute(const char *path, int go)
+{
+	struct tofu_fabric *b = attach(path, 1);
+	char byte;
+
+	if (!b || send_one(b, 0, TOFU_REQUEST, 1) || read(go, &byte, 1) != 1)
+		_exit(1);
+	execlp("sleep", "sleep", "60", NULL);
+	_exit(2);
+}
+
+TEST_F(machine, who_executes_another_program_is_dead_at_once)
+{
+	struct tofu_fabric *b;
+	pid_t child;
+	int go[2];
+
+	ASSERT_EQ(0, pipe(go));
+	child = start_child();
+	if (!child)
+		send_and_execute(self->path, go[0]);
+	ASSERT_TRUE(sink_wait(self->a, &self->sink, 1));
+	EXPECT_TRUE(tofu_fabric_up(self->a, 1));
+	EXPECT_FALSE(readable(self->a, 0));
+	ASSERT_EQ(1, write(go[1], "", 1));
+	EXPECT_TRUE(readable(self->a, LIMIT_MS));
+	EXPECT_FALSE(tofu_fabric_up(self->a, 1));
+	tofu_fabric_fd_ack(self->a);
+	EXPECT_FALSE(readable(self->a, 0));
+	sink_poll(self->a, &self->sink);
+	EXPECT_EQ(1, self->sink.down);
+	EXPECT_EQ(-EHOSTDOWN, send_one(self->a, 1, TOFU_REQUEST, 1));
+	EXPECT_EQ(0, kill(child, 0));
+	/* Its number is free, for the new program as for any other. */
+	b = attach(self->path, 1);
+	ASSERT_NE(NULL, b);
+	EXPECT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 1));
+	tofu_fabric_detach(b);
+	kill_child(child);
+	close(go[0]);
+	close(go[1]);
+}
+
 /* A process that has got a dead one's pid is not that node. */
 TEST_F(machine, a_reused_pid_is_no_node)
 {

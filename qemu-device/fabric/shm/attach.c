@@ -377,7 +377,7 @@ bool tofu_shm_up(struct tofu_fabric *fabric, uint32_t node)
 		return false;
 	if (shm->peers[node].life)
 		return tofu_peer_usable(shm, node) &&
-		       tofu_process_alive(shm->peers[node].pidfd);
+		       tofu_peer_alive(&shm->peers[node]);
 	return entry_taken(shm, node);
 }
 

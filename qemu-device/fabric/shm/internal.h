@@ -86,7 +86,7 @@ struct tofu_peer_ram {
  * @lost:     ended or left; the next poll forgets it, after taking the
  *            responses, but not the requests, that it had sent
  * @broken:   has written invalid data; the next poll forgets it
- * @pid, @pidfd, @wake: the process and its wake pipe
+ * @pid, @pidfd, @wake: the process, and the writing end of its wake pipe
  * @tx, @rx:  by class
  * @refs:     response tail behind the last record with references
  * @fence:    position that the response head must reach
@@ -131,7 +131,7 @@ struct tofu_own_rings {
  * @epoch:  of the header, when peers were last checked
  * @polls:  count of polls, for work that is done every few polls
  * @stale:  a peer is lost or broken
- * @epoll:  watches the wake pipe and every peer's pidfd
+ * @epoll:  watches the wake pipe, and every peer's pidfd and wake pipe
  * @pipe:   the wake pipe
  * @own:    rings from this node to itself, which only it can write
  * @open:   the record that tofu_fabric_tx_begin() returned, until it is
@@ -283,6 +283,11 @@ static inline bool tofu_peer_usable(const struct tofu_shm *shm, uint32_t node)
 	       tofu_load_acquire(&tofu_shm_node_of(shm, node)->life) ==
 		       peer->life;
 }
+
+/* tofu_peer_alive - whether the process of a connected peer has neither ended
+ * nor executed another program
+ */
+bool tofu_peer_alive(const struct tofu_peer *peer);
 
 /* tofu_peer_break - a peer has written invalid data */
 void tofu_peer_break(struct tofu_shm *shm, uint32_t node);

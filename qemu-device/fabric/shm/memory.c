@@ -233,7 +233,8 @@ static bool map_piece(const struct tofu_peer *peer, struct tofu_peer_ram *ram)
 			       O_RDONLY);
 	if (fd < 0)
 		return false;
-	mapped = map_file(ram, fd);
+	/* If it is alive now, the descriptor was that of the node. */
+	mapped = tofu_peer_alive(peer) && map_file(ram, fd);
 	close(fd);
 	return mapped;
 }
@@ -307,8 +308,8 @@ static ssize_t read_process(struct tofu_peer *peer, uint64_t addr, void *buf,
 	ssize_t got = read_by_address(peer, addr, buf, len);
 	int err = errno;
 
-	/* Another process may have got the number. */
-	if (!tofu_process_alive(peer->pidfd))
+	/* Another process may have got the number, or another program runs. */
+	if (!tofu_peer_alive(peer))
 		return -EHOSTDOWN;
 	if (got < 0)
 		return err == ESRCH ? -EHOSTDOWN : -err;
@@ -331,7 +332,7 @@ static ssize_t read_some(struct tofu_shm *shm, uint32_t node,
 		     NULL;
 	if (!data)
 		return peer->life && tofu_peer_usable(shm, node) &&
-				       tofu_process_alive(peer->pidfd) ?
+				       tofu_peer_alive(peer) ?
 			       -EFAULT :
 			       -EHOSTDOWN;
 	memcpy(buf, data, len);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -20,10 +21,10 @@
 #define WAKE_READS 16
 
 /*
- * Open for reading as well, so that the pipe has a reader while this process
- * writes to it: the program gets no SIGPIPE when the owner dies.
+ * Not for reading, so that only the owner reads. Its pipe tells the others when
+ * it has no reader any more: the owner has ended or executed another program.
  */
-#define WAKE_FLAGS (O_RDWR | O_NONBLOCK)
+#define WAKE_FLAGS (O_WRONLY | O_NONBLOCK)
 
 bool tofu_identity_read(const struct tofu_shm *shm, uint32_t node,
 			struct tofu_identity *id)
@@ -59,12 +60,34 @@ int tofu_identity_open(const struct tofu_shm *shm, uint32_t node,
 	return err ? err : -ESRCH;
 }
 
-static int watch_process(struct tofu_shm *shm, uint32_t node, int pidfd)
+static int watch(struct tofu_shm *shm, uint32_t node, int fd, uint32_t events)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = node };
+	struct epoll_event event = { .events = events, .data.u64 = node };
 
-	return epoll_ctl(shm->epoll, EPOLL_CTL_ADD, pidfd, &event) ? -errno :
-								     0;
+	return epoll_ctl(shm->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+/* Closing alone removes nothing if a forked child has the files. */
+static void unwatch(struct tofu_shm *shm, const struct tofu_peer *peer)
+{
+	epoll_ctl(shm->epoll, EPOLL_CTL_DEL, peer->pidfd, NULL);
+	epoll_ctl(shm->epoll, EPOLL_CTL_DEL, peer->wake, NULL);
+}
+
+/*
+ * A forked child that lives on keeps the pipe open, so the process is watched
+ * as well. Errors of a pipe are always reported.
+ */
+static int watch_process(struct tofu_shm *shm, uint32_t node,
+			 const struct tofu_peer *peer)
+{
+	int err = watch(shm, node, peer->pidfd, EPOLLIN);
+
+	if (!err)
+		err = watch(shm, node, peer->wake, 0);
+	if (err)
+		unwatch(shm, peer);
+	return err;
 }
 
 /* Open the process of @id, and watch it. */
@@ -82,7 +105,7 @@ static int open_process(struct tofu_shm *shm, uint32_t node,
 		err = peer->wake;
 		goto err_pidfd;
 	}
-	err = watch_process(shm, node, peer->pidfd);
+	err = watch_process(shm, node, peer);
 	if (err)
 		goto err_wake;
 	return 0;
@@ -122,6 +145,22 @@ struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node)
 	return peer;
 }
 
+bool tofu_peer_alive(const struct tofu_peer *peer)
+{
+	struct pollfd ends[] = {
+		{ .fd = peer->pidfd, .events = POLLIN },
+		{ .fd = peer->wake },
+	};
+	int ready;
+
+	/* It does not wait, but a signal of the program can interrupt it. */
+	do {
+		ready = poll(ends, 2, 0);
+	} while (ready < 0 && errno == EINTR);
+	/* An error says nothing about the peer. */
+	return ready <= 0;
+}
+
 void tofu_peer_break(struct tofu_shm *shm, uint32_t node)
 {
 	shm->peers[node].broken = true;
@@ -142,8 +181,7 @@ void tofu_peer_forget(struct tofu_shm *shm, uint32_t node)
 
 	tofu_ram_forget(peer);
 	tofu_memory_forget(peer);
-	/* Closing alone does not remove it if a forked child has the file. */
-	epoll_ctl(shm->epoll, EPOLL_CTL_DEL, peer->pidfd, NULL);
+	unwatch(shm, peer);
 	close(peer->pidfd);
 	close(peer->wake);
 	peer->bad_gen = tofu_shm_gen(peer->life);
@@ -177,8 +215,7 @@ void tofu_peer_watch(struct tofu_shm *shm, bool ack)
 				drain_pipe(shm->pipe[0]);
 			continue;
 		}
-		epoll_ctl(shm->epoll, EPOLL_CTL_DEL,
-			  shm->peers[node].pidfd, NULL);
+		unwatch(shm, &shm->peers[node]);
 		tofu_peer_lose(shm, (uint32_t)node);
 	}
 }

@@ -7,6 +7,9 @@
 #include "fabric/shm/internal.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- This node ---- */
@@ -68,6 +71,31 @@ static uint64_t peer_wants(const struct tofu_shm *shm, uint32_t node)
 			       __ATOMIC_SEQ_CST);
 }
 
+/*
+ * A peer that has died has no reader for its pipe. The program must not get the
+ * signal of that, nor lose one of its own.
+ */
+static void write_quietly(int pipe)
+{
+	const struct timespec now = { 0 };
+	sigset_t signal, before, pending;
+	ssize_t done;
+
+	sigemptyset(&signal);
+	sigaddset(&signal, SIGPIPE);
+	sigemptyset(&pending);
+	pthread_sigmask(SIG_BLOCK, &signal, &before);
+	if (sigismember(&before, SIGPIPE))
+		sigpending(&pending);
+	/* A full pipe is fine: its owner has bytes to read. */
+	do {
+		done = write(pipe, "", 1);
+	} while (done < 0 && errno == EINTR);
+	if (done < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+		sigtimedwait(&signal, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* Skipped if another node wakes it, or the request is of another life. */
 static void wake_peer(struct tofu_shm *shm, uint32_t node, uint64_t want)
 {
@@ -78,9 +106,7 @@ static void wake_peer(struct tofu_shm *shm, uint32_t node, uint64_t want)
 	    !__atomic_compare_exchange_n(&entry->want_wake, &want, 0, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return;
-	/* A full pipe is fine: its owner has bytes to read. */
-	while (write(shm->peers[node].wake, "", 1) < 0 && errno == EINTR)
-		;
+	write_quietly(shm->peers[node].wake);
 }
 
 void tofu_peer_wake(struct tofu_shm *shm, uint32_t node)
