@@ -333,7 +333,8 @@ static int join(struct tofu_shm *shm, int node, char **why)
 
 /*
  * A sleeping node may wait for this one without being connected from here. So
- * wake all sleeping nodes, connected or not.
+ * wake all sleeping nodes, connected or not. To connect now would reserve memory
+ * for packets that are never sent.
  */
 static void wake_all(struct tofu_shm *shm)
 {
@@ -342,10 +343,10 @@ static void wake_all(struct tofu_shm *shm)
 		if (n == shm->fabric.self ||
 		    !tofu_load(&tofu_shm_node_of(shm, n)->want_wake))
 			continue;
-		if (shm->peers[n].life && !tofu_peer_usable(shm, n))
-			tofu_peer_forget(shm, n);
-		if (tofu_peer_get(shm, n))
+		if (shm->peers[n].life && tofu_peer_usable(shm, n))
 			tofu_peer_wake(shm, n);
+		else
+			tofu_peer_wake_stranger(shm, n);
 	}
 }
 

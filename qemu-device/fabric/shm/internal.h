@@ -284,6 +284,11 @@ static inline bool tofu_peer_usable(const struct tofu_shm *shm, uint32_t node)
 		       peer->life;
 }
 
+/* tofu_peer_wake_stranger - wake a node that is not connected if it wants that,
+ * now or late
+ */
+void tofu_peer_wake_stranger(struct tofu_shm *shm, uint32_t node);
+
 /* tofu_peer_alive - whether the process of a connected peer has neither ended
  * nor executed another program
  */
@@ -302,6 +307,11 @@ void tofu_peer_forget(struct tofu_shm *shm, uint32_t node);
 void tofu_peer_watch(struct tofu_shm *shm, bool ack);
 
 /* ---- wake.c ---- */
+
+/* tofu_wake_by - wake a node that has generation @gen by its pipe, if it wants
+ * that, now or late
+ */
+void tofu_wake_by(struct tofu_shm *shm, uint32_t node, uint32_t gen, int pipe);
 
 /* tofu_peer_wake - wake a connected peer if it wants that, now or late */
 void tofu_peer_wake(struct tofu_shm *shm, uint32_t node);

@@ -90,7 +90,7 @@ static int watch_process(struct tofu_shm *shm, uint32_t node,
 	return err;
 }
 
-/* Open the process of @id, and watch it. */
+/* Open the process of @id and its wake pipe. */
 static int open_process(struct tofu_shm *shm, uint32_t node,
 			const struct tofu_identity *id, struct tofu_peer *peer)
 {
@@ -101,20 +101,17 @@ static int open_process(struct tofu_shm *shm, uint32_t node,
 		return peer->pidfd;
 	peer->wake = tofu_process_file(peer->pidfd, id->pid, id->wake_fd,
 				       S_IFIFO, WAKE_FLAGS);
-	if (peer->wake < 0) {
-		err = peer->wake;
-		goto err_pidfd;
-	}
-	err = watch_process(shm, node, peer);
-	if (err)
-		goto err_wake;
-	return 0;
-
-err_wake:
-	close(peer->wake);
-err_pidfd:
+	if (peer->wake >= 0)
+		return 0;
+	err = peer->wake;
 	close(peer->pidfd);
 	return err;
+}
+
+static void close_process(const struct tofu_peer *peer)
+{
+	close(peer->pidfd);
+	close(peer->wake);
 }
 
 struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node)
@@ -127,6 +124,11 @@ struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node)
 	    tofu_shm_gen(id.life) == peer->bad_gen)
 		return NULL;
 	err = open_process(shm, node, &id, peer);
+	if (!err) {
+		err = watch_process(shm, node, peer);
+		if (err)
+			close_process(peer);
+	}
 	if (err) {
 		/* Dead for good; any other error may pass. */
 		if (err == -ESRCH)
@@ -143,6 +145,18 @@ struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node)
 	tofu_bit_set(shm->known, node);
 	tofu_ring_connect(shm, node);
 	return peer;
+}
+
+void tofu_peer_wake_stranger(struct tofu_shm *shm, uint32_t node)
+{
+	struct tofu_identity id;
+	struct tofu_peer stranger;
+
+	if (!tofu_identity_read(shm, node, &id) ||
+	    open_process(shm, node, &id, &stranger))
+		return;
+	tofu_wake_by(shm, node, tofu_shm_gen(id.life), stranger.wake);
+	close_process(&stranger);
 }
 
 bool tofu_peer_alive(const struct tofu_peer *peer)
@@ -182,8 +196,7 @@ void tofu_peer_forget(struct tofu_shm *shm, uint32_t node)
 	tofu_ram_forget(peer);
 	tofu_memory_forget(peer);
 	unwatch(shm, peer);
-	close(peer->pidfd);
-	close(peer->wake);
+	close_process(peer);
 	peer->bad_gen = tofu_shm_gen(peer->life);
 	peer->life = 0;
 	tofu_bit_clear(shm->known, node);

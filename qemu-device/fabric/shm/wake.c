@@ -97,16 +97,28 @@ static void write_quietly(int pipe)
 }
 
 /* Skipped if another node wakes it, or the request is of another life. */
-static void wake_peer(struct tofu_shm *shm, uint32_t node, uint64_t want)
+static void wake_if(struct tofu_shm *shm, uint32_t node, uint32_t gen, int pipe,
+		    uint64_t want)
 {
 	struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
-	uint32_t gen = tofu_shm_gen(shm->peers[node].life);
 
 	if (TOFU_GET(want, TOFU_SHM_WAKE_GEN) != gen ||
 	    !__atomic_compare_exchange_n(&entry->want_wake, &want, 0, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return;
-	write_quietly(shm->peers[node].wake);
+	write_quietly(pipe);
+}
+
+void tofu_wake_by(struct tofu_shm *shm, uint32_t node, uint32_t gen, int pipe)
+{
+	wake_if(shm, node, gen, pipe, peer_wants(shm, node));
+}
+
+static void wake_peer(struct tofu_shm *shm, uint32_t node, uint64_t want)
+{
+	const struct tofu_peer *peer = &shm->peers[node];
+
+	wake_if(shm, node, tofu_shm_gen(peer->life), peer->wake, want);
 }
 
 void tofu_peer_wake(struct tofu_shm *shm, uint32_t node)
