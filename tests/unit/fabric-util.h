@@ -58,6 +58,20 @@ static UNUSED struct tofu_fabric *attach(const char *path, int node)
 	return fabric;
 }
 
+/* The error of attaching, and whether a reason was given. */
+static UNUSED int attach_error(const char *path, int node, bool *said)
+{
+	struct tofu_fabric *fabric = NULL;
+	char *why = NULL;
+	int err = tofu_fabric_attach(path, node, &why, &fabric);
+
+	*said = why && strlen(why) > 10;
+	free(why);
+	if (!err)
+		tofu_fabric_detach(fabric);
+	return err;
+}
+
 /* A child that does not outlive its parent. */
 static UNUSED pid_t start_child(void)
 {
