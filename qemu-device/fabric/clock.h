@@ -127,7 +127,8 @@ struct tofu_fabric_clock_ops {
  * packets by the log, not by tofu_fabric_poll(); packets can carry
  * TOFU_PKT_MTU_MAX bytes; and fabric->clocks is valid.
  *
- * Return: 0 or a negative errno.
+ * Return: 0 or a negative errno, -ENOSPC where the filesystem of the shared file
+ * is full.
  */
 static inline int tofu_fabric_clock_create(struct tofu_fabric *fabric)
 {

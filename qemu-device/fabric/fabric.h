@@ -171,6 +171,11 @@ struct tofu_fabric {
 	struct tofu_fabric_clock *clocks;
 };
 
+/* What to do after -ENOSPC, to end a message with */
+#define TOFU_FABRIC_FULL                                                   \
+	"the filesystem of the fabric's file is full; enlarge it (in a "   \
+	"container /dev/shm is small: see --shm-size), or use fewer nodes"
+
 /* ---- Attaching and leaving; of shm, the only transport so far ---- */
 
 /**
@@ -182,7 +187,7 @@ struct tofu_fabric {
  *
  * Return: 0 or a negative errno: -EINVAL where these are too many endpoints or
  * the file is not regular, -EEXIST where it is not empty, -EPERM where it
- * belongs to another user.
+ * belongs to another user, -ENOSPC where its filesystem is full.
  */
 int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn);
 
@@ -360,7 +365,11 @@ static inline int tofu_fabric_read(struct tofu_fabric *fabric, uint32_t node,
 
 /* ---- Packets ---- */
 
-/* Sending: struct icc_host_ops documents the functions of the same names. */
+/*
+ * Sending: struct icc_host_ops documents the functions of the same names. Here
+ * tx_begin can also fail with -ENOSPC: the first packet between two nodes needs
+ * memory for their rings, and the shared file's filesystem is full.
+ */
 static inline struct tofu_packet *
 tofu_fabric_tx_begin(struct tofu_fabric *fabric, uint32_t node,
 		     enum tofu_class class_, size_t payload, int *err)

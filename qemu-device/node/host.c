@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "node/internal.h"
 
+#include <errno.h>
 #include <stdarg.h>
 
 void tofu_node_misuse(void *host, const char *format, ...)
@@ -18,12 +19,26 @@ void tofu_node_misuse(void *host, const char *format, ...)
 	va_end(args);
 }
 
+struct tofu_packet *tofu_node_tx_begin(struct tofu_node *node, uint32_t dst,
+				       enum tofu_class class_, size_t payload,
+				       int *err)
+{
+	struct tofu_packet *pkt = tofu_fabric_tx_begin(
+		node->fabric, dst, class_, payload, err);
+
+	if (pkt || *err != -ENOSPC)
+		return pkt;
+	tofu_node_misuse(node, "cannot connect to node %u: %s", dst,
+			 TOFU_FABRIC_FULL);
+	*err = -EHOSTDOWN;
+	return NULL;
+}
+
 static struct tofu_packet *host_tx_begin(void *host, uint32_t node,
 					 enum tofu_class class_, size_t payload,
 					 int *err)
 {
-	return tofu_fabric_tx_begin(((struct tofu_node *)host)->fabric, node,
-				    class_, payload, err);
+	return tofu_node_tx_begin(host, node, class_, payload, err);
 }
 
 static void host_tx_commit(void *host)

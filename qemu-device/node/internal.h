@@ -80,6 +80,13 @@ extern const struct icc_host_ops tofu_virtual_host_ops;
 void tofu_node_misuse(void *host, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* tofu_node_tx_begin - tofu_fabric_tx_begin(), but -EHOSTDOWN after a line of
+ * tofu_node_misuse() for errors that the controller does not know
+ */
+struct tofu_packet *tofu_node_tx_begin(struct tofu_node *node, uint32_t dst,
+				       enum tofu_class class_, size_t payload,
+				       int *err);
+
 /* ---- memory.c: of struct icc_host_ops; @host is a struct tofu_node ---- */
 
 int tofu_memory_read(void *host, uint64_t addr, void *buf, size_t len);

@@ -95,8 +95,9 @@ err_fabric:
 	tofu_fabric_detach(new->fabric);
 	free(new);
 err_why:
-	if (why &&
-	    asprintf(why, "cannot make a controller: %s", strerror(-err)) < 0)
+	if (why && asprintf(why, "cannot make a controller: %s",
+			    err == -ENOSPC ? TOFU_FABRIC_FULL :
+					     strerror(-err)) < 0)
 		*why = NULL;
 	return err;
 err_detach:

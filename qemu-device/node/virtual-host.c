@@ -38,8 +38,7 @@ static struct tofu_packet *host_tx_begin(void *host, uint32_t dst,
 			*err = -EHOSTDOWN;
 			return NULL;
 		}
-		v->record = tofu_fabric_tx_begin(node->fabric, dst, class_,
-						 payload, err);
+		v->record = tofu_node_tx_begin(node, dst, class_, payload, err);
 		if (v->record) {
 			v->dst = dst;
 			v->bytes = (uint32_t)payload;

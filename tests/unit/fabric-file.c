@@ -4,6 +4,7 @@
 #include "fabric-util.h"
 
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "harness.h"
@@ -137,6 +138,121 @@ TEST(a_plain_file_will_do)
 	unlink(path);
 	ASSERT_NE(NULL, fabric);
 	tofu_fabric_detach(fabric);
+}
+
+/* ---- Room ---- */
+
+static uint64_t bytes_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : (uint64_t)st.st_blocks * 512;
+}
+
+TEST(a_pair_of_nodes_needs_room_for_its_rings_only)
+{
+	const uint64_t rings = 2 * TOFU_CLASSES * TOFU_SHM_RING;
+	struct tofu_fabric *nodes[8];
+	char path[32];
+	int fd = machine_create(64, path);
+	uint64_t before;
+
+	ASSERT_GE(fd, 0);
+	before = bytes_of(fd);
+	EXPECT_LE(before, 65 * TOFU_SHM_PAGE + TOFU_SHM_PAGE);
+	for (int n = 0; n < 8; n++) {
+		nodes[n] = attach(path, n);
+		ASSERT_NE(NULL, nodes[n]);
+	}
+	ASSERT_EQ(0, send_one(nodes[0], 1, TOFU_REQUEST, 1));
+	EXPECT_GE(bytes_of(fd), before + rings);
+	EXPECT_LE(bytes_of(fd), before + rings + 4 * TOFU_SHM_PAGE);
+	/* Nor does it take room to leave nodes that sleep. */
+	for (int n = 2; n < 8; n++)
+		tofu_fabric_want_wake(nodes[n], true);
+	tofu_fabric_detach(nodes[0]);
+	EXPECT_LE(bytes_of(fd), before + rings + 4 * TOFU_SHM_PAGE);
+	for (int n = 1; n < 8; n++)
+		tofu_fabric_detach(nodes[n]);
+	close(fd);
+}
+
+/* Make a machine on a filesystem of @size that ends with this process. */
+static int machine_on(const char *size, uint32_t nodes, char path[32])
+{
+	struct tofu_shape shape = { { (uint16_t)nodes, 1, 1, 1, 1, 1 } };
+	int fd, err;
+
+	if (unshare(CLONE_NEWNS) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/tmp", "tmpfs", 0, size))
+		return -errno;
+	fd = open("/tmp/machine", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	snprintf(path, 32, "/tmp/machine");
+	err = tofu_fabric_format(fd, &shape, 1);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+/* Touch each byte of both rings, several times. */
+static bool exchange(struct tofu_fabric *a, struct tofu_fabric *b)
+{
+	static uint8_t payload[TOFU_PKT_INLINE_MAX];
+	struct sink *sink = calloc(1, sizeof(*sink));
+	unsigned int sent = 0;
+
+	for (unsigned int i = 0; i < 400; i++) {
+		sent += !send_flags(a, tofu_fabric_endpoint(b), i % 2, i,
+				    payload, sizeof(payload), 0);
+		sink_poll(b, sink);
+	}
+	free(sink);
+	return sent == 400;
+}
+
+TEST(a_full_filesystem_is_an_error_and_no_signal)
+{
+	enum { NODES = 16 };
+	struct tofu_fabric *nodes[NODES];
+	unsigned int good = 0, full = 0;
+	char path[32];
+	int fd = machine_on("size=2m", NODES, path);
+
+	if (fd == -EPERM)
+		SKIP(return, "only root can mount a small filesystem");
+	ASSERT_GE(fd, 0);
+	for (int n = 0; n < NODES; n++) {
+		nodes[n] = attach(path, n);
+		ASSERT_NE(NULL, nodes[n]);
+	}
+	for (int n = 1; n < NODES; n++) {
+		const int err = send_one(nodes[0], n, TOFU_REQUEST, 1);
+
+		full += err == -ENOSPC;
+		good += !err && exchange(nodes[0], nodes[n]) &&
+			exchange(nodes[n], nodes[0]);
+	}
+	EXPECT_GT(good, 3);
+	EXPECT_GT(full, 3);
+	EXPECT_EQ(NODES - 1, good + full);
+	/* All leave without a signal, too. */
+	for (int n = 0; n < NODES; n++)
+		tofu_fabric_detach(nodes[n]);
+	close(fd);
+}
+
+TEST(a_machine_that_does_not_fit_is_not_made)
+{
+	char path[32];
+	int fd = machine_on("size=64k", 100, path);
+
+	if (fd == -EPERM)
+		SKIP(return, "only root can mount a small filesystem");
+	EXPECT_EQ(-ENOSPC, fd);
 }
 
 TEST_HARNESS_MAIN

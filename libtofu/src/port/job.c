@@ -165,7 +165,8 @@ static int launcher_job(struct tofu_job *job, unsigned int rank,
 	tofu_job_file_name(name, job->file, sizeof(job->file));
 	err = file_open(job, &shape, ppn);
 	if (err) {
-		tofu_debug("%s: %s", job->file, strerror(-err));
+		tofu_debug("%s: %s", job->file,
+			   err == -ENOSPC ? TOFU_FABRIC_FULL : strerror(-err));
 		return err;
 	}
 	snprintf(job->fd_path, sizeof(job->fd_path), "/proc/self/fd/%d",

@@ -53,7 +53,8 @@ __attribute__((noreturn)) static void usage(const char *problem)
 
 static int failed(const char *path, int err)
 {
-	fprintf(stderr, "tofu-fabric: %s: %s\n", path, strerror(-err));
+	fprintf(stderr, "tofu-fabric: %s: %s\n", path,
+		err == -ENOSPC ? TOFU_FABRIC_FULL : strerror(-err));
 	return STATUS_FAILED;
 }
 

@@ -49,7 +49,13 @@ static int clock_create(struct tofu_fabric *fabric)
 {
 	struct tofu_shm *shm = tofu_shm_of(fabric);
 	struct tofu_shm_clock *own = own_clock(shm);
+	const uint64_t clocks = tofu_shm_clock_offset(fabric->nodes, 0);
+	int err;
 
+	/* Each node uses the clocks and logs of all. */
+	err = tofu_file_reserve(shm->fd, clocks, shm->size - clocks);
+	if (err)
+		return err;
 	fabric->clocks = calloc(fabric->nodes, sizeof(*fabric->clocks));
 	shm->shown = calloc(fabric->nodes, sizeof(*shm->shown));
 	if (!fabric->clocks || !shm->shown)

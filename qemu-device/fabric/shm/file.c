@@ -11,6 +11,35 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Small, so that a signal of the program's timers does not interrupt for ever. */
+#define RESERVE_BYTES (1ULL << 20)
+
+static int reserve_some(int fd, uint64_t at, uint64_t bytes)
+{
+	int err;
+
+	do {
+		err = fallocate(fd, 0, (off_t)at, (off_t)bytes) ? -errno : 0;
+	} while (err == -EINTR);
+	/* A filesystem that cannot reserve has to be trusted to have room. */
+	return err == -EOPNOTSUPP || err == -ENOSYS ? 0 : err;
+}
+
+int tofu_file_reserve(int fd, uint64_t at, uint64_t bytes)
+{
+	int err = 0;
+
+	while (bytes && !err) {
+		const uint64_t some = bytes < RESERVE_BYTES ? bytes :
+							      RESERVE_BYTES;
+
+		err = reserve_some(fd, at, some);
+		at += some;
+		bytes -= some;
+	}
+	return err;
+}
+
 static int write_header(int fd, const struct tofu_shm_header *header)
 {
 	/* Write the magic number last: a file with it is complete. */
@@ -54,7 +83,10 @@ int tofu_fabric_format(int fd, const struct tofu_shape *shape, uint32_t ppn)
 		return -errno;
 	if (ftruncate(fd, (off_t)tofu_shm_size(header.nodes)))
 		return -errno;
-	err = write_header(fd, &header);
+	/* Nodes look at the entries of all others. */
+	err = tofu_file_reserve(fd, 0, tofu_shm_node_offset(header.nodes));
+	if (!err)
+		err = write_header(fd, &header);
 	if (err)
 		return err;
 	/*

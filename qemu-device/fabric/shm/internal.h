@@ -131,6 +131,7 @@ struct tofu_own_rings {
  * @epoch:  of the header, when peers were last checked
  * @polls:  count of polls, for work that is done every few polls
  * @stale:  a peer is lost or broken
+ * @full:   the last attempt to connect found no room in the filesystem
  * @epoll:  watches the wake pipe, and every peer's pidfd and wake pipe
  * @pipe:   the wake pipe
  * @own:    rings from this node to itself, which only it can write
@@ -158,6 +159,7 @@ struct tofu_shm {
 	uint64_t epoch;
 	uint64_t polls;
 	bool stale;
+	bool full;
 	int epoll;
 	int pipe[2];
 	struct tofu_own_rings *own;
@@ -223,6 +225,16 @@ static inline void tofu_copy_once(void *private, const void *shared, size_t len)
  */
 int tofu_shm_map(struct tofu_shm *shm, int prot);
 void tofu_shm_unmap(struct tofu_shm *shm);
+
+/**
+ * tofu_file_reserve - reserve bytes of the sparse file before they are touched
+ *
+ * Without room, touching a hole raises SIGBUS. Bytes that are reserved already
+ * cost little.
+ *
+ * Return: 0 or a negative errno, -ENOSPC where the filesystem is full.
+ */
+int tofu_file_reserve(int fd, uint64_t at, uint64_t bytes);
 
 /* ---- peer.c ---- */
 
@@ -325,6 +337,10 @@ void tofu_peer_wake(struct tofu_shm *shm, uint32_t node);
 void tofu_peer_tell(struct tofu_shm *shm, uint32_t node);
 
 /* ---- ring.c ---- */
+
+/* tofu_ring_reserve - reserve the rings to and from a node; 0 or a negative errno
+ */
+int tofu_ring_reserve(const struct tofu_shm *shm, uint32_t node);
 
 /* tofu_ring_connect - begin the rings to and from a peer */
 void tofu_ring_connect(struct tofu_shm *shm, uint32_t node);

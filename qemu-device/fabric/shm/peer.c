@@ -114,6 +114,22 @@ static void close_process(const struct tofu_peer *peer)
 	close(peer->wake);
 }
 
+/* All of connecting that can fail */
+static int open_peer(struct tofu_shm *shm, uint32_t node,
+		     const struct tofu_identity *id, struct tofu_peer *peer)
+{
+	int err = open_process(shm, node, id, peer);
+
+	if (err)
+		return err;
+	err = tofu_ring_reserve(shm, node);
+	if (!err)
+		err = watch_process(shm, node, peer);
+	if (err)
+		close_process(peer);
+	return err;
+}
+
 struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node)
 {
 	struct tofu_peer *peer = &shm->peers[node];
@@ -123,16 +139,12 @@ struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node)
 	if (!tofu_identity_read(shm, node, &id) ||
 	    tofu_shm_gen(id.life) == peer->bad_gen)
 		return NULL;
-	err = open_process(shm, node, &id, peer);
-	if (!err) {
-		err = watch_process(shm, node, peer);
-		if (err)
-			close_process(peer);
-	}
+	err = open_peer(shm, node, &id, peer);
 	if (err) {
 		/* Dead for good; any other error may pass. */
 		if (err == -ESRCH)
 			peer->bad_gen = tofu_shm_gen(id.life);
+		shm->full = err == -ENOSPC;
 		return NULL;
 	}
 	peer->life = id.life;

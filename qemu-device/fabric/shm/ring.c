@@ -60,6 +60,31 @@ static struct tofu_shm_ring *ring_at(const struct tofu_shm *shm,
 							     index));
 }
 
+/* Reserve the rings from @src to @dst. */
+static int reserve(const struct tofu_shm *shm, uint32_t dst, uint32_t src)
+{
+	const uint32_t nodes = shm->fabric.nodes;
+	const uint64_t index = tofu_shm_ring_index(nodes, dst, src, 0);
+	int err;
+
+	err = tofu_file_reserve(shm->fd, tofu_shm_ring_offset(nodes, index),
+				TOFU_CLASSES * sizeof(struct tofu_shm_ring));
+	return err ? err :
+		     tofu_file_reserve(shm->fd,
+				       tofu_shm_data_offset(nodes, index),
+				       TOFU_CLASSES * TOFU_SHM_RING);
+}
+
+int tofu_ring_reserve(const struct tofu_shm *shm, uint32_t node)
+{
+	int err;
+
+	if (node == shm->fabric.self)
+		return 0;
+	err = reserve(shm, node, shm->fabric.self);
+	return err ? err : reserve(shm, shm->fabric.self, node);
+}
+
 static void connect_tx(struct tofu_shm *shm, uint32_t node,
 		       enum tofu_class class_)
 {
@@ -183,18 +208,20 @@ struct tofu_packet *tofu_shm_tx_begin(struct tofu_fabric *fabric,
 				      size_t payload, int *err)
 {
 	struct tofu_shm *shm = tofu_shm_of(fabric);
-	struct tofu_peer *peer = peer_to_send(shm, node);
+	struct tofu_peer *peer;
 	struct tofu_tx *tx;
 	uint64_t bytes;
 	bool room;
 
 	shm->open = NULL;
+	shm->full = false;
+	peer = peer_to_send(shm, node);
 	if (payload > shm->payload_max) {
 		*err = -EMSGSIZE;
 		return NULL;
 	}
 	if (!peer) {
-		*err = -EHOSTDOWN;
+		*err = shm->full ? -ENOSPC : -EHOSTDOWN;
 		return NULL;
 	}
 	tx = &peer->tx[class_];
