@@ -140,9 +140,17 @@ void tofu_parcel_entry(void *virtual, uint32_t src, uint64_t number,
 		       const struct tofu_log_entry *entry)
 {
 	struct tofu_virtual *v = virtual;
-	struct tofu_parcel *parcel = send(v, src, number, entry);
+	struct tofu_parcel *parcel;
 
-	if (parcel && entry->dst == v->node->fabric->self)
+	if (v->flying[src] >= TOFU_FLYING_MAX) {
+		tofu_fabric_clock_break(v->node->fabric, src);
+		return;
+	}
+	parcel = send(v, src, number, entry);
+	if (!parcel)
+		return;
+	v->flying[src]++;
+	if (entry->dst == v->node->fabric->self)
 		expect(v, parcel);
 }
 
@@ -182,6 +190,8 @@ static void arrives(void *ctx, const struct tofu_net_packet *packet,
 	struct tofu_parcel *parcel = packet->cookie;
 
 	parcel->arrived = true;
+	if (packet->src != v->node->fabric->self)
+		v->flying[packet->src]--;
 	if (parcel->packet)
 		put(v, &v->due, time + v->machine->receive_ns, parcel);
 	let_go(v, parcel);

@@ -268,12 +268,17 @@ int tofu_virtual_create(struct tofu_node *node,
 
 	if (!v)
 		return -ENOMEM;
+	v->flying = calloc(fabric->nodes, sizeof(*v->flying));
+	if (!v->flying) {
+		err = -ENOMEM;
+		goto err_free;
+	}
 	v->node = node;
 	v->machine = params->machine;
 	v->cpus = tofu_wait_cpus();
 	err = tofu_clock_create(fabric, v->machine, &clock_ops, v, &v->clock);
 	if (err)
-		goto err_free;
+		goto err_flying;
 	v->net = tofu_net_create(&fabric->shape, v->machine);
 	if (!v->net) {
 		err = -errno;
@@ -292,6 +297,8 @@ err_net:
 	tofu_net_destroy(v->net);
 err_clock:
 	tofu_clock_destroy(&v->clock);
+err_flying:
+	free(v->flying);
 err_free:
 	free(v);
 	return err;
@@ -308,6 +315,7 @@ void tofu_virtual_destroy(struct tofu_node *node)
 	tofu_links_destroy(v);
 	tofu_trace_destroy(v->trace);
 	tofu_clock_destroy(&v->clock);
+	free(v->flying);
 	free(v);
 	node->virtual = NULL;
 }

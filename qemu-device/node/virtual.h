@@ -37,6 +37,14 @@ struct tofu_parcel {
 	struct tofu_parcel *next;
 };
 
+/*
+ * Packets that another node may have in the network. A node's engines wait for
+ * credits, and a log is read before it has room again; only answers without
+ * data need no credit, and there are no more than requests. So this is far more
+ * than any node has, and limits the memory that one can make others use.
+ */
+#define TOFU_FLYING_MAX 65536
+
 struct tofu_crossing;
 
 /**
@@ -67,6 +75,7 @@ struct tofu_links {
  * @inside: the controller is running
  * @cpus:   processors that all nodes share
  * @net:    replica of the whole machine's network
+ * @flying: by node, without this one: count of its packets in the network
  * @coming: packets to this node in the network, by the earliest time at which
  *          they can reach their last link
  * @due:    arrived packets, by the time when the controller gets them
@@ -92,6 +101,7 @@ struct tofu_virtual {
 	bool inside;
 	unsigned int cpus;
 	struct tofu_net *net;
+	uint32_t *flying;
 	struct tofu_heap coming;
 	struct tofu_heap due;
 	struct tofu_heap leaving;
@@ -141,7 +151,9 @@ unsigned int tofu_wait_cpus(void);
 
 /* ---- parcels.c ---- */
 
-/* tofu_parcel_entry - add another node's packet; for struct tofu_clock_ops */
+/* tofu_parcel_entry - add another node's packet; for struct tofu_clock_ops. A
+ * node that has too many counts as gone.
+ */
 void tofu_parcel_entry(void *virtual, uint32_t src, uint64_t number,
 		       const struct tofu_log_entry *entry);
 

@@ -373,6 +373,22 @@ TEST_F(liar, entries_are_not_believed)
 	}
 }
 
+/* The victim keeps each of them until it arrives, which is never. */
+TEST_F(liar, no_flood_of_entries_is_kept)
+{
+	const unsigned int batch = 1024;
+	unsigned int sent = 0;
+
+	while (sent < 4 * TOFU_FLYING_MAX && still_in(self->victim)) {
+		for (unsigned int i = 0; i < batch; i++)
+			tofu_fabric_log_append(self->enemy, &good_entry);
+		sent += batch;
+	}
+	EXPECT_EQ(TOFU_FLYING_MAX + batch, sent);
+	EXPECT_EQ(TOFU_FLYING_MAX,
+		  self->victim->home.node->virtual->flying[ENEMY]);
+}
+
 TEST_F(liar, tails_are_not_believed)
 {
 	static const uint64_t moves[] = { TOFU_SHM_LOG + 1, -1ULL, 1ULL << 63 };
