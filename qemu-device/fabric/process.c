@@ -65,7 +65,8 @@ bool tofu_process_alive(int pidfd)
 	do {
 		ready = poll(&pfd, 1, 0);
 	} while (ready < 0 && errno == EINTR);
-	return !ready;
+	/* An error says nothing about the process. */
+	return ready <= 0;
 }
 
 int tofu_process_open(pid_t pid, uint64_t start)

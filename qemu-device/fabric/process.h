@@ -27,7 +27,9 @@ int tofu_process_start(pid_t pid, uint64_t *start);
  */
 int tofu_process_open(pid_t pid, uint64_t start);
 
-/* tofu_process_alive - whether the process of a pidfd has not ended */
+/* tofu_process_alive - whether the process of a pidfd has not ended; true where
+ * that cannot be seen
+ */
 bool tofu_process_alive(int pidfd);
 
 /**

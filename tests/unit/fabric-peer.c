@@ -628,6 +628,30 @@ TEST_F(machine, who_cannot_look_does_not_take_a_node_for_dead)
 	tofu_fabric_detach(b);
 }
 
+/* poll() fails where the limit is less than the count of descriptors. */
+TEST_F(machine, an_error_of_poll_is_no_death)
+{
+	struct tofu_fabric *b = attach(self->path, 1);
+	struct rlimit none, limit;
+	uint64_t start;
+	int pidfd;
+
+	ASSERT_NE(NULL, b);
+	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 1));
+	ASSERT_EQ(0, tofu_process_start(getpid(), &start));
+	pidfd = tofu_process_open(getpid(), start);
+	ASSERT_GE(pidfd, 0);
+	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	none = limit;
+	none.rlim_cur = 0;
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	EXPECT_TRUE(tofu_process_alive(pidfd));
+	EXPECT_TRUE(tofu_fabric_up(self->a, 1));
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	close(pidfd);
+	tofu_fabric_detach(b);
+}
+
 /* ---- Signals ---- */
 
 #define SIGNALS 5000
