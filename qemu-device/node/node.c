@@ -57,6 +57,18 @@ static int check_whole(const struct tofu_node *node,
 	return -EINVAL;
 }
 
+/* A thread that holds a mutex learns that when it waits with a limit. */
+static void locks_init(struct tofu_node *node)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+	pthread_mutex_init(&node->lock, &attr);
+	pthread_mutex_init(&node->door, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 int tofu_node_create(const struct tofu_node_params *params, char **why,
 		     struct tofu_node **node)
 {
@@ -84,8 +96,7 @@ int tofu_node_create(const struct tofu_node_params *params, char **why,
 	err = create_icc(new, params);
 	if (err)
 		goto err_virtual;
-	pthread_mutex_init(&new->lock, NULL);
-	pthread_mutex_init(&new->door, NULL);
+	locks_init(new);
 	*node = new;
 	return 0;
 

@@ -84,6 +84,17 @@ void tofu_node_destroy(struct tofu_node *node);
 void tofu_node_lock(struct tofu_node *node);
 void tofu_node_unlock(struct tofu_node *node);
 
+/**
+ * tofu_node_lock_until - take the lock, in a thread that may hold it already
+ * @deadline: nanoseconds of the host's monotonic clock
+ *
+ * For a process that ends in a signal handler, which may have interrupted
+ * whoever holds the lock.
+ *
+ * Return: 0; -EDEADLK: this thread holds it; -ETIMEDOUT.
+ */
+int tofu_node_lock_until(struct tofu_node *node, uint64_t deadline);
+
 struct icc *tofu_node_icc(struct tofu_node *node);
 struct tofu_fabric *tofu_node_fabric(struct tofu_node *node);
 

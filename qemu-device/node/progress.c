@@ -6,10 +6,13 @@
 #define _GNU_SOURCE
 #include "node/internal.h"
 
+#include <errno.h>
 #include <pthread.h>
 
 /* Rounds of bounded work that a kick does; the node's thread does the rest. */
 #define KICK_ROUNDS 16
+
+#define NS_PER_S 1000000000
 
 static int packet(void *ctx, const struct tofu_packet *pkt, const void *payload)
 {
@@ -53,6 +56,32 @@ void tofu_node_lock(struct tofu_node *node)
 	pthread_mutex_lock(&node->door);
 	pthread_mutex_lock(&node->lock);
 	pthread_mutex_unlock(&node->door);
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
+				  .tv_nsec = (long)(ns % NS_PER_S) };
+}
+
+/*
+ * The lock comes before the door: if this thread holds it, others queue behind
+ * the door. A signal can also come between taking a mutex and noting its owner,
+ * where only the deadline helps.
+ */
+int tofu_node_lock_until(struct tofu_node *node, uint64_t deadline)
+{
+	const struct timespec past = { 0 }, end = timespec_of(deadline);
+	int err = pthread_mutex_clocklock(&node->lock, CLOCK_MONOTONIC, &past);
+
+	if (err != ETIMEDOUT)
+		return -err;
+	err = pthread_mutex_clocklock(&node->door, CLOCK_MONOTONIC, &end);
+	if (err)
+		return -err;
+	err = pthread_mutex_clocklock(&node->lock, CLOCK_MONOTONIC, &end);
+	pthread_mutex_unlock(&node->door);
+	return -err;
 }
 
 /*

@@ -34,7 +34,7 @@
  * @soft: the public part, and what ports to a controller have in common
  * @job:  the process's place in its job
  * @node: the node that it is or shares
- * @deadline: of an exiting process, nanoseconds
+ * @deadline: of an exiting process, nanoseconds; before that 0. Locked.
  * @helper: serves other nodes while the program does not poll
  */
 struct emu_port {
@@ -98,15 +98,21 @@ static void emu_unlock(struct tofu_soft *soft)
 	tofu_node_unlock(node_of(soft));
 }
 
-/* Runs the engine once, then lets others have the lock and the processor. */
+/*
+ * Runs the engine once, then lets others have the lock and the processor. An
+ * exiting process keeps the lock: a thread that never runs again could get it.
+ */
 static void emu_turn(struct tofu_soft *soft, unsigned int *turn)
 {
+	const bool keep = ((struct emu_port *)soft)->deadline;
 	bool work = tofu_node_progress(node_of(soft));
 
-	emu_unlock(soft);
+	if (!keep)
+		emu_unlock(soft);
 	if (!work)
 		tofu_host_wait((*turn)++);
-	emu_lock(soft);
+	if (!keep)
+		emu_lock(soft);
 }
 
 static void emu_drain(struct tofu_soft *soft)
@@ -216,16 +222,21 @@ static bool emu_late(struct tofu_soft *soft)
 
 /*
  * Waits a while for what other nodes still read: the answer to a get can refer
- * to this process's memory. They notice anything else by the process's death.
+ * to this process's memory. They notice anything else by the process's death,
+ * and this too if the lock cannot be had: exit() is called in a signal handler,
+ * and the thread that it interrupted holds it.
  */
 static void emu_leave(struct tofu_port_dev *dev)
 {
 	struct emu_port *port = (struct emu_port *)dev;
 
-	port->deadline = tofu_host_now() + LEAVE_NS;
-	emu_lock(&port->soft);
-	tofu_soft_leave_locked(&port->soft, emu_late);
-	emu_unlock(&port->soft);
+	uint64_t deadline = tofu_host_now() + LEAVE_NS;
+
+	if (!tofu_node_lock_until(port->node, deadline)) {
+		port->deadline = deadline;
+		tofu_soft_leave_locked(&port->soft, emu_late);
+		emu_unlock(&port->soft);
+	}
 	tofu_job_leave(&port->job);
 }
 
