@@ -5,7 +5,8 @@
  * scripts/tofucluster/agent.py is the other side.
  *
  * A frame is a header and a payload. The supervisor chooses job numbers; that
- * of an ended job may be reused. Numbers are little-endian.
+ * of an ended job may be reused. Numbers are little-endian. The supervisor does
+ * not trust the guest: it ends a node that sends anything else.
  *
  * In virtual time a guest reads from the host only before its clock counts:
  * files, then EXEC or REST. With either it loads the interconnect's driver, by

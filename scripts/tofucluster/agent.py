@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The supervisor's side of scripts/guest/protocol.h."""
 
+import os
 import struct
 
 VERSION = 2
@@ -13,6 +14,14 @@ HELLO, STDOUT, STDERR, EXIT, FILE_DONE, PONG, STARTED = range(64, 71)
 _FRAME = struct.Struct("<IHH")
 _EXEC = struct.Struct("<IHHII")
 _EXEC_PTY = 1
+_U32 = 4
+_ERRNO_MAX = 4095
+_NAMES = {HELLO: "HELLO", STDOUT: "STDOUT", STDERR: "STDERR", EXIT: "EXIT",
+          FILE_DONE: "FILE_DONE", PONG: "PONG", STARTED: "STARTED"}
+
+
+class Malformed(Exception):
+    """An agent has broken the protocol; the text says what it has sent."""
 
 
 def frame(kind, job, payload=b""):
@@ -48,10 +57,40 @@ def signal_payload(signo):
     return struct.pack("<I", signo)
 
 
+def _is_wait_status(status):
+    try:
+        os.waitstatus_to_exitcode(status)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def check(kind, payload):
+    """Raise Malformed unless it is a frame that an agent may send.
+
+    Root in a guest writes whatever it likes. Of a frame that passes, number()
+    and hello() can read the payload.
+    """
+    name, size = _NAMES.get(kind), len(payload)
+    if not name:
+        raise Malformed(f"a frame of unknown type {kind}")
+    if kind in (HELLO, STARTED) and size < _U32 or kind in (EXIT, FILE_DONE) and size != _U32:
+        raise Malformed(f"{name} with {size} bytes")
+    if kind == EXIT and not _is_wait_status(number(payload)):
+        raise Malformed(f"EXIT with {number(payload):#x}, which is no wait status")
+    if kind == FILE_DONE and number(payload) > _ERRNO_MAX:
+        raise Malformed(f"FILE_DONE with {number(payload)}, which is no errno")
+
+
 async def receive(reader):
-    """The next frame: (kind, job, payload).  Raises IncompleteReadError at the end."""
+    """The next frame: (kind, job, payload), checked.
+
+    Raises Malformed, and IncompleteReadError at the end.
+    """
     length, kind, job = _FRAME.unpack(await reader.readexactly(_FRAME.size))
     # A guest is not trusted with the host's memory.
     if length > PAYLOAD_MAX:
-        raise ConnectionError(f"the agent sent a frame of {length} bytes")
-    return kind, job, await reader.readexactly(length)
+        raise Malformed(f"a frame of {length} bytes")
+    payload = await reader.readexactly(length)
+    check(kind, payload)
+    return kind, job, payload

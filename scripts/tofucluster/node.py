@@ -41,7 +41,11 @@ def _last_lines(path, count):
 
 
 class Job:
-    """A program in a guest; `sink` gets its output and its end."""
+    """A program in a guest; `sink` gets its output and its end.
+
+    The end is EXIT, or no kind if the node is gone; then the payload is the
+    reason, or empty.
+    """
 
     def __init__(self, number, sink):
         self.number = number
@@ -122,21 +126,27 @@ class Node:
         self._reading = asyncio.create_task(self._read_agent(reader))
 
     async def _read_agent(self, reader):
+        trouble = ""
         try:
             while True:
                 await self._frame(*await agent.receive(reader))
+        except agent.Malformed as error:
+            trouble = f"its agent sent {error}"
         except (asyncio.IncompleteReadError, ConnectionError):
-            await self._lost()
+            pass
+        finally:
+            await self._lost(trouble)
 
     async def _frame(self, kind, number, payload):
         job = self._jobs.get(number)
         if kind == agent.HELLO:
+            if self._ready.done():
+                raise agent.Malformed("a second HELLO")
             version, trouble = agent.hello(payload)
             if version != agent.VERSION:
                 trouble = f"the guest's agent speaks version {version}, not {agent.VERSION}"
             self.trouble = trouble
-            if not self._ready.done():
-                self._ready.set_result(None)
+            self._ready.set_result(None)
         elif kind in (agent.STDOUT, agent.STDERR) and job:
             await self._deliver(job, kind, payload)
         elif kind == agent.EXIT and job:
@@ -153,21 +163,28 @@ class Node:
         with contextlib.suppress(asyncio.TimeoutError, ConnectionError):
             await asyncio.wait_for(job.sink(self.number, kind, payload), STALL_SECONDS)
 
-    async def _lost(self):
-        """The agent's port is closed: QEMU has ended, or will soon."""
+    async def _lost(self, trouble):
+        """There is no agent any more.
+
+        Its port is closed, since QEMU has ended or will soon. Or it cannot be
+        talked to, as `trouble` says: QEMU is ended.
+        """
         booting = self.state == "booting"
         if self.state in ALIVE:
             self.state = "dead"
+        if trouble and self._process:
+            self._process.kill()
         status = await self._collect()
-        if booting:
-            self.trouble = f"QEMU ended with status {status}"
+        if trouble or booting:
+            self.trouble = trouble or f"QEMU ended with status {status}"
         if self._ready and not self._ready.done():
             self._ready.set_result(None)
         if self._file_done and not self._file_done.done():
-            self._file_done.set_exception(ClusterError(f"node {self.number} has gone"))
+            self._file_done.set_exception(ClusterError(": ".join(
+                filter(None, [f"node {self.number} has gone", trouble]))))
         jobs, self._jobs = self._jobs, {}
         for job in jobs.values():
-            await self._deliver(job, None, b"")
+            await self._deliver(job, None, trouble.encode())
         await self._watch(self)
 
     async def _collect(self):

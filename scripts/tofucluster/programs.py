@@ -112,6 +112,11 @@ def _program_file(args, status, node, program):
     return f"/tmp/run-{hashlib.sha256(data).hexdigest()[:12]}/{source.name}", data
 
 
+def _gone(message):
+    """What is said of a node that is gone, in its own event."""
+    return ": ".join(filter(None, ["the node has gone", message["trouble"]]))
+
+
 class Run:
     """A program on several nodes, until it has ended on all of them.
 
@@ -166,7 +171,7 @@ class Run:
         self.worst = max(self.worst, EXIT_GONE)
         if self._ending:
             return
-        say(f"[{node}] the node has gone")
+        say(f"[{node}] {_gone(message)}")
         if self._gone_deadline is None:
             self._gone_deadline = time.monotonic() + self._gone_seconds
 
@@ -295,8 +300,10 @@ def _raw_terminal():
 
 def _shell_event(message, data):
     """Handle one message; returns the shell's status at its end."""
-    if message is None or message.get("event") == "gone":
-        raise ClusterError("the node has gone")
+    if message is None:
+        raise ClusterError("the cluster has gone")
+    if message.get("event") == "gone":
+        raise ClusterError(_gone(message))
     if "error" in message:
         raise ClusterError(message["error"])
     if message["event"] == "exit":

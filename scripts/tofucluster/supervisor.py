@@ -12,11 +12,16 @@ import contextlib
 import json
 import signal
 import socket
+import struct
 
 from . import agent, wire
 from .cluster import Cluster
 from .errors import ClusterError
 from .virtual import VirtualCluster
+
+
+# What a message without the right members can lead to: it ends its connection.
+_ODD_MESSAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, struct.error)
 
 
 class Session:
@@ -53,7 +58,8 @@ class Session:
                 await self.reply({"event": "exit", "node": node,
                                   "status": agent.number(payload)})
             else:
-                await self.reply({"event": "gone", "node": node})
+                await self.reply({"event": "gone", "node": node,
+                                  "trouble": payload.decode()})
         finally:
             self.left.discard(node)
             if not self.left:
@@ -78,7 +84,7 @@ class Server:
         try:
             if wire.peer_is_us(writer.get_extra_info("socket")):
                 await self._loop(session, reader)
-        except (ConnectionError, ValueError, KeyError, TypeError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, *_ODD_MESSAGE):
             pass
         finally:
             await self.cluster.close(session)
@@ -148,7 +154,7 @@ async def _boot_watched(cluster, reader, starter):
     return False
 
 
-def _listen(name):
+def listen(name):
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     try:
         sock.bind(wire.address(name))
@@ -160,7 +166,7 @@ def _listen(name):
 async def _main(sock, config):
     reader, starter = await asyncio.open_connection(sock=sock)
     try:
-        listening = _listen(config["name"])
+        listening = listen(config["name"])
         cluster = (VirtualCluster if config["time"] == "virtual" else Cluster)(config)
     except ClusterError as error:
         starter.write(wire.encode({"event": "failed", "error": str(error)}))

@@ -163,10 +163,10 @@ class VirtualCluster(Cluster):
         if node.state == "running":
             self._begun = self._begun or all(n.state == "running" for n in self.nodes)
         trouble = ""
-        if not self._begun and node.state == "dead":
-            trouble = "it ended before all had joined common time"
-        elif not self._begun and node.trouble:
+        if not self._begun and node.trouble:
             trouble = node.trouble
+        elif not self._begun and node.state == "dead":
+            trouble = "it ended before all had joined common time"
         if trouble:
             await self._session.reply({"error": f"node {node.number}: {trouble}"})
             self._session.over.set()

@@ -38,20 +38,29 @@ def encode(message, data=b""):
     return json.dumps(message).encode() + b"\n" + data
 
 
-def _size(message):
+def _parse(line):
+    """The message of a line, and the size of its data."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        raise ConnectionError("a message that is no JSON") from None
+    if not isinstance(message, dict):
+        raise ConnectionError("a message that is no object")
     size = message.get("size", 0)
     if not isinstance(size, int) or not 0 <= size <= DATA_MAX:
         raise ConnectionError("a message of an impossible size")
-    return size
+    return message, size
 
 
 async def receive(reader):
-    """(message, data) from an asyncio stream, or (None, b'') at its end."""
+    """(message, data) from an asyncio stream, or (None, b'') at its end.
+
+    Raises ConnectionError if it is no message, ValueError if it is too long.
+    """
     line = await reader.readline()
     if not line.endswith(b"\n"):
         return None, b""
-    message = json.loads(line)
-    size = _size(message)
+    message, size = _parse(line)
     return message, await reader.readexactly(size) if size else b""
 
 
@@ -99,8 +108,7 @@ class Connection:
         end = self._buffer.find(b"\n")
         if end < 0:
             return None
-        message = json.loads(self._buffer[:end])
-        size = _size(message)
+        message, size = _parse(self._buffer[:end])
         if len(self._buffer) < end + 1 + size:
             return None
         data = bytes(self._buffer[end + 1:end + 1 + size])
