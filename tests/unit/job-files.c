@@ -206,4 +206,155 @@ TEST_F(jobs, another_users_file_stays)
 	EXPECT_TRUE(is_there("given"));
 }
 
+/* ---- Files that others lock ---- */
+
+/* Return: a process of another user that has taken the name, and locked it */
+static pid_t squat(const char *name)
+{
+	int ready[2], fd;
+	pid_t pid;
+	char byte;
+
+	if (pipe(ready))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		if (setresuid(1, 1, 1))
+			_exit(1);
+		fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0666);
+		if (fd < 0 || flock(fd, LOCK_EX) || write(ready[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		return -1;
+	close(ready[0]);
+	return pid;
+}
+
+TEST_F(jobs, another_users_lock_is_not_waited_for)
+{
+	struct tofu_job job;
+	pid_t pid;
+
+	if (geteuid())
+		SKIP(return, "only root can become another user");
+	ASSERT_EQ(chmod(self->folder, 0777), 0);
+	pid = squat(path_of("taken.0"));
+	ASSERT_GT(pid, 0);
+	EXPECT_EQ(job_begin(&job, "taken"), -EPERM);
+	EXPECT_TRUE(is_there("taken.0"));
+	kill(pid, SIGKILL);
+}
+
+TEST_F(jobs, a_lock_on_a_file_that_others_can_open_is_not_waited_for)
+{
+	struct tofu_job job;
+	int fd;
+
+	ASSERT_EQ(file_make("open.0"), 0);
+	ASSERT_EQ(chmod(path_of("open.0"), 0644), 0);
+	fd = open(path_of("open.0"), O_RDONLY);
+	ASSERT_EQ(flock(fd, LOCK_EX), 0);
+	EXPECT_EQ(job_begin(&job, "open"), -EPERM);
+	close(fd);
+}
+
+/* By seconds for each look at the clock */
+static uint64_t clock_rate;
+
+uint64_t __real_tofu_host_now(void);
+uint64_t __wrap_tofu_host_now(void);
+uint64_t __wrap_tofu_host_now(void)
+{
+	static uint64_t looks;
+
+	return __real_tofu_host_now() + clock_rate * looks++;
+}
+
+TEST_F(jobs, a_lock_that_the_user_holds_is_waited_for_but_not_for_ever)
+{
+	struct tofu_job job;
+	int fd;
+
+	ASSERT_EQ(file_make("stuck.0"), 0);
+	fd = open(path_of("stuck.0"), O_RDWR);
+	ASSERT_EQ(flock(fd, LOCK_EX), 0);
+	clock_rate = 1000000000;
+	EXPECT_EQ(job_begin(&job, "stuck"), -ETIMEDOUT);
+	EXPECT_TRUE(is_there("stuck.0"));
+	close(fd);
+	EXPECT_EQ(job_begin(&job, "stuck"), 0);
+}
+
+TEST_F(jobs, no_pipe_is_waited_for)
+{
+	struct tofu_job job;
+
+	ASSERT_EQ(mkfifo(path_of("pipe.0"), 0600), 0);
+	EXPECT_EQ(job_begin(&job, "pipe"), -EPERM);
+}
+
+/* ---- The folder ---- */
+
+static bool is_in(const char *folder)
+{
+	const char *path = path_of("job");
+
+	return !strncmp(path, folder, strlen(folder)) &&
+	       path[strlen(folder)] == '/';
+}
+
+/* As systemd makes one */
+FIXTURE(runtime)
+{
+	char folder[40];
+};
+
+FIXTURE_SETUP(runtime)
+{
+	strcpy(self->folder, "/dev/shm/job-files-XXXXXX");
+	ASSERT_NE(mkdtemp(self->folder), NULL);
+	setenv("XDG_RUNTIME_DIR", self->folder, 1);
+}
+
+FIXTURE_TEARDOWN(runtime)
+{
+	rmdir(self->folder);
+}
+
+TEST_F(runtime, has_the_file_if_it_is_private)
+{
+	EXPECT_TRUE(is_in(self->folder));
+}
+
+TEST_F(runtime, has_no_file_if_others_can_enter_it)
+{
+	ASSERT_EQ(chmod(self->folder, 0710), 0);
+	EXPECT_TRUE(is_in("/dev/shm"));
+	EXPECT_FALSE(is_in(self->folder));
+}
+
+TEST_F(runtime, has_no_file_if_it_is_another_users)
+{
+	if (geteuid())
+		SKIP(return, "only root can give a folder away");
+	ASSERT_EQ(chown(self->folder, 1, 1), 0);
+	EXPECT_FALSE(is_in(self->folder));
+}
+
+TEST_F(runtime, has_no_file_if_there_is_no_folder)
+{
+	setenv("XDG_RUNTIME_DIR", "/proc/self", 1);
+	EXPECT_FALSE(is_in("/proc/self"));
+	setenv("XDG_RUNTIME_DIR", "/dev/shm/missing", 1);
+	EXPECT_FALSE(is_in("/dev/shm/missing"));
+	setenv("XDG_RUNTIME_DIR", ".", 1);
+	EXPECT_FALSE(is_in("."));
+	unsetenv("XDG_RUNTIME_DIR");
+	EXPECT_TRUE(is_in("/dev/shm"));
+}
+
 TEST_HARNESS_MAIN

@@ -6,23 +6,89 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "port/debug.h"
+#include "port/host.h"
 
 #define PREFIX "tofu-%u-" /* and the user's number */
+#define PUBLIC_FOLDER "/dev/shm"
 
-const char *tofu_job_folder = "/dev/shm";
+/* Processes hold the lock for milliseconds, and there may be a thousand. */
+#define LOCK_NS 30000000000ULL
+
+/* ---- Names ---- */
+
+const char *tofu_job_folder;
+
+static bool is_private(const struct stat *st)
+{
+	return st->st_uid == geteuid() && !(st->st_mode & (S_IRWXG | S_IRWXO));
+}
+
+/* The shared file is written all the time: a disk would be kept busy. */
+static bool is_private_folder(const char *path)
+{
+	struct statfs fs;
+	struct stat st;
+
+	return path[0] == '/' && strlen(path) < PATH_MAX - NAME_MAX - 1 &&
+	       !stat(path, &st) && S_ISDIR(st.st_mode) && is_private(&st) &&
+	       !statfs(path, &fs) && fs.f_type == TMPFS_MAGIC;
+}
+
+/* All processes of a job have the same environment. */
+static const char *folder(void)
+{
+	const char *own = getenv("XDG_RUNTIME_DIR");
+
+	if (tofu_job_folder)
+		return tofu_job_folder;
+	return own && is_private_folder(own) ? own : PUBLIC_FOLDER;
+}
 
 void tofu_job_file_name(const char *job, char *path, size_t size)
 {
-	snprintf(path, size, "%s/" PREFIX "%s", tofu_job_folder,
+	snprintf(path, size, "%s/" PREFIX "%s", folder(),
 		 (unsigned int)geteuid(), job);
+}
+
+/* ---- The lock ---- */
+
+/* flock() itself waits without a limit. */
+static int lock_in_time(int fd)
+{
+	const uint64_t end = tofu_host_now() + LOCK_NS;
+	unsigned int turn = 0;
+
+	while (flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (tofu_host_now() > end)
+			return -ETIMEDOUT;
+		tofu_host_wait(turn++);
+	}
+	return 0;
+}
+
+int tofu_job_file_lock(int fd, struct stat *st)
+{
+	int err;
+
+	if (fstat(fd, st))
+		return -errno;
+	if (!S_ISREG(st->st_mode) || !is_private(st))
+		return -EPERM;
+	err = lock_in_time(fd);
+	return !err && fstat(fd, st) ? -errno : err;
 }
 
 /* ---- Parts ---- */
@@ -92,7 +158,7 @@ static void leftover_remove(const char *name)
 	char path[PATH_MAX];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s", tofu_job_folder, name);
+	snprintf(path, sizeof(path), "%s/%s", folder(), name);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return;
@@ -105,15 +171,15 @@ static void leftover_remove(const char *name)
 
 void tofu_job_files_clean(void)
 {
-	DIR *folder = opendir(tofu_job_folder);
+	DIR *files = opendir(folder());
 	struct dirent *entry;
 	char prefix[32];
 
-	if (!folder)
+	if (!files)
 		return;
 	snprintf(prefix, sizeof(prefix), PREFIX, (unsigned int)geteuid());
-	while ((entry = readdir(folder)))
+	while ((entry = readdir(files)))
 		if (!strncmp(entry->d_name, prefix, strlen(prefix)))
 			leftover_remove(entry->d_name);
-	closedir(folder);
+	closedir(files);
 }

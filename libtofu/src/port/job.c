@@ -92,8 +92,9 @@ static int file_take_part(const struct tofu_job *job, const struct stat *st)
 }
 
 /*
- * Opens the file of that name and locks it. flock(), since its lock belongs to
- * this descriptor: one of fcntl() would go when the fabric closes its own.
+ * Opens the file of that name and locks it. By flock(), since that lock belongs
+ * to this descriptor: one of fcntl() would go when the fabric closes its own.
+ * Whatever else has the name, opening it does not wait.
  *
  * Return: 1; 0 if the file was unlinked, here or while waiting for the lock:
  * try again; or a negative errno.
@@ -102,15 +103,13 @@ static int file_open_locked(struct tofu_job *job, struct stat *st)
 {
 	int ret;
 
-	job->fd = open(job->file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+	job->fd = open(job->file,
+		       O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
 		       0600);
 	if (job->fd < 0)
 		return -errno;
-	if (flock(job->fd, LOCK_EX) || fstat(job->fd, st))
-		ret = -errno;
-	else if (st->st_uid != geteuid())
-		ret = -EPERM;
-	else
+	ret = tofu_job_file_lock(job->fd, st);
+	if (!ret)
 		ret = st->st_nlink ? file_take_part(job, st) : 0;
 	if (ret == 1)
 		return 1;
@@ -237,7 +236,9 @@ void tofu_job_abandon(struct tofu_job *job)
 
 void tofu_job_leave(struct tofu_job *job)
 {
-	if (job->fd < 0 || flock(job->fd, LOCK_EX))
+	struct stat st;
+
+	if (job->fd < 0 || tofu_job_file_lock(job->fd, &st))
 		return;
 	tofu_job_file_leave(job->fd);
 	if (!tofu_job_file_others(job->fd))

@@ -5,7 +5,7 @@
  *   TOFU_FABRIC, TOFU_NODE   set by tofu-run: the shared file, and the node
  *                            (without it, the lowest that has room)
  *   rank and count of mpirun or srun   the first process makes the shared file
- *                            in /dev/shm, and removes those of the user's
+ *                            (port/job-file.h), and removes those of the user's
  *                            dead jobs; TOFU_PPN consecutive ranks are on one
  *                            node
  *   neither                  a machine of one node
@@ -14,6 +14,8 @@
  */
 #ifndef PORT_JOB_H
 #define PORT_JOB_H
+
+#include <limits.h>
 
 #include "fabric/fabric.h"
 
@@ -33,7 +35,7 @@ struct tofu_job {
 	unsigned int processes;
 	unsigned int tnis;
 	unsigned int armw;
-	char file[128];
+	char file[PATH_MAX];
 	char fd_path[32];
 	int fd;
 };

@@ -149,8 +149,8 @@ struct tofu_port_links {
  *              depend; @turn: calls in a row before this one. Returns the time
  *              it took, counted in polls, at least 1.
  * @leave:      the process exits; other threads may still poll. It may exit in
- *              a signal handler that has interrupted any other call. Blocks for
- *              seconds at most. May be NULL.
+ *              a signal handler that has interrupted any other call. Does not
+ *              block for ever. May be NULL.
  * @close:      undo tofu_port_open(); no queues or gates are left
  *
  * Functions that return int return 0 or a negative errno of tofu/ioctl.h. Only
