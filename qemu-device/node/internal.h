@@ -22,6 +22,12 @@
 struct tofu_virtual;
 struct tofu_trace;
 
+/*
+ * Each piece costs two system calls, which take longer than the copying of some
+ * KiB. With larger pieces the second copy would miss the processor's caches.
+ */
+#define TOFU_BOUNCE (64U << 10)
+
 /**
  * struct tofu_node
  * @lock:   serialises @fabric and @icc
@@ -36,6 +42,7 @@ struct tofu_trace;
  *          nothing; 0: the last kick found something
  * @assist: polls that find nothing are asked to kick
  * @virtual: virtual time, or NULL
+ * @bounce: a piece of an ordered pull whose source is not mapped
  */
 struct tofu_node {
 	struct tofu_fabric *fabric;
@@ -52,6 +59,7 @@ struct tofu_node {
 	uint64_t idle_since;
 	bool assist;
 	struct tofu_virtual *virtual;
+	uint8_t bounce[TOFU_BOUNCE];
 };
 
 /* tofu_node_now - the host's clock, ns */

@@ -11,9 +11,6 @@
 
 #include "icc/word.h"
 
-/* Bounce buffer of an ordered pull whose source is not mapped. */
-#define BOUNCE 4096
-
 /* ---- The node's memory ---- */
 
 static void written(struct tofu_node *node, uint64_t addr, size_t len)
@@ -209,8 +206,8 @@ static int pull_chunk_ordered(struct tofu_node *node, void *at, size_t len,
 			      size_t done, void *arg)
 {
 	const struct pull *pull = arg;
-	uint8_t bounce[BOUNCE], *to = at;
 	uint64_t src = pull->src + done;
+	uint8_t *to = at;
 
 	while (len) {
 		size_t part = len;
@@ -220,12 +217,12 @@ static int pull_chunk_ordered(struct tofu_node *node, void *at, size_t len,
 		int err;
 
 		if (!from) {
-			part = len < BOUNCE ? len : BOUNCE;
+			part = len < TOFU_BOUNCE ? len : TOFU_BOUNCE;
 			err = tofu_fabric_read(node->fabric, pull->node, src,
-					       bounce, part);
+					       node->bounce, part);
 			if (err)
 				return err;
-			from = bounce;
+			from = node->bounce;
 		}
 		copy_ascending(to, from, part);
 		to += part;

@@ -33,9 +33,10 @@ def guest(machines):
             for name, (options, key) in GUEST.items()}
 
 
-def emu(*options):
-    """tofu-perf on two processes of the host."""
-    command = [BUILD / "bin/tofu-run", "-n", "2", BUILD / "bin/tofu-perf", "--json", *options]
+def emu(*options, bind=False):
+    """tofu-perf on two processes of the host, bound to processors if wanted."""
+    command = [BUILD / "bin/tofu-run", "-n", "2", *["--bind"] * bind, BUILD / "bin/tofu-perf",
+               "--json", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode:
         raise BenchError(f"tofu-run tofu-perf: failed\n{done.stderr}")
@@ -45,7 +46,11 @@ def emu(*options):
 def host():
     """One round on the host, with the speed of its memcpy()."""
     large = emu("--op", "put", "--size", MIB4, "--memcpy")
+    # In turns: a put in strong order has to keep up with a get, which has none.
+    one_way = {f"emu_one_way_{op}_{name}": emu("--op", op, "--size", size, bind=True)["latency_us"]
+               for name, size in (("64k", "65536"), ("4m", MIB4)) for op in ("put", "get")}
     return {
+        **one_way,
         "emu_put_8": emu("--op", "put", "--size", "8", "--iterations", "20000")["latency_us"],
         "emu_put_4m": large["mb_per_s"],
         "memcpy_4m": large["memcpy_mb_per_s"],

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/uio.h>
 
 #include "harness.h"
 
@@ -114,6 +115,34 @@ TEST_F(pair, puts_and_gets_of_every_length_arrive)
 		ASSERT_EQ(0, home_tcq(&self->a));
 		ASSERT_TRUE(arrived(&self->a, at, &self->b, 2, len));
 	}
+}
+
+static unsigned int reads;
+
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *local,
+				unsigned long locals,
+				const struct iovec *remote,
+				unsigned long remotes, unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local,
+				unsigned long locals,
+				const struct iovec *remote,
+				unsigned long remotes, unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local,
+				unsigned long locals,
+				const struct iovec *remote,
+				unsigned long remotes, unsigned long flags)
+{
+	reads++;
+	return __real_process_vm_readv(pid, local, locals, remote, remotes,
+				       flags);
+}
+
+TEST_F(pair, a_put_reads_the_other_process_in_large_pieces)
+{
+	home_post(&self->a, TOFU_CMD_PUT, NOTICES | variant->flags, 1, 4 << 20,
+		  0, 0);
+	ASSERT_EQ(0, wait_mrq(&self->a, &self->b));
+	EXPECT_LE(reads, 100);
 }
 
 TEST_F(pair, a_node_puts_to_itself)
