@@ -175,6 +175,8 @@ void icc_gate_enable(struct icc *icc, struct icc_gate *gate)
 	gate->gpid = (uint16_t)setting(gate, TOFU_GATE_GPID);
 	gate->channel = setting(gate, TOFU_GATE_CHANNEL);
 	gate->enabled = true;
+	if (gate->sources & BIT(ICC_RMT))
+		icc->tni[gate->tni].unwatched |= 1ULL << gate->gate;
 }
 
 void icc_gate_disable(struct icc *icc, struct icc_gate *gate)
@@ -665,6 +667,7 @@ static void channel_begin(struct icc *icc, struct icc_gate *gate)
 	gate->phase = ICC_GATE_BEGUN;
 	gate->out = command(icc, gate);
 	send_out(icc, gate);
+	icc_gates_watch(icc, gate);
 }
 
 static void channel_end(struct icc *icc, struct icc_gate *gate)

@@ -122,4 +122,18 @@ void icc_gates_peer_down(struct icc *icc, uint32_t endpoint);
 /* icc_gate_due - timed controllers: handle a gate's entry of the calendar */
 void icc_gate_due(struct icc *icc, const struct icc_entry *entry);
 
+/* ---- watch.c ---- */
+
+/**
+ * icc_gates_watch - make sure that a barrier which has begun can end
+ * @channel: its start and end gate
+ *
+ * The host tells the end only of endpoints that it has exchanged packets with or
+ * sent to, and a gate can have a source that it has nothing to send to. So each
+ * source of the network's gates in this node is looked at, once after the gate
+ * was enabled: one that is gone is lost, one that is there is told from then on.
+ * Not for timed controllers, whose nodes all know each other.
+ */
+void icc_gates_watch(struct icc *icc, const struct icc_gate *channel);
+
 #endif /* ICC_GATE_H */

@@ -56,7 +56,8 @@ struct icc;
  *           one; source and destination may then overlap.
  * @write_ordered, @pull_ordered: as @write and @pull, but the bytes land in
  *           ascending order (strong order)
- * @tx_begin: reserve room for a packet with @payload bytes behind it, in place
+ * @tx_begin: reserve room for a packet with @payload bytes behind it, in place;
+ *           without @tx_commit nothing is sent
  * @tx_commit: send the packet of the last successful @tx_begin; header and
  *           payload are complete
  * @tx_room: true when tx_begin() of the largest packet would succeed, or

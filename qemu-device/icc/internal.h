@@ -14,6 +14,7 @@
  *   stream.c     streams of payload, where they arrive
  *   flush.c      flush, fence, end of a reset
  *   gate.c       the barrier interface: gates and channels
+ *   watch.c      sources of barriers that are gone
  *   reduce.c     reductions of elements by gates
  *   time.c       virtual time: the calendar, and arriving packets
  *   engine.c     virtual time: when engines send, receive and wait
@@ -157,6 +158,7 @@ struct icc_cq {
  * @ready:   gates that may have work, a bit each
  * @blocked: gates whose signal found no room
  * @gates_lost: as @lost
+ * @unwatched: gates whose remote source was not looked at (icc_gates_watch())
  * @cq, @gate: NULL until software writes one of the registers
  */
 struct icc_tni {
@@ -167,6 +169,7 @@ struct icc_tni {
 	uint64_t ready;
 	uint64_t blocked;
 	uint64_t gates_lost;
+	uint64_t unwatched;
 	struct icc_cq *cq[TOFU_CQS_PER_TNI];
 	struct icc_gate *gate[TOFU_GATES];
 };

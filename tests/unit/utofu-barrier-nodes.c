@@ -383,6 +383,100 @@ TEST_F(over, a_barrier_with_a_dead_node_ends_with_an_error)
 	EXPECT_EQ(tofu_nodes_run(5, victim, VICTIM), 0);
 }
 
+/* ---- A process that has ended, with a node of its own or with others ---- */
+
+static enum end { END_KILLED, END_EXIT, END_FREE_AND_EXIT } end;
+
+static void end_as_told(struct gates *gates)
+{
+	if (end == END_KILLED)
+		raise(SIGKILL);
+	if (end == END_FREE_AND_EXIT)
+		CHECK(!utofu_free_vbg(gates->id, gates->count));
+	exit(0);
+}
+
+/* The victim has told its process ID, and is its parent's to wait for. */
+static void wait_for_end(struct tofu_nodes *nodes)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)nodes->word[VICTIM]);
+	while (state != 'Z') {
+		file = fopen(path, "r");
+		if (!file)
+			return;
+		CHECK(fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+		fclose(file);
+		usleep(1000);
+	}
+}
+
+static void survivor(struct tofu_nodes *nodes, unsigned int node)
+{
+	struct gates gates;
+
+	if (node == VICTIM)
+		nodes->word[VICTIM] = (uint64_t)getpid();
+	gates = gates_open(nodes, node, 0);
+	for (unsigned int i = 0; i < rounds; i++) {
+		CHECK(!utofu_barrier(gates.id[0], 0));
+		CHECK(!tofu_wait_barrier(gates.id[0]));
+	}
+	if (node == VICTIM)
+		end_as_told(&gates);
+	wait_for_end(nodes);
+	for (unsigned int i = 0; i < 2; i++) {
+		CHECK(!utofu_barrier(gates.id[0], 0));
+		CHECK(tofu_wait_barrier(gates.id[0]) ==
+		      UTOFU_ERR_BARRIER_OTHER);
+	}
+	CHECK(!utofu_free_vbg(gates.id, gates.count));
+}
+
+TEST_F_TIMEOUT(over, a_barrier_with_a_process_that_has_ended_fails, 120)
+{
+	static const unsigned int before[] = { 0, 3 };
+
+	for (end = END_KILLED; end <= END_FREE_AND_EXIT; end++) {
+		const int killed = end == END_KILLED ? VICTIM : -1;
+
+		for (unsigned int i = 0; i < 2 * 3; i++) {
+			rounds = before[i / 3];
+			ASSERT_EQ(tofu_processes_run(4, i % 3 + 1, survivor,
+						     killed), 0)
+			TH_LOG("end %d after %u barriers, %u on a node", end,
+			       rounds, i % 3 + 1);
+		}
+	}
+}
+
+/* It ends while the others wait for it. */
+static void waiter(struct tofu_nodes *nodes, unsigned int node)
+{
+	struct gates gates = gates_open(nodes, node, 0);
+
+	if (node == VICTIM) {
+		usleep(20000);
+		end_as_told(&gates);
+	}
+	CHECK(!utofu_barrier(gates.id[0], 0));
+	CHECK(tofu_wait_barrier(gates.id[0]) == UTOFU_ERR_BARRIER_OTHER);
+}
+
+TEST_F_TIMEOUT(over, a_barrier_fails_when_a_process_ends_during_it, 120)
+{
+	for (end = END_KILLED; end <= END_FREE_AND_EXIT; end++) {
+		const int killed = end == END_KILLED ? VICTIM : -1;
+
+		for (unsigned int ppn = 1; ppn <= 3; ppn++) {
+			ASSERT_EQ(tofu_processes_run(4, ppn, waiter, killed), 0)
+			TH_LOG("end %d, %u on a node", end, ppn);
+		}
+	}
+}
+
 /* ---- */
 
 /* End after the last barrier, as a program does, without waiting for others. */

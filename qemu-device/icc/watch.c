@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The sources of a barrier's gates in other nodes: whether they are there.
+ */
+#include <errno.h>
+
+#include "icc/internal.h"
+
+#define BIT(number) (1ULL << (number))
+
+/* The gates that signal to this one, or get its signals, in the same TNI. */
+static uint64_t neighbours(const struct icc_gate *gate)
+{
+	uint64_t gates = 0;
+
+	if (gate->sources & BIT(ICC_LCL))
+		gates |= BIT(gate->src[ICC_LCL].gate);
+	if (gate->destinations & BIT(ICC_LCL))
+		gates |= BIT(gate->dst[ICC_LCL].gate);
+	return gates;
+}
+
+/* The gates of this node in the network of a gate. */
+static uint64_t network(const struct icc *icc, const struct icc_gate *gate)
+{
+	const struct icc_tni *tni = &icc->tni[gate->tni];
+	uint64_t left = BIT(gate->gate), seen = 0;
+
+	while (left) {
+		const unsigned int g = (unsigned int)__builtin_ctzll(left);
+
+		seen |= BIT(g);
+		if (tni->gate[g] && tni->gate[g]->enabled)
+			left |= neighbours(tni->gate[g]);
+		left &= ~seen;
+	}
+	return seen;
+}
+
+/*
+ * The owner of the source, if it had none when the gate was enabled. Another
+ * process that owns it by now is not the one that the gate was set for.
+ */
+static int64_t source_of(const struct icc *icc, struct icc_gate *gate)
+{
+	struct icc_link *src = &gate->src[ICC_RMT];
+
+	if (src->peer < 0)
+		src->peer = icc_endpoint(icc, src->node, TOFU_SHARE_GATE,
+					 src->tni, src->gate);
+	return src->peer;
+}
+
+/* Room for a packet is reserved only with an endpoint that is known by then. */
+static bool is_gone(struct icc *icc, uint32_t endpoint)
+{
+	int err = 0;
+
+	return !icc->ops->tx_begin(icc->host, endpoint, TOFU_RESPONSE,
+				   TOFU_SIGNAL_BYTES, &err) &&
+	       err == -EHOSTDOWN;
+}
+
+void icc_gates_watch(struct icc *icc, const struct icc_gate *channel)
+{
+	struct icc_tni *tni = &icc->tni[channel->tni];
+	uint64_t left;
+
+	if (!tni->unwatched || icc->time)
+		return;
+	left = tni->unwatched & network(icc, channel);
+	for (; left; left &= left - 1) {
+		const unsigned int g = (unsigned int)__builtin_ctzll(left);
+		int64_t source = -1;
+
+		if (tni->gate[g]->enabled)
+			source = source_of(icc, tni->gate[g]);
+		if (source < 0)
+			continue;
+		tni->unwatched &= ~BIT(g);
+		if (is_gone(icc, (uint32_t)source))
+			icc_gates_peer_down(icc, (uint32_t)source);
+	}
+}
