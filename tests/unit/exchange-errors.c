@@ -619,7 +619,8 @@ static void forbid_calls(void)
 		CALL(sched_yield),
 		CALL(sigaltstack), /* of the sanitizer, at the end */
 		CALL(exit_group),
-		CALL(write), /* of CHECK() */
+		CALL(write), /* of CHECK(), and to wake others */
+		CALL(rt_sigprocmask), /* around that */
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
 	struct sock_fprog program = {
