@@ -396,6 +396,8 @@ static int ended_take(struct tofu_srb_sender *sender, void **cbdata, int *result
 
 	if (!send)
 		return UTOFU_ERR_NOT_FOUND;
+	/* Its notice may have come long ago, but this poll was not in vain. */
+	tofu_work_note_found();
 	sender->ended = send->next;
 	*cbdata = send->cbdata;
 	*result = send->result;
