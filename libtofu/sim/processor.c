@@ -56,6 +56,7 @@ int sim_begin(struct sim_node *node)
 				     run_program, node);
 	if (!node->task)
 		return -ENOMEM;
+	node->worked.cost = tofu_worked.cost;
 	node->begun = true;
 	node->wake = 0;
 	return 0;
@@ -64,6 +65,7 @@ int sim_begin(struct sim_node *node)
 static void switch_in(struct sim_node *node)
 {
 	running = node;
+	tofu_worked = node->worked;
 	tofu_instance_current = node->instance;
 	tofu_last_error_set(node->last_error);
 	node->sim->params.software->enter(node);
@@ -74,6 +76,7 @@ static void switch_out(struct sim_node *node)
 {
 	node->saved_errno = errno;
 	node->last_error = tofu_last_error_get();
+	node->worked = tofu_worked;
 	running = NULL;
 }
 

@@ -24,6 +24,7 @@
 #include "net/heap.h"
 #include "net/network.h"
 #include "port/soft.h"
+#include "port/work.h"
 #include "utofu/instance.h"
 
 struct sim_task;
@@ -125,6 +126,8 @@ struct sim_poll {
  * @task:   its program; NULL: not begun, or ended
  * @poll:   its polls
  * @taken:  queues and gates in use
+ * @worked: tofu_worked while others run: work that is not spent yet, and what
+ *          the round under way has found
  * @last_error: utofu_get_last_error()'s
  * @saved_errno: errno, while it does not run
  * @status: exit status, once @ended
@@ -148,6 +151,7 @@ struct sim_node {
 	struct sim_task *task;
 	struct sim_poll poll;
 	uint64_t taken[TOFU_SHARES][TOFU_TNIS_MAX];
+	struct tofu_worked worked;
 	int last_error;
 	int saved_errno;
 	int status;
