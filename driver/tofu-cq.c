@@ -104,12 +104,13 @@ static void tofu_cq_free_tables(struct tofu_cq *cq)
 				  cq->stt_dma);
 }
 
+/* User space may still read the rings: tofu_cq_free() frees them. */
 static void tofu_cq_free_memory(struct tofu_cq *cq)
 {
 	enum tofu_map_index i;
 
 	for (i = 0; i < TOFU_MAPS; i++)
-		tofu_ring_free(cq->handle.tdev, &cq->rings[i]);
+		tofu_ring_detach(cq->handle.tdev, &cq->rings[i]);
 	tofu_cq_free_tables(cq);
 	if (cq->page)
 		iounmap(cq->page);
@@ -222,9 +223,13 @@ static void tofu_cq_give_back_locked(struct tofu_cq *cq)
 
 static void tofu_cq_free(struct tofu_cq *cq)
 {
+	enum tofu_map_index i;
+
 	tofu_handle_put(&cq->handle);
 	if (cq->leaked)
 		return;
+	for (i = 0; i < TOFU_MAPS; i++)
+		tofu_ring_free(&cq->rings[i]);
 	/*
 	 * Not earlier: a registration that a revocation overtakes still watches
 	 * its addresses.
@@ -234,8 +239,8 @@ static void tofu_cq_free(struct tofu_cq *cq)
 }
 
 /*
- * Frees everything but the structure itself. The CQ is disabled and quiet:
- * nothing touches its memory, here or on other nodes.
+ * Frees everything but the structure itself and the rings. The CQ is disabled
+ * and quiet: nothing touches its memory, here or on other nodes.
  */
 static void tofu_cq_drop_locked(struct tofu_cq *cq)
 {
@@ -496,7 +501,10 @@ static struct tofu_cq *tofu_cq_alloc(struct tofu_dev *tdev)
 	cq = kzalloc(sizeof(*cq), GFP_KERNEL_ACCOUNT);
 	if (!cq)
 		return NULL;
-	tofu_handle_init(&cq->handle, tdev, &tofu_cq_handle_ops);
+	if (tofu_handle_init(&cq->handle, tdev, &tofu_cq_handle_ops)) {
+		kfree(cq);
+		return NULL;
+	}
 	init_waitqueue_head(&cq->wait);
 	tofu_flush_init(&cq->flush);
 	spin_lock_init(&cq->watch_lock);

@@ -228,11 +228,13 @@ static void tofu_gates_give_back_locked(struct tofu_gates *gates)
 static void tofu_gates_free(struct tofu_gates *gates)
 {
 	tofu_handle_put(&gates->handle);
+	tofu_ring_free(&gates->channel);
 	kfree(gates);
 }
 
 /*
- * Frees everything but the structure itself. No other node knows the channel's
+ * Frees everything but the structure itself and the channel's block, which user
+ * space may still read. No other node knows the channel's
  * block, so disabled gates are quiet, whatever the network does.
  */
 static void tofu_gates_drop_locked(struct tofu_gates *gates)
@@ -240,12 +242,14 @@ static void tofu_gates_drop_locked(struct tofu_gates *gates)
 	struct tofu_dev *tdev = gates->handle.tdev;
 
 	trace_tofu_gates_destroy(gates);
-	if (tofu_gates_disable(gates))
-		tofu_ring_free(tdev, &gates->channel);
-	else
+	if (tofu_gates_disable(gates)) {
+		tofu_ring_detach(tdev, &gates->channel);
+	} else {
 		dev_err(&tdev->pdev->dev,
 			"gate %u of TNI %u never became quiet: its channel's page is lost until the next boot\n",
 			gates->nr[0], gates->tni);
+		gates->channel.addr = NULL;
+	}
 	tofu_gates_give_back_locked(gates);
 }
 
@@ -265,8 +269,11 @@ void tofu_gates_revoke(struct tofu_dev *tdev)
 
 	mutex_lock(&tdev->lock);
 	list_for_each_entry(gates, &tdev->gates_list, link) {
+		struct tofu_channel *channel = gates->channel.addr;
+
 		tofu_gates_disable(gates);
 		tofu_handle_revoke(&gates->handle);
+		WRITE_ONCE(channel->done, cpu_to_le64(TOFU_CHANNEL_GONE));
 	}
 	mutex_unlock(&tdev->lock);
 }
@@ -335,7 +342,10 @@ tofu_gates_alloc(struct tofu_dev *tdev, const struct tofu_ioc_gates_create *arg)
 	gates = kzalloc(sizeof(*gates), GFP_KERNEL_ACCOUNT);
 	if (!gates)
 		return NULL;
-	tofu_handle_init(&gates->handle, tdev, &tofu_gates_handle_ops);
+	if (tofu_handle_init(&gates->handle, tdev, &tofu_gates_handle_ops)) {
+		kfree(gates);
+		return NULL;
+	}
 	gates->tni = arg->tni;
 	gates->count = arg->count;
 	gates->gpid = tofu_gpid();
@@ -368,13 +378,13 @@ tofu_gates_build(struct tofu_dev *tdev, const struct tofu_ioc_gates_create *arg)
 		goto err_free;
 	ret = tofu_gates_take(gates);
 	if (ret)
-		goto err_free_ring;
+		goto err_detach_ring;
 	tofu_gates_set_areas(gates);
 	trace_tofu_gates_create(gates);
 	return gates;
 
-err_free_ring:
-	tofu_ring_free(tdev, &gates->channel);
+err_detach_ring:
+	tofu_ring_detach(tdev, &gates->channel);
 err_free:
 	tofu_gates_free(gates);
 	return ERR_PTR(ret);

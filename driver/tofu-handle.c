@@ -23,17 +23,24 @@ struct tofu_handle *tofu_handle_of(struct file *file)
 	return file->private_data;
 }
 
-void tofu_handle_init(struct tofu_handle *handle, struct tofu_dev *tdev,
-		      const struct tofu_handle_ops *ops)
+int tofu_handle_init(struct tofu_handle *handle, struct tofu_dev *tdev,
+		     const struct tofu_handle_ops *ops)
 {
+	/* Now, since a fault that comes too late must not fail. */
+	handle->ones = (void *)__get_free_page(GFP_KERNEL_ACCOUNT);
+	if (!handle->ones)
+		return -ENOMEM;
+	memset(handle->ones, 0xff, PAGE_SIZE);
 	get_device(&tdev->dev);
 	handle->tdev = tdev;
 	handle->ops = ops;
 	handle->owner = current_uid();
+	return 0;
 }
 
 void tofu_handle_put(struct tofu_handle *handle)
 {
+	free_page((unsigned long)handle->ones);
 	put_device(&handle->tdev->dev);
 }
 

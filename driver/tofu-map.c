@@ -50,13 +50,17 @@ int tofu_ring_alloc(struct tofu_dev *tdev, struct tofu_ring *ring, size_t bytes)
 	return 0;
 }
 
-void tofu_ring_free(struct tofu_dev *tdev, struct tofu_ring *ring)
+void tofu_ring_detach(struct tofu_dev *tdev, const struct tofu_ring *ring)
 {
-	if (!ring->addr)
-		return;
-	dma_unmap_single(&tdev->pdev->dev, ring->dma, ring->size,
-			 DMA_BIDIRECTIONAL);
-	free_pages_exact(ring->addr, ring->size);
+	if (ring->addr)
+		dma_unmap_single(&tdev->pdev->dev, ring->dma, ring->size,
+				 DMA_BIDIRECTIONAL);
+}
+
+void tofu_ring_free(struct tofu_ring *ring)
+{
+	if (ring->addr)
+		free_pages_exact(ring->addr, ring->size);
 	ring->addr = NULL;
 }
 
@@ -78,6 +82,7 @@ struct tofu_area tofu_area_of_bar(struct tofu_dev *tdev, u64 offset,
 		.pfn = PHYS_PFN(tdev->pages + offset),
 		.size = TOFU_PAGE_SIZE,
 		.cached = cached,
+		.device = true,
 	};
 }
 
@@ -130,13 +135,29 @@ static vm_fault_t tofu_map_populate(struct tofu_handle *handle,
 	return VM_FAULT_NOPAGE;
 }
 
+/*
+ * A device that is gone reads as ones, as a removed PCI function does. What is
+ * stored reaches the program itself alone. An area of the device is one page.
+ */
+static vm_fault_t tofu_map_ones(struct tofu_handle *handle,
+				struct vm_area_struct *vma)
+{
+	return vmf_insert_pfn_prot(vma, vma->vm_start,
+				   PHYS_PFN(virt_to_phys(handle->ones)),
+				   vm_get_page_prot(vma->vm_flags));
+}
+
 static vm_fault_t tofu_map_fault(struct vm_fault *vmf)
 {
 	struct tofu_handle *handle = tofu_handle_of(vmf->vma->vm_file);
-	vm_fault_t ret = VM_FAULT_SIGBUS;
+	const struct tofu_area *area =
+		&handle->areas[tofu_vma_index(vmf->vma)];
+	vm_fault_t ret;
 
 	down_read(&handle->tdev->map_sem);
-	if (!tofu_handle_gone(handle))
+	if (area->device && tofu_handle_gone(handle))
+		ret = tofu_map_ones(handle, vmf->vma);
+	else
 		ret = tofu_map_populate(handle, vmf->vma);
 	up_read(&handle->tdev->map_sem);
 	return ret;

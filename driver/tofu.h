@@ -151,12 +151,15 @@ struct tofu_ring {
  * @size:   bytes, a multiple of the page size
  * @cached: memory type
  * @read_only: user space can only read it
+ * @device: pages of the device, which go with it; others are the kernel's
+ *          memory, and stay until the file's release
  */
 struct tofu_area {
 	unsigned long pfn;
 	size_t size;
 	bool cached;
 	bool read_only;
+	bool device;
 };
 
 /* Areas of a handle: those of enum tofu_map_index, and that of TOFU_IOC_WATCH */
@@ -190,6 +193,7 @@ struct tofu_handle_ops {
  * @ops:   kind
  * @owner: user who created it
  * @areas: mappable areas; a missing one has size 0
+ * @ones:  a page of ones, which stands for the device's pages once they are gone
  * @inode: the file's inode, whose address space has all its mappings; NULL
  *         after the file's release
  * @dead:  the hardware was taken away; written under op_sem and map_sem
@@ -199,6 +203,7 @@ struct tofu_handle {
 	const struct tofu_handle_ops *ops;
 	kuid_t owner;
 	struct tofu_area areas[TOFU_AREAS];
+	void *ones;
 	struct inode *inode;
 	bool dead;
 };
@@ -389,11 +394,11 @@ static inline u64 tofu_gpid(void)
 struct tofu_handle *tofu_handle_of(struct file *file);
 
 /*
- * tofu_handle_init - set up a zeroed handle of the calling user;
- * tofu_handle_put() drops the device
+ * tofu_handle_init - set up a zeroed handle of the calling user; 0 or -ENOMEM
  */
-void tofu_handle_init(struct tofu_handle *handle, struct tofu_dev *tdev,
-		      const struct tofu_handle_ops *ops);
+int tofu_handle_init(struct tofu_handle *handle, struct tofu_dev *tdev,
+		     const struct tofu_handle_ops *ops);
+/* tofu_handle_put - drop the device; nothing is mapped any more */
 void tofu_handle_put(struct tofu_handle *handle);
 
 /**
@@ -485,7 +490,10 @@ bool tofu_limit_gates_locked(struct tofu_dev *tdev, unsigned int tni,
 
 int tofu_ring_alloc(struct tofu_dev *tdev, struct tofu_ring *ring,
 		    size_t bytes);
-void tofu_ring_free(struct tofu_dev *tdev, struct tofu_ring *ring);
+/* tofu_ring_detach - take a ring from the device; user space still has it */
+void tofu_ring_detach(struct tofu_dev *tdev, const struct tofu_ring *ring);
+/* tofu_ring_free - free a detached ring, which nothing maps any more */
+void tofu_ring_free(struct tofu_ring *ring);
 
 struct tofu_area tofu_area_of_ring(const struct tofu_ring *ring);
 /* tofu_area_of_bar - describe a page of TOFU_BAR_PAGES */

@@ -277,9 +277,24 @@ int tk_mrq_try(struct tk_cq *cq, struct tofu_mrq_entry *entry)
 	return 0;
 }
 
-static void tk_wait_a_little(struct tk_cq *cq)
+void tk_kick_poll(struct tk_cq *cq)
 {
 	tk_kick(cq, TOFU_NEED_KICK_POLL, TOFU_KICK_POLL);
+}
+
+bool tk_gone(struct tk_cq *cq)
+{
+	struct tofu_cq_page *page = tk_page(cq);
+
+	return __atomic_load_n(&page->need_kick, __ATOMIC_RELAXED) ==
+		       TOFU_WORD_GONE &&
+	       __atomic_load_n(&page->status, __ATOMIC_RELAXED) ==
+		       TOFU_WORD_GONE;
+}
+
+static void tk_wait_a_little(struct tk_cq *cq)
+{
+	tk_kick_poll(cq);
 	sched_yield();
 }
 

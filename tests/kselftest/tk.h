@@ -114,6 +114,12 @@ struct tofu_toq_desc tk_armw(const struct tk_cq *cq, const struct tk_cq *peer,
 void tk_post(struct tk_cq *cq, struct tofu_toq_desc desc,
 	     const struct tofu_toq_data *data);
 
+/* tk_kick_poll - lend the processor to the engine, if it asks for it */
+void tk_kick_poll(struct tk_cq *cq);
+
+/* tk_gone - whether the device is gone, by the CQ's page */
+bool tk_gone(struct tk_cq *cq);
+
 /* tk_tcq, tk_mrq - wait for an entry; -ETIMEDOUT */
 int tk_tcq(struct tk_cq *cq, uint64_t *entry);
 int tk_mrq(struct tk_cq *cq, struct tofu_mrq_entry *entry);

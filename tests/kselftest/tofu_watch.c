@@ -383,7 +383,7 @@ TEST_F_TIMEOUT(tofu, unbind_with_watched_regions, TK_TIMEOUT_S)
 	ASSERT_NE(NULL, marks);
 	ASSERT_EQ(0, watch(&cq, marks, addr, SIZE, &mem));
 	ASSERT_EQ(0, tk_write(TK_DRIVER "/unbind", function));
-	EXPECT_EQ(SIGBUS, tk_touch((char *)marks));
+	EXPECT_EQ(0, tk_touch((char *)marks));
 	EXPECT_EQ(0, tk_pinned_kb());
 	EXPECT_EQ(0, munmap(addr, SIZE));
 	ASSERT_EQ(0, tk_write(TK_DRIVER "/bind", function));

@@ -53,6 +53,9 @@ enum tofu_barrier_status {
 #define TOFU_CHANNEL_STATUS_SHIFT 32 /* of the last one */
 #define TOFU_CHANNEL_STATUS_BITS 8
 
+/* The kernel stores this in struct tofu_channel.done when the device is gone. */
+#define TOFU_CHANNEL_GONE 0xffffffffffffffffULL
+
 /**
  * struct tofu_channel - a channel's block in main memory
  * @command: software: TOFU_CHANNEL_OP and _COUNT

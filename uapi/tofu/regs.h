@@ -261,6 +261,9 @@ enum tofu_cq_stamp {
 #define TOFU_NEED_KICK_TAIL (1U << 0)
 #define TOFU_NEED_KICK_POLL (1U << 1)
 
+/* Either word of a device that is gone: need_kick and status read so. */
+#define TOFU_WORD_GONE 0xffffffffU
+
 /*
  * struct tofu_cq_page.fetch_start: the last command, the only one since the
  * word was last stored, is in @direct as well as in the TOQ. To be set only
