@@ -102,7 +102,10 @@ static bool is_remote(const struct utofu_mrq_notice *notice)
 	       notice->notice_type == UTOFU_MRQ_TYPE_RMT_GET;
 }
 
-/* Every later poll returns the overflow; the program is told once. */
+/*
+ * Every later poll returns the overflow, or that the device is gone; the program
+ * is told once.
+ */
 static bool overflow_told(struct fjmpi_vcq *vcq)
 {
 	bool first = !vcq->overflow;
@@ -121,7 +124,8 @@ static bool mrq_take(struct fjmpi_vcq *vcq)
 	if (code == UTOFU_ERR_NOT_FOUND)
 		return false;
 	/* A notice is zero only where notices were lost: no peer's ID is 0. */
-	if (code == UTOFU_ERR_MRQ_OTHER && !notice.vcq_id)
+	if ((code == UTOFU_ERR_MRQ_OTHER && !notice.vcq_id) ||
+	    code == UTOFU_ERR_FATAL)
 		return overflow_told(vcq);
 	if (code)
 		told((int)FJMPI_RDMA_ERROR, pid_of(notice.vcq_id),
@@ -141,6 +145,10 @@ static bool tcq_take(struct fjmpi_vcq *vcq)
 
 	if (code == UTOFU_ERR_NOT_FOUND)
 		return false;
+	if (code == UTOFU_ERR_FATAL) {
+		vcq->nops = 0;
+		return overflow_told(vcq);
+	}
 	if (code)
 		told((int)FJMPI_RDMA_ERROR, (int)((uintptr_t)cbdata >> 8),
 		     (uintptr_t)cbdata & 0xff);

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +25,15 @@
  */
 #define KERNEL_POLL_PATIENCE 4
 
-/* Where no kick is ever wanted, need_kick is not even read. */
+/*
+ * Where no kick is ever wanted, need_kick is read only to notice a device that is
+ * gone.
+ */
+#define KERNEL_GONE_PATIENCE (1U << 22)
+
 static unsigned int kernel_poll_patience(bool direct)
 {
-	return direct ? UINT_MAX : KERNEL_POLL_PATIENCE;
+	return direct ? KERNEL_GONE_PATIENCE : KERNEL_POLL_PATIENCE;
 }
 
 /**

@@ -471,6 +471,15 @@ static inline bool tofu_queue_lost_locked(struct tofu_queue *queue,
 	       TOFU_CQ_STATUS_MRQ_OVERFLOW;
 }
 
+/*
+ * tofu_queue_gone - whether the device is gone. Not for every poll: a device
+ * that is gone asks for kicks, and says that notices were lost.
+ */
+static inline bool tofu_queue_gone(const struct tofu_queue *queue)
+{
+	return tofu_word_read(&queue->cq->page->status) == TOFU_WORD_GONE;
+}
+
 /* ---- Empty polls ---- */
 
 static inline void tofu_empty_polls_set(struct tofu_queue *queue,

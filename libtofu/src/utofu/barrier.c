@@ -243,6 +243,29 @@ static bool idle(struct tofu_vbg_group *group)
 	return enough && tofu_port_channel_poll(group->gates);
 }
 
+/* A barrier that has begun is over when the device is gone. */
+static bool gone(struct tofu_vbg_group *group)
+{
+	bool gone;
+
+	tofu_vbg_lock(group);
+	gone = tofu_done_acquire(&group->gates->channel->done) ==
+	       TOFU_CHANNEL_GONE;
+	if (gone)
+		group->begun = false;
+	tofu_vbg_unlock(group);
+	return gone;
+}
+
+/* The processor was lent to the engine. */
+static int look_again(struct tofu_vbg_group *group, enum kind kind, void *data)
+{
+	int code = look(group, kind, data);
+
+	return code == UTOFU_ERR_NOT_COMPLETED && gone(group) ?
+		       tofu_error(UTOFU_ERR_FATAL) : code;
+}
+
 static int poll(utofu_vbg_id_t vbg_id, unsigned long flags, enum kind kind,
 		void *data)
 {
@@ -257,7 +280,7 @@ static int poll(utofu_vbg_id_t vbg_id, unsigned long flags, enum kind kind,
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	code = look(group, kind, data);
 	if (code == UTOFU_ERR_NOT_COMPLETED && idle(group))
-		code = look(group, kind, data);
+		code = look_again(group, kind, data);
 	return code;
 }
 

@@ -51,9 +51,12 @@ __attribute__((noinline)) static int tcq_lend(const struct tofu_vcq *vcq,
 	struct tofu_report report;
 
 	tofu_work(TOFU_WORK_TCQ_EMPTY);
-	if (!tofu_queue_lend(vcq->queue) || !tcq_poll(vcq, &report))
+	if (!tofu_queue_lend(vcq->queue))
 		return UTOFU_ERR_NOT_FOUND;
-	return tcq_found(&report, cbdata);
+	if (tcq_poll(vcq, &report))
+		return tcq_found(&report, cbdata);
+	return tofu_queue_gone(vcq->queue) ? tofu_error(UTOFU_ERR_FATAL) :
+					     UTOFU_ERR_NOT_FOUND;
 }
 
 /* Out of line, so that the common case needs no stack frame for the call. */
@@ -92,6 +95,18 @@ int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 	}
 }
 
+/* @lent: tofu_queue_idle() has lent the processor */
+static int counted(const struct tofu_vcq *vcq, bool lent,
+		   size_t (*unread)(const struct tofu_vcq *vcq), size_t *count)
+{
+	size_t found = unread(vcq);
+
+	if (!found && lent && tofu_queue_gone(vcq->queue))
+		return tofu_error(UTOFU_ERR_FATAL);
+	*count = found;
+	return UTOFU_SUCCESS;
+}
+
 static size_t tcq_count(const struct tofu_vcq *vcq)
 {
 	size_t count;
@@ -111,9 +126,7 @@ int utofu_query_num_unread_tcq(utofu_vcq_hdl_t vcq_hdl, size_t *count)
 	if (!count)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	/* A program may wait with this call alone, so it counts as a poll. */
-	tofu_queue_idle(vcq->queue);
-	*count = tcq_count(vcq);
-	return UTOFU_SUCCESS;
+	return counted(vcq, tofu_queue_idle(vcq->queue), tcq_count, count);
 }
 
 /* ---- MRQ ---- */
@@ -195,10 +208,12 @@ static bool mrq_poll(const struct tofu_vcq *vcq, struct tofu_mrq_entry *entry)
 	return found;
 }
 
-static int mrq_lost(struct utofu_mrq_notice *notice)
+/* In the status of a device that is gone, all bits are set. */
+static int mrq_lost(const struct tofu_vcq *vcq, struct utofu_mrq_notice *notice)
 {
 	memset(notice, 0, sizeof(*notice));
-	return tofu_error(UTOFU_ERR_MRQ_OTHER);
+	return tofu_error(tofu_queue_gone(vcq->queue) ? UTOFU_ERR_FATAL :
+							UTOFU_ERR_MRQ_OTHER);
 }
 
 /* No notice was found: there is none, or it was lost. */
@@ -210,7 +225,7 @@ static int mrq_empty(const struct tofu_vcq *vcq,
 	tofu_queue_lock(vcq->queue);
 	lost = tofu_queue_lost_locked(vcq->queue, vcq->lane);
 	tofu_queue_unlock(vcq->queue);
-	return lost ? mrq_lost(notice) : UTOFU_ERR_NOT_FOUND;
+	return lost ? mrq_lost(vcq, notice) : UTOFU_ERR_NOT_FOUND;
 }
 
 static int mrq_found(struct utofu_mrq_notice *notice,
@@ -273,7 +288,7 @@ static int mrq_nothing(const struct tofu_vcq *vcq,
 		return mrq_lend(vcq, notice);
 	/* The glance succeeds only on a queue without a lock. */
 	if (tofu_queue_lost_locked(vcq->queue, vcq->lane))
-		return mrq_lost(notice);
+		return mrq_lost(vcq, notice);
 	return UTOFU_ERR_NOT_FOUND;
 }
 
@@ -318,7 +333,5 @@ int utofu_query_num_unread_mrq(utofu_vcq_hdl_t vcq_hdl, size_t *count)
 		return tofu_error_no_vcq();
 	if (!count)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
-	tofu_queue_idle(vcq->queue);
-	*count = mrq_count(vcq);
-	return UTOFU_SUCCESS;
+	return counted(vcq, tofu_queue_idle(vcq->queue), mrq_count, count);
 }
