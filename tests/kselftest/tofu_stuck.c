@@ -25,13 +25,13 @@ enum fault {
 };
 
 /**
- * struct call - an ioctl that needs a page whose faults are not answered
+ * struct call - a system call that needs a page whose faults are not answered
  * @uffd: says when it is stuck, and answers
  * @page: the page
  * @fault: what does not end
  * @source: what a missing page will contain
  * @fd:   file
- * @cmd:  command
+ * @cmd:  command of ioctl(2); 0: it is read(2)
  * @arg:  its argument
  * @ret:  its result
  * @thread: runs it
@@ -134,7 +134,10 @@ static void *call_thread(void *arg)
 {
 	struct call *call = arg;
 
-	call->ret = tk_ioctl(call->fd, call->cmd, call->arg);
+	if (call->cmd)
+		call->ret = tk_ioctl(call->fd, call->cmd, call->arg);
+	else
+		call->ret = read(call->fd, call->arg, PAGE);
 	return NULL;
 }
 
@@ -148,7 +151,7 @@ static int call_begin(struct call *call, int fd, unsigned long cmd, int ms)
 	return uffd_faulted(call->uffd, ms) ? 0 : -ETIMEDOUT;
 }
 
-/* Answers the fault; returns the result of the ioctl. */
+/* Answers the fault; returns the result of the call. */
 static int call_end(struct call *call)
 {
 	int ret = call->fault == FAULT_READ ?
@@ -348,6 +351,41 @@ TEST_F_TIMEOUT(tofu, unbind_under_a_page_whose_pinning_never_ends, TK_TIMEOUT_S)
 	EXPECT_EQ(0, tk_count("pinned_pages"));
 	call_free(&call);
 	tk_cq_close(&cq);
+}
+
+TEST_F_TIMEOUT(tofu, unbind_under_a_reader_whose_fault_never_ends,
+	       TK_TIMEOUT_S)
+{
+	static const char * const paths[] = {
+		"/sys/kernel/debug/tofu/tofu0/cqs",
+		"/sys/class/tofu/tofu0/nodes",
+		"/sys/class/tofu/tofu0/tni0_cq0/tx_commands",
+	};
+	char function[64];
+	struct call call;
+	pthread_t thread;
+	int fd, stuck;
+	size_t i;
+
+	if (!can_uffd())
+		SKIP(return, "a kernel without userfaultfd(2)");
+	tk_function(function, sizeof(function));
+	ASSERT_NE(0, function[0]);
+	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		fd = open(paths[i], O_RDONLY | O_CLOEXEC);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, call_init(&call, FAULT_READ, "", 1));
+		ASSERT_EQ(0, call_begin(&call, fd, 0, TK_LIMIT_S * 1000));
+		stuck = unbind_begin(&thread, function);
+		EXPECT_EQ(0, stuck)
+			TH_LOG("%s", paths[i]);
+		EXPECT_LT(0, call_end(&call));
+		if (stuck)
+			pthread_join(thread, NULL);
+		EXPECT_EQ(0, tk_write(TK_DRIVER "/bind", function));
+		call_free(&call);
+		close(fd);
+	}
 }
 
 /* ---- The end of the caller ---- */
