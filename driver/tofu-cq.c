@@ -61,7 +61,7 @@ static int tofu_cq_enable(struct tofu_cq *cq,
 	writeq(tdev->stags, cq->regs + TOFU_CQ_STT_COUNT);
 	writeq(cq->mbt_dma, cq->regs + TOFU_CQ_MBT_BASE);
 	writeq(tdev->stags, cq->regs + TOFU_CQ_MBT_COUNT);
-	writeq(tofu_gpid(), cq->regs + TOFU_CQ_GPID);
+	writeq(cq->handle.gpid, cq->regs + TOFU_CQ_GPID);
 	writeq(TOFU_CQ_CTRL_ENABLE, cq->regs + TOFU_CQ_CTRL);
 
 	status = readq(cq->regs + TOFU_CQ_STATUS);
@@ -202,6 +202,8 @@ static int tofu_cq_take(struct tofu_cq *cq, u32 tni, u32 wanted)
 	nr = tofu_cq_choose_locked(tdev, tni, wanted);
 	if (nr >= 0 && !tofu_limit_cqs_locked(tdev, tni))
 		nr = -ENOSPC;
+	if (nr >= 0 && !tofu_limit_group_locked(tdev, &cq->handle))
+		nr = -EUSERS;
 	if (nr >= 0) {
 		cq->tni = tni;
 		cq->nr = nr;

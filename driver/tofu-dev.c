@@ -265,8 +265,8 @@ void tofu_dev_unregister(struct tofu_dev *tdev)
 }
 
 /*
- * Open to all users: they are kept apart by the group of a CQ, which is the low
- * bits of the user ID, and by the limit of locked memory.
+ * Open to all users: they are kept apart by their groups, and by limits
+ * (tofu-limit.c).
  */
 static char *tofu_devnode(TOFU_DEVNODE_CONST struct device *dev, umode_t *mode)
 {

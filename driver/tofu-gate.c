@@ -86,7 +86,7 @@ static int tofu_gate_enable(struct tofu_gates *gates,
 	writeq(arg->src_rmt, regs + TOFU_GATE_SRC_RMT);
 	writeq(arg->dst_lcl, regs + TOFU_GATE_DST_LCL);
 	writeq(arg->dst_rmt, regs + TOFU_GATE_DST_RMT);
-	writeq(gates->gpid, regs + TOFU_GATE_GPID);
+	writeq(gates->handle.gpid, regs + TOFU_GATE_GPID);
 	writeq(arg->index ? 0 : gates->channel.dma, regs + TOFU_GATE_CHANNEL);
 	writeq(TOFU_GATE_CTRL_ENABLE, regs + TOFU_GATE_CTRL);
 	if (readq(regs + TOFU_GATE_CTRL) != TOFU_GATE_CTRL_ENABLE) {
@@ -195,6 +195,8 @@ static int tofu_gates_take(struct tofu_gates *gates)
 	mutex_lock(&tdev->lock);
 	if (!tofu_limit_gates_locked(tdev, gates->tni, gates->count))
 		nr = -ENOSPC;
+	if (!tofu_limit_group_locked(tdev, &gates->handle))
+		nr = -EUSERS;
 	bitmap_copy(used, tdev->gates_used[gates->tni], TOFU_GATES);
 	for (i = 0; i < gates->count && nr >= 0; i++) {
 		nr = i ? tofu_relay_choose(used) : tofu_channel_choose(used);
@@ -348,7 +350,6 @@ tofu_gates_alloc(struct tofu_dev *tdev, const struct tofu_ioc_gates_create *arg)
 	}
 	gates->tni = arg->tni;
 	gates->count = arg->count;
-	gates->gpid = tofu_gpid();
 	mutex_init(&gates->set_lock);
 	return gates;
 }

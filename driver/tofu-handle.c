@@ -35,6 +35,8 @@ int tofu_handle_init(struct tofu_handle *handle, struct tofu_dev *tdev,
 	handle->tdev = tdev;
 	handle->ops = ops;
 	handle->owner = current_uid();
+	handle->member = current_euid();
+	handle->gpid = tofu_gpid(handle->member);
 	return 0;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Limits on what a user can have of each TNI, so that something is left for
- * other users. They are the real user's, as the account of locked memory is.
+ * What users can have: limits of each TNI, so that something is left for others,
+ * and groups, which keep users apart. The limits are the real user's, as the
+ * account of locked memory is; the group is that of the effective user.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -22,6 +23,43 @@ MODULE_PARM_DESC(channels_per_user,
 static unsigned int tofu_gates_per_user = TOFU_GATES - 4;
 module_param_named(gates_per_user, tofu_gates_per_user, uint, 0644);
 MODULE_PARM_DESC(gates_per_user, "gates of a TNI that a user can have");
+
+/* 2^16 by the golden ratio, odd: a range of users gives another one */
+#define TOFU_GPID_FACTOR 40503
+
+/*
+ * The low half of the number, moved by the high half. User namespaces get ranges
+ * that begin 65536 apart, in which everybody's root would be of one group.
+ */
+u64 tofu_gpid(kuid_t user)
+{
+	u32 uid = from_kuid(&init_user_ns, user);
+
+	return (uid + (uid >> 16) * TOFU_GPID_FACTOR) & 0xffff;
+}
+
+static bool tofu_handle_intrudes(const struct tofu_handle *handle,
+				 const struct tofu_handle *other)
+{
+	return handle->gpid == other->gpid &&
+	       !uid_eq(handle->member, other->member);
+}
+
+bool tofu_limit_group_locked(struct tofu_dev *tdev,
+			     const struct tofu_handle *handle)
+{
+	struct tofu_gates *gates;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(tdev->cqs); i++)
+		if (tdev->cqs[i] &&
+		    tofu_handle_intrudes(handle, &tdev->cqs[i]->handle))
+			return false;
+	list_for_each_entry(gates, &tdev->gates_list, link)
+		if (tofu_handle_intrudes(handle, &gates->handle))
+			return false;
+	return true;
+}
 
 static bool tofu_handle_ours(const struct tofu_handle *handle)
 {

@@ -192,6 +192,8 @@ struct tofu_handle_ops {
  * @tdev:  controller; referenced
  * @ops:   kind
  * @owner: user who created it
+ * @member: the creator's effective user, who has the group
+ * @gpid:  group
  * @areas: mappable areas; a missing one has size 0
  * @ones:  a page of ones, which stands for the device's pages once they are gone
  * @inode: the file's inode, whose address space has all its mappings; NULL
@@ -202,6 +204,8 @@ struct tofu_handle {
 	struct tofu_dev *tdev;
 	const struct tofu_handle_ops *ops;
 	kuid_t owner;
+	kuid_t member;
+	u64 gpid;
 	struct tofu_area areas[TOFU_AREAS];
 	void *ones;
 	struct inode *inode;
@@ -272,7 +276,6 @@ struct tofu_watcher {
  * @tni:     number of their TNI
  * @count:   number of gates
  * @nr:      their numbers; the first one has the channel of its number
- * @gpid:    group of the creator
  * @channel: a page that begins with struct tofu_channel
  * @set_lock: serializes setting of gates
  */
@@ -282,7 +285,6 @@ struct tofu_gates {
 	unsigned int tni;
 	unsigned int count;
 	u8 nr[TOFU_GATES];
-	u64 gpid;
 	struct tofu_ring channel;
 	struct mutex set_lock; /* registers */
 };
@@ -383,12 +385,6 @@ static inline u64 tofu_read(struct tofu_dev *tdev, u32 reg)
 	return readq(tdev->regs + reg);
 }
 
-/* tofu_gpid - return the group of what the caller creates */
-static inline u64 tofu_gpid(void)
-{
-	return from_kuid(&init_user_ns, current_euid()) & 0xffff;
-}
-
 /* ---- tofu-handle.c: files of the driver's own ---- */
 
 struct tofu_handle *tofu_handle_of(struct file *file);
@@ -476,11 +472,21 @@ void tofu_gates_drop_all(struct tofu_dev *tdev);
 
 /* ---- tofu-limit.c: what a user can have ---- */
 
+/* tofu_gpid - return the group of a user, the same on all nodes */
+u64 tofu_gpid(kuid_t user);
+
 /*
  * tofu_limit_cqs_locked - check if the caller's user may have one more CQ;
  * tofu_dev.lock is held
  */
 bool tofu_limit_cqs_locked(struct tofu_dev *tdev, unsigned int tni);
+
+/*
+ * tofu_limit_group_locked - check that no other user of this node has the
+ * handle's group; tofu_dev.lock is held
+ */
+bool tofu_limit_group_locked(struct tofu_dev *tdev,
+			     const struct tofu_handle *handle);
 
 /* tofu_limit_gates_locked - the same for gates, one of them with a channel */
 bool tofu_limit_gates_locked(struct tofu_dev *tdev, unsigned int tni,

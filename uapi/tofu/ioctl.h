@@ -25,6 +25,8 @@
  *             GATES_CREATE: no channel, or too few gates are free, or the user
  *             has too many;
  *             MEM_REG: no STAG or memory block is free
+ *   EUSERS    CQ_CREATE, GATES_CREATE: another user of this node, whose queues
+ *             or gates are open, has the same group
  *   EEXIST    MEM_REG: that STAG is in use
  *   ENOENT    MEM_DEREG: no such STAG
  *   EINTR     a fatal signal; the kernel finishes MEM_DEREG by itself
@@ -139,8 +141,8 @@ enum tofu_map_index {
  * @reserved: 0
  * @map:      out: the mappings that it offers
  *
- * The CQ's group (GPID) is the low 16 bits of the caller's effective user id:
- * processes of different users cannot reach each other's memory.
+ * The CQ's group (GPID) is made of the caller's effective user id: processes of
+ * different users cannot reach each other's memory.
  */
 struct tofu_ioc_cq_create {
 	__u32 size;

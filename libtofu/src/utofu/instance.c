@@ -159,6 +159,7 @@ static int code_of_errno(int err)
 	case EEXIST:
 		return UTOFU_ERR_USED;
 	case ENOSPC:
+	case EUSERS:
 		return UTOFU_ERR_FULL;
 	case ENOMEM:
 		return UTOFU_ERR_OUT_OF_MEMORY;
