@@ -227,6 +227,7 @@ static void tofu_cq_free(struct tofu_cq *cq)
 {
 	enum tofu_map_index i;
 
+	tofu_mem_unpin_all(cq);
 	tofu_handle_put(&cq->handle);
 	if (cq->leaked)
 		return;
@@ -241,15 +242,15 @@ static void tofu_cq_free(struct tofu_cq *cq)
 }
 
 /*
- * Frees everything but the structure itself and the rings. The CQ is disabled
- * and quiet: nothing touches its memory, here or on other nodes.
+ * Frees everything but the structure itself, the rings and retired regions. The
+ * CQ is disabled and quiet: nothing touches its memory, here or on other nodes.
  */
 static void tofu_cq_drop_locked(struct tofu_cq *cq)
 {
 	trace_tofu_cq_destroy(cq);
 	tofu_irq_free(cq);
 	mutex_lock(&cq->mem_lock);
-	tofu_mem_free_all(cq);
+	tofu_mem_retire_all(cq);
 	mutex_unlock(&cq->mem_lock);
 	tofu_cq_free_memory(cq);
 	tofu_cq_give_back_locked(cq);
@@ -289,7 +290,8 @@ static void tofu_cq_defer(struct tofu_cq *cq)
 	tofu_cq_reap_later(tdev);
 }
 
-static void tofu_cq_destroy(struct tofu_cq *cq)
+/* Return: whether it can be freed; otherwise the reaper does that. */
+static bool tofu_cq_destroy(struct tofu_cq *cq)
 {
 	struct tofu_dev *tdev = cq->handle.tdev;
 	u64 ticket;
@@ -298,12 +300,12 @@ static void tofu_cq_destroy(struct tofu_cq *cq)
 	ticket = tofu_flush_begin(cq);
 	if (!tofu_flush_wait_limit(cq, ticket, TOFU_CLOSE_LIMIT)) {
 		tofu_cq_defer(cq);
-		return;
+		return false;
 	}
 	mutex_lock(&tdev->lock);
 	tofu_cq_drop_locked(cq);
 	mutex_unlock(&tdev->lock);
-	tofu_cq_free(cq);
+	return true;
 }
 
 /* ---- The reaper ---- */
@@ -317,6 +319,7 @@ static bool tofu_cq_reap_one_locked(struct tofu_cq *cq)
 		if (!tofu_flush_done(cq, cq->flush.requested))
 			return true;
 		tofu_cq_drop_locked(cq);
+		tofu_mem_unpin_later(cq);
 		tofu_cq_free(cq);
 		return false;
 	}
@@ -382,6 +385,7 @@ void tofu_cq_drop_all(struct tofu_dev *tdev, bool quiet)
 			tofu_cq_drop_locked(cq);
 		else
 			tofu_cq_leak_locked(cq);
+		tofu_mem_unpin_later(cq);
 		/* Otherwise the release of the file frees it. */
 		if (cq->late)
 			tofu_cq_free(cq);
@@ -461,9 +465,9 @@ static const struct file_operations tofu_cq_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
-static void tofu_cq_handle_destroy(struct tofu_handle *handle)
+static bool tofu_cq_handle_destroy(struct tofu_handle *handle)
 {
-	tofu_cq_destroy(tofu_cq_of(handle));
+	return tofu_cq_destroy(tofu_cq_of(handle));
 }
 
 static void tofu_cq_handle_free(struct tofu_handle *handle)
@@ -513,6 +517,7 @@ static struct tofu_cq *tofu_cq_alloc(struct tofu_dev *tdev)
 	mutex_init(&cq->mem_lock);
 	xa_init_flags(&cq->regions, XA_FLAGS_ALLOC);
 	INIT_LIST_HEAD(&cq->deferred);
+	INIT_LIST_HEAD(&cq->retired);
 	return cq;
 }
 

@@ -224,6 +224,7 @@ struct tofu_dev *tofu_dev_alloc(struct pci_dev *pdev)
 	mutex_init(&tdev->lock);
 	INIT_LIST_HEAD(&tdev->gates_list);
 	INIT_DELAYED_WORK(&tdev->reaper, tofu_cq_reap);
+	init_waitqueue_head(&tdev->unpinned);
 	device_initialize(&tdev->dev);
 	tdev->dev.class = tofu_class;
 	tdev->dev.parent = &pdev->dev;

@@ -255,16 +255,6 @@ static void tofu_gates_drop_locked(struct tofu_gates *gates)
 	tofu_gates_give_back_locked(gates);
 }
 
-static void tofu_gates_destroy(struct tofu_gates *gates)
-{
-	struct tofu_dev *tdev = gates->handle.tdev;
-
-	mutex_lock(&tdev->lock);
-	tofu_gates_drop_locked(gates);
-	mutex_unlock(&tdev->lock);
-	tofu_gates_free(gates);
-}
-
 void tofu_gates_revoke(struct tofu_dev *tdev)
 {
 	struct tofu_gates *gates;
@@ -305,9 +295,12 @@ static const struct file_operations tofu_gates_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
-static void tofu_gates_handle_destroy(struct tofu_handle *handle)
+static bool tofu_gates_handle_destroy(struct tofu_handle *handle)
 {
-	tofu_gates_destroy(tofu_gates_of_handle(handle));
+	mutex_lock(&handle->tdev->lock);
+	tofu_gates_drop_locked(tofu_gates_of_handle(handle));
+	mutex_unlock(&handle->tdev->lock);
+	return true;
 }
 
 static void tofu_gates_handle_free(struct tofu_handle *handle)

@@ -69,16 +69,16 @@ int tofu_handle_release(struct inode *inode, struct file *file)
 {
 	struct tofu_handle *handle = tofu_handle_of(file);
 	struct tofu_dev *tdev = handle->tdev;
+	bool over;
 
-	/* The handle may hold the last reference. */
+	/* The reaper may drop the handle's reference. */
 	get_device(&tdev->dev);
 	down_read(&tdev->op_sem);
 	handle->inode = NULL;
-	if (!handle->dead)
-		handle->ops->destroy(handle);
-	else
-		handle->ops->free(handle);
+	over = handle->dead || handle->ops->destroy(handle);
 	up_read(&tdev->op_sem);
+	if (over)
+		handle->ops->free(handle);
 	put_device(&tdev->dev);
 	simple_release_fs(&tofu_mount, &tofu_mount_count);
 	return 0;
@@ -135,8 +135,9 @@ struct file *tofu_handle_file(struct tofu_handle *handle)
 {
 	struct file *file = tofu_file_create(handle);
 
-	if (IS_ERR(file))
-		handle->ops->destroy(handle);
+	/* Nothing was mapped or registered. */
+	if (IS_ERR(file) && handle->ops->destroy(handle))
+		handle->ops->free(handle);
 	return file;
 }
 

@@ -18,6 +18,8 @@
 #define TOFU_RESET_LIMIT_US (10 * USEC_PER_SEC)
 #define TOFU_RESET_POLL_US 1000
 
+struct workqueue_struct *tofu_workqueue;
+
 /* ---- Hardware ---- */
 
 static int tofu_hw_reset(struct tofu_dev *tdev)
@@ -206,6 +208,7 @@ static void tofu_remove(struct pci_dev *pdev)
 	tofu_revoke(tdev);
 	up_write(&tdev->op_sem);
 	tofu_pci_teardown(tdev);
+	tofu_mem_unpin_wait(tdev);
 	put_device(&tdev->dev);
 }
 
@@ -234,6 +237,7 @@ static void tofu_reset_done(struct pci_dev *pdev)
 	else
 		WRITE_ONCE(tdev->gone, false);
 	up_write(&tdev->op_sem);
+	tofu_mem_unpin_wait(tdev);
 }
 
 /*
@@ -296,21 +300,30 @@ static int __init tofu_init(void)
 {
 	int ret;
 
+	tofu_workqueue = alloc_workqueue(TOFU_NAME, WQ_UNBOUND, 0);
+	if (!tofu_workqueue)
+		return -ENOMEM;
 	ret = tofu_dev_init();
 	if (ret)
-		return ret;
+		goto err_destroy;
 	tofu_debugfs_init();
 	ret = pci_register_driver(&tofu_driver);
-	if (ret) {
-		tofu_debugfs_exit();
-		tofu_dev_exit();
-	}
+	if (ret)
+		goto err_exit;
+	return 0;
+
+err_exit:
+	tofu_debugfs_exit();
+	tofu_dev_exit();
+err_destroy:
+	destroy_workqueue(tofu_workqueue);
 	return ret;
 }
 
 static void __exit tofu_exit(void)
 {
 	pci_unregister_driver(&tofu_driver);
+	destroy_workqueue(tofu_workqueue);
 	tofu_debugfs_exit();
 	tofu_dev_exit();
 }

@@ -8,8 +8,12 @@
  * memory is touched: tofu_mem_create() reserves a STAG and pins the pages,
  * tofu_mem_insert() makes them known to the device's IOMMU and to revocation,
  * the answer is written, and tofu_mem_settle() enables the tables' entries.
+ *
+ * The end has two steps for the same reason: tofu_mem_retire() takes the region
+ * from the device, tofu_mem_release() unpins the pages.
  */
 #include <linux/dma-mapping.h>
+#include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -20,12 +24,16 @@
 #include "tofu.h"
 #include "tofu-trace.h"
 
+/* How long a removal of the device waits for pages to be unpinned */
+#define TOFU_UNPIN_LIMIT HZ
+
 /* Largest page of a memory block: 2^40 bytes, the range of an offset */
 #define TOFU_MEM_SHIFT_MAX 40
 
 /**
  * struct tofu_mem - a region
- * @cq:      CQ
+ * @cq:      CQ; not to be used by tofu_mem_release()
+ * @tdev:    controller
  * @stag:    its number there
  * @live:    the device knows it; protected by mem_lock
  * @read_only: others may only read it
@@ -42,10 +50,12 @@
  * @entries: its length
  * @shift:   log2 of the block's page size
  * @ticket:  flush that has to end before the region is freed
- * @link:    in tofu_cq.deferred
+ * @link:    in tofu_cq.deferred or tofu_cq.retired
+ * @work:    unpins it in tofu_workqueue
  */
 struct tofu_mem {
 	struct tofu_cq *cq;
+	struct tofu_dev *tdev;
 	u32 stag;
 	bool live;
 	bool read_only;
@@ -63,11 +73,12 @@ struct tofu_mem {
 	unsigned int shift;
 	u64 ticket;
 	struct list_head link;
+	struct work_struct work;
 };
 
 static struct device *tofu_mem_device(struct tofu_mem *mem)
 {
-	return &mem->cq->handle.tdev->pdev->dev;
+	return &mem->tdev->pdev->dev;
 }
 
 static enum dma_data_direction tofu_mem_direction(struct tofu_mem *mem)
@@ -166,7 +177,7 @@ static int tofu_mem_pin(struct tofu_mem *mem)
 	if (ret)
 		unpin_user_pages(pages, mem->npages);
 	else
-		atomic_add(mem->npages, &mem->cq->handle.tdev->nr_pinned);
+		atomic_add(mem->npages, &mem->tdev->nr_pinned);
 out_free:
 	kvfree(pages);
 	return ret;
@@ -182,7 +193,7 @@ static void tofu_mem_unpin(struct tofu_mem *mem)
 						 sg->length >> PAGE_SHIFT,
 						 !mem->read_only);
 	sg_free_table(&mem->sgt);
-	atomic_sub(mem->npages, &mem->cq->handle.tdev->nr_pinned);
+	atomic_sub(mem->npages, &mem->tdev->nr_pinned);
 }
 
 static int tofu_mem_map(struct tofu_mem *mem)
@@ -402,27 +413,34 @@ static int tofu_mem_build(struct tofu_mem *mem)
 	if (ret)
 		tofu_mem_unmap(mem);
 	else
-		atomic_inc(&mem->cq->handle.tdev->nr_regions);
+		atomic_inc(&mem->tdev->nr_regions);
 	return ret;
 }
 
-/* Frees a region that the device does not know, and that has no STAG. */
+/*
+ * Frees a region that the device does not know, that has no STAG and is not
+ * watched. Called without locks: a page that a FUSE file writes back is locked
+ * as long as the file's server pleases.
+ */
 static void tofu_mem_release(struct tofu_mem *mem)
 {
-	tofu_mem_unwatch(mem);
+	lockdep_assert_not_held(&mem->tdev->op_sem);
 	tofu_mem_unpin(mem);
 	tofu_mem_unaccount(mem);
 	kfree(mem);
 }
 
-/* Nothing may touch the pages any more, and no one can look the region up. */
-static void tofu_mem_free(struct tofu_mem *mem)
+/*
+ * Nothing may touch the pages any more, and no one can look the region up. Only
+ * tofu_mem_release() is left to do.
+ */
+static void tofu_mem_retire(struct tofu_mem *mem)
 {
 	trace_tofu_mem_dereg(mem->cq, mem->stag, mem->start, mem->length);
 	tofu_table_destroy(mem);
 	tofu_mem_unmap(mem);
-	atomic_dec(&mem->cq->handle.tdev->nr_regions);
-	tofu_mem_release(mem);
+	tofu_mem_unwatch(mem);
+	atomic_dec(&mem->tdev->nr_regions);
 }
 
 /* Called without locks: pinning may take for ever. */
@@ -436,6 +454,7 @@ static struct tofu_mem *tofu_mem_create(struct tofu_cq *cq,
 	if (!mem)
 		return ERR_PTR(-ENOMEM);
 	mem->cq = cq;
+	mem->tdev = cq->handle.tdev;
 	mem->read_only = !!(arg->flags & TOFU_MEM_READ_ONLY);
 	mem->start = arg->addr;
 	mem->length = arg->length;
@@ -492,6 +511,7 @@ static int tofu_mem_insert(struct tofu_ucmd *ucmd, struct tofu_mem *mem)
 static int tofu_mem_settle(struct tofu_cq *cq, struct tofu_mem *mem, int err)
 {
 	struct tofu_dev *tdev = cq->handle.tdev;
+	bool undo = false;
 
 	down_read(&tdev->op_sem);
 	if (tofu_handle_gone(&cq->handle)) {
@@ -499,7 +519,8 @@ static int tofu_mem_settle(struct tofu_cq *cq, struct tofu_mem *mem, int err)
 		err = err ?: -ENODEV;
 	} else if (err) {
 		tofu_stag_give_back(mem);
-		tofu_mem_free(mem);
+		tofu_mem_retire(mem);
+		undo = true;
 	} else {
 		trace_tofu_mem_reg(cq, mem->stag, mem->start, mem->length);
 		mutex_lock(&cq->mem_lock);
@@ -507,6 +528,8 @@ static int tofu_mem_settle(struct tofu_cq *cq, struct tofu_mem *mem, int err)
 		mutex_unlock(&cq->mem_lock);
 	}
 	up_read(&tdev->op_sem);
+	if (undo)
+		tofu_mem_release(mem);
 	return err;
 }
 
@@ -548,6 +571,7 @@ int tofu_mem_reg(struct tofu_ucmd *ucmd)
 	ret = tofu_mem_insert(ucmd, mem);
 	if (ret) {
 		tofu_stag_give_back(mem);
+		tofu_mem_unwatch(mem);
 		tofu_mem_release(mem);
 		return ret;
 	}
@@ -583,29 +607,31 @@ static void tofu_mem_defer(struct tofu_mem *mem)
 	tofu_cq_reap_later(cq->handle.tdev);
 }
 
-static int tofu_mem_remove(struct tofu_cq *cq, u32 stag)
+/* Return: the retired region, or an ERR_PTR. */
+static struct tofu_mem *tofu_mem_remove(struct tofu_cq *cq, u32 stag)
 {
 	struct tofu_mem *mem;
 	int ret;
 
 	mem = tofu_mem_withdraw(cq, stag);
 	if (!mem)
-		return -ENOENT;
+		return ERR_PTR(-ENOENT);
 
 	mem->ticket = tofu_flush_begin(cq);
 	ret = tofu_flush_wait(cq, mem->ticket);
 	if (ret) {
 		tofu_mem_defer(mem);
-		return ret;
+		return ERR_PTR(ret);
 	}
 	tofu_stag_give_back(mem);
-	tofu_mem_free(mem);
-	return 0;
+	tofu_mem_retire(mem);
+	return mem;
 }
 
 int tofu_mem_dereg(struct tofu_ucmd *ucmd)
 {
 	const struct tofu_ioc_mem_dereg *arg = ucmd->cmd;
+	struct tofu_mem *mem;
 	int ret;
 
 	if (arg->flags || arg->reserved)
@@ -613,10 +639,60 @@ int tofu_mem_dereg(struct tofu_ucmd *ucmd)
 	ret = tofu_ucmd_enter(ucmd);
 	if (ret)
 		return ret;
-	ret = tofu_mem_remove(tofu_cq_of(ucmd->handle), arg->stag);
+	mem = tofu_mem_remove(tofu_cq_of(ucmd->handle), arg->stag);
 	tofu_ucmd_leave(ucmd);
-	return ret;
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
+	tofu_mem_release(mem);
+	return 0;
 }
+
+/* ---- Unpinning in the background ---- */
+
+static void tofu_mem_unpin_work(struct work_struct *work)
+{
+	struct tofu_mem *mem = container_of(work, struct tofu_mem, work);
+	struct tofu_dev *tdev = mem->tdev;
+
+	tofu_mem_release(mem);
+	if (atomic_dec_and_test(&tdev->nr_unpinning))
+		wake_up_all(&tdev->unpinned);
+	put_device(&tdev->dev);
+}
+
+static void tofu_mem_release_later(struct tofu_mem *mem)
+{
+	get_device(&mem->tdev->dev);
+	atomic_inc(&mem->tdev->nr_unpinning);
+	INIT_WORK(&mem->work, tofu_mem_unpin_work);
+	queue_work(tofu_workqueue, &mem->work);
+}
+
+void tofu_mem_unpin_all(struct tofu_cq *cq)
+{
+	struct tofu_mem *mem, *next;
+
+	list_for_each_entry_safe(mem, next, &cq->retired, link)
+		tofu_mem_release(mem);
+	INIT_LIST_HEAD(&cq->retired);
+}
+
+void tofu_mem_unpin_later(struct tofu_cq *cq)
+{
+	struct tofu_mem *mem, *next;
+
+	list_for_each_entry_safe(mem, next, &cq->retired, link)
+		tofu_mem_release_later(mem);
+	INIT_LIST_HEAD(&cq->retired);
+}
+
+void tofu_mem_unpin_wait(struct tofu_dev *tdev)
+{
+	wait_event_timeout(tdev->unpinned, !atomic_read(&tdev->nr_unpinning),
+			   TOFU_UNPIN_LIMIT);
+}
+
+/* ---- Late flushes, and the end of a CQ ---- */
 
 bool tofu_mem_reap_locked(struct tofu_cq *cq)
 {
@@ -628,12 +704,13 @@ bool tofu_mem_reap_locked(struct tofu_cq *cq)
 		list_del(&mem->link);
 		atomic_dec(&cq->handle.tdev->nr_deferred);
 		xa_erase(&cq->regions, mem->stag);
-		tofu_mem_free(mem);
+		tofu_mem_retire(mem);
+		tofu_mem_release_later(mem);
 	}
 	return !list_empty(&cq->deferred);
 }
 
-void tofu_mem_free_all(struct tofu_cq *cq)
+void tofu_mem_retire_all(struct tofu_cq *cq)
 {
 	struct tofu_mem *mem;
 	unsigned long stag;
@@ -643,7 +720,8 @@ void tofu_mem_free_all(struct tofu_cq *cq)
 	INIT_LIST_HEAD(&cq->deferred);
 	xa_for_each(&cq->regions, stag, mem) {
 		xa_erase(&cq->regions, stag);
-		tofu_mem_free(mem);
+		tofu_mem_retire(mem);
+		list_add_tail(&mem->link, &cq->retired);
 	}
 	/* What is left is reserved; registrations under way give it back. */
 }

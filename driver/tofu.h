@@ -16,7 +16,8 @@
  * With any of them held, nothing touches the memory of user space: a fault
  * there may never end (userfaultfd, FUSE), and all others would wait for it.
  * So arguments are copied in, and pages pinned, before op_sem is taken, and
- * answers are copied out after it is released.
+ * answers are copied out, and pages unpinned, after it is released: a page that
+ * becomes dirty is locked, which waits for whoever writes it back.
  *
  * Faults at our own mappings come with mmap_lock held. A reset can hold op_sem
  * for seconds, so they do not take it; hence map_sem.
@@ -75,6 +76,8 @@ struct tofu_mem;
  * @gates_list: gates that user space has
  * @gates_used: their numbers, by TNI
  * @reaper:  work that frees what late flushes have kept
+ * @nr_unpinning: regions that tofu_workqueue unpins
+ * @unpinned: woken when there are none
  * @nr_cqs:  CQs in @cqs; this and the next four are for debugfs
  * @nr_gates: gates in use
  * @nr_regions: registered regions
@@ -105,6 +108,8 @@ struct tofu_dev {
 	struct list_head gates_list;
 	unsigned long gates_used[TOFU_TNIS_MAX][BITS_TO_LONGS(TOFU_GATES)];
 	struct delayed_work reaper;
+	atomic_t nr_unpinning;
+	wait_queue_head_t unpinned;
 
 	atomic_t nr_cqs;
 	atomic_t nr_gates;
@@ -174,16 +179,16 @@ struct tofu_handle;
  * @fops:  their operations: tofu_handle_*() but for poll()
  * @ioctls: their commands
  * @nr_ioctls: number of commands
- * @destroy: the file is gone: take the hardware back and free the handle; the
- *         caller holds op_sem for reading
- * @free:  the file is gone, and revocation has already taken the hardware back
+ * @destroy: the file is gone: take the hardware back; the caller holds op_sem
+ *         for reading. False: that is late, and the reaper frees the handle
+ * @free:  free a handle whose file and hardware are gone; no lock is held
  */
 struct tofu_handle_ops {
 	const char *name;
 	const struct file_operations *fops;
 	const struct tofu_ioctl_op *ioctls;
 	size_t nr_ioctls;
-	void (*destroy)(struct tofu_handle *handle);
+	bool (*destroy)(struct tofu_handle *handle);
 	void (*free)(struct tofu_handle *handle);
 };
 
@@ -231,6 +236,7 @@ struct tofu_handle {
  * @mem_lock: protects @regions, @deferred and the tables
  * @regions:  struct tofu_mem by STAG
  * @deferred: regions whose caller did not wait for the flush
+ * @retired: regions that are not the device's any more, and still pinned
  * @late:     the file is gone, the flush is late; protected by tofu_dev.lock
  * @leaked:   the device never became quiet: never to be freed
  */
@@ -253,6 +259,7 @@ struct tofu_cq {
 	struct mutex mem_lock; /* regions, deferred, tables */
 	struct xarray regions;
 	struct list_head deferred;
+	struct list_head retired;
 	bool late;
 	bool leaked;
 };
@@ -379,6 +386,9 @@ int tofu_dev_info(struct tofu_ucmd *ucmd);
 int tofu_dev_time(struct tofu_ucmd *ucmd);
 
 /* ---- tofu-main.c: the hardware ---- */
+
+/* For work that may never end, each of which stops no other */
+extern struct workqueue_struct *tofu_workqueue;
 
 static inline u64 tofu_read(struct tofu_dev *tdev, u32 reg)
 {
@@ -527,8 +537,20 @@ int tofu_mem_dereg(struct tofu_ucmd *ucmd);
  */
 bool tofu_mem_reap_locked(struct tofu_cq *cq);
 
-/* tofu_mem_free_all - free every region; nothing may touch them any more */
-void tofu_mem_free_all(struct tofu_cq *cq);
+/*
+ * tofu_mem_retire_all - take every region from the device, which does not touch
+ * them any more; the caller holds mem_lock
+ */
+void tofu_mem_retire_all(struct tofu_cq *cq);
+
+/* tofu_mem_unpin_all - free what was retired; no lock is held */
+void tofu_mem_unpin_all(struct tofu_cq *cq);
+
+/* tofu_mem_unpin_later - free what was retired in tofu_workqueue */
+void tofu_mem_unpin_later(struct tofu_cq *cq);
+
+/* tofu_mem_unpin_wait - wait a while until tofu_workqueue has done that */
+void tofu_mem_unpin_wait(struct tofu_dev *tdev);
 
 /**
  * tofu_mem_leak_all - give up a CQ's regions
