@@ -315,9 +315,10 @@ static int receive_nothing(struct tofu_srb *srb, struct tofu_srb_record *record)
 
 	if (!epoch_spent(srb) && owner_waits(srb)) {
 		/* Gives the engine its turn; there may be no notices. */
-		if (utofu_poll_mrq(srb->vcq, 0, &notice) == UTOFU_ERR_FATAL)
-			srb->error = UTOFU_ERR_FATAL;
-		return srb->error ? srb->error : UTOFU_ERR_NOT_FOUND;
+		if (utofu_poll_mrq(srb->vcq, 0, &notice) != UTOFU_ERR_FATAL)
+			return UTOFU_ERR_NOT_FOUND;
+		srb->error = UTOFU_ERR_FATAL;
+		return srb->error;
 	}
 	srb->error = epoch_close(srb);
 	return srb->error ? srb->error : receive_rest(srb, record);
