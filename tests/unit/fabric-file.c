@@ -7,6 +7,8 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "fabric/clock.h"
+
 #include "harness.h"
 
 TEST(a_header_that_lies_is_refused)
@@ -264,6 +266,42 @@ TEST(a_full_filesystem_is_an_error_and_no_signal)
 	/* All leave without a signal, too. */
 	for (int n = 0; n < NODES; n++)
 		tofu_fabric_detach(nodes[n]);
+	close(fd);
+}
+
+/* Looking at a machine touches no page that its nodes have not reserved. */
+TEST(who_looks_at_a_machine_needs_no_room)
+{
+	enum { NODES = 64 };
+	struct tofu_fabric *machine, *a, *b;
+	uint64_t before;
+	char path[32];
+	int fd = machine_create(NODES, path);
+
+	ASSERT_GE(fd, 0);
+	a = attach(path, 0);
+	b = attach(path, 1);
+	ASSERT_NE(NULL, a);
+	ASSERT_NE(NULL, b);
+	ASSERT_EQ(0, send_one(a, 1, TOFU_REQUEST, 1));
+	ASSERT_EQ(0, tofu_fabric_observe(path, &machine));
+	before = bytes_of(fd);
+	for (uint32_t n = 0; n < NODES; n++) {
+		struct tofu_fabric_report report;
+		struct tofu_clock_report clock;
+
+		tofu_fabric_report(machine, n, &report);
+		tofu_fabric_clock_report(machine, n, &clock);
+		EXPECT_EQ(n < 2 ? TOFU_LIFE_UP : TOFU_LIFE_DOWN, report.life);
+		EXPECT_EQ(n == 1 ? TOFU_SHM_RECORD(0) : 0,
+			  report.waiting[TOFU_REQUEST]);
+		EXPECT_EQ(0, report.waiting[TOFU_RESPONSE]);
+		EXPECT_EQ(TOFU_CLOCK_APART, clock.state);
+	}
+	EXPECT_EQ(before, bytes_of(fd));
+	tofu_fabric_detach(machine);
+	tofu_fabric_detach(a);
+	tofu_fabric_detach(b);
 	close(fd);
 }
 

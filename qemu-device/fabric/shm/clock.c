@@ -97,10 +97,10 @@ static uint64_t peer_state(const struct tofu_shm *shm, uint32_t node)
 	return state_of(clock_at(shm, node), tofu_shm_gen(peer->life));
 }
 
-static void read_report(const struct tofu_shm *shm, uint32_t node,
-			uint64_t state, struct tofu_clock_report *report)
+static void read_report(const struct tofu_shm *shm,
+			const struct tofu_shm_clock *clock, uint64_t state,
+			struct tofu_clock_report *report)
 {
-	const struct tofu_shm_clock *clock = clock_at(shm, node);
 	const uint32_t whom = tofu_load(&clock->waits_for);
 
 	*report = (struct tofu_clock_report){ .waits_for = -1 };
@@ -119,7 +119,7 @@ static void clock_report(struct tofu_fabric *fabric, uint32_t node,
 	struct tofu_shm *shm = tofu_shm_of(fabric);
 
 	tofu_peer_get(shm, node);
-	read_report(shm, node, peer_state(shm, node), report);
+	read_report(shm, clock_at(shm, node), peer_state(shm, node), report);
 }
 
 static void observe_clock(struct tofu_fabric *fabric, uint32_t node,
@@ -127,12 +127,16 @@ static void observe_clock(struct tofu_fabric *fabric, uint32_t node,
 {
 	const struct tofu_shm *shm = tofu_shm_of(fabric);
 	const uint64_t life = tofu_load(&tofu_shm_node_of(shm, node)->life);
+	struct tofu_shm_clock clock;
 	uint64_t state = 0;
 
+	/* Clocks are reserved in virtual time only. */
+	tofu_shm_peek(shm, tofu_shm_clock_offset(fabric->nodes, node), &clock,
+		      sizeof(clock));
 	/* The words may be those of an earlier life. */
 	if (life & TOFU_SHM_LIFE_UP)
-		state = state_of(clock_at(shm, node), tofu_shm_gen(life));
-	read_report(shm, node, state, report);
+		state = state_of(&clock, tofu_shm_gen(life));
+	read_report(shm, &clock, state, report);
 }
 
 /* From here on the others keep their entries until this node has read them. */

@@ -40,6 +40,12 @@ int tofu_file_reserve(int fd, uint64_t at, uint64_t bytes)
 	return err;
 }
 
+void tofu_shm_peek(const struct tofu_shm *shm, uint64_t at, void *to, size_t len)
+{
+	if (pread(shm->fd, to, len, (off_t)at) != (ssize_t)len)
+		memset(to, 0, len);
+}
+
 static int write_header(int fd, const struct tofu_shm_header *header)
 {
 	/* Write the magic number last: a file with it is complete. */

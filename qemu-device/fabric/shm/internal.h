@@ -236,6 +236,15 @@ void tofu_shm_unmap(struct tofu_shm *shm);
  */
 int tofu_file_reserve(int fd, uint64_t at, uint64_t bytes);
 
+/**
+ * tofu_shm_peek - copy from a part of the file that nobody may have reserved
+ *
+ * To read a hole of it by the mapping needs room, too. Sets @to to zeros where
+ * the file cannot be read.
+ */
+void tofu_shm_peek(const struct tofu_shm *shm, uint64_t at, void *to,
+		   size_t len);
+
 /* ---- peer.c ---- */
 
 /* struct tofu_identity - fields of an entry: the process that has the number */

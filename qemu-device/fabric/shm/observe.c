@@ -11,6 +11,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* Rings of which the control lines are read at once; of whole pairs */
+#define PEEK_RINGS 64
+
+TOFU_ASSERT(PEEK_RINGS % TOFU_CLASSES == 0, "an even entry is of class 0");
+
 static enum tofu_life life_of(const struct tofu_shm *shm, uint32_t node)
 {
 	struct tofu_identity id;
@@ -27,22 +32,33 @@ static enum tofu_life life_of(const struct tofu_shm *shm, uint32_t node)
 }
 
 /* Bytes sent and not taken; 0 until the consumer has joined the ring. */
-static uint64_t ring_fill(const struct tofu_shm *shm, uint32_t dst,
-			  uint32_t src, enum tofu_class class_)
+static uint64_t ring_fill(const struct tofu_shm_ring *ring)
 {
-	const uint32_t nodes = shm->fabric.nodes;
-	const struct tofu_shm_ring *ring =
-		(const void *)(shm->base +
-			       tofu_shm_ring_offset(
-				       nodes,
-				       tofu_shm_ring_index(nodes, dst, src,
-							   class_)));
-	const uint64_t tail = tofu_load(&ring->tail);
-	uint64_t head = tofu_load(&ring->head);
+	const uint64_t head = ring->head_conn == ring->conn ? ring->head :
+							      ring->start;
 
-	if (tofu_load(&ring->head_conn) != tofu_load(&ring->conn))
-		head = tofu_load(&ring->start);
-	return tail - head <= TOFU_SHM_RING ? tail - head : 0;
+	return ring->tail - head <= TOFU_SHM_RING ? ring->tail - head : 0;
+}
+
+/* Add what was sent to @dst and not taken, by class. */
+static void add_waiting(const struct tofu_shm *shm, uint32_t dst,
+			uint64_t waiting[TOFU_CLASSES])
+{
+	struct tofu_shm_ring rings[PEEK_RINGS];
+	const uint32_t nodes = shm->fabric.nodes;
+	const uint64_t first = tofu_shm_ring_index(nodes, dst, 0, 0);
+	const uint64_t count = (uint64_t)nodes * TOFU_CLASSES;
+
+	for (uint64_t at = 0; at < count; at += PEEK_RINGS) {
+		const uint64_t some = count - at < PEEK_RINGS ? count - at :
+								PEEK_RINGS;
+
+		tofu_shm_peek(shm, tofu_shm_ring_offset(nodes, first + at),
+			      rings, some * sizeof(rings[0]));
+		for (uint64_t i = 0; i < some; i++)
+			waiting[(at + i) % TOFU_CLASSES] +=
+				ring_fill(&rings[i]);
+	}
 }
 
 void tofu_shm_report(struct tofu_fabric *fabric, uint32_t node,
@@ -58,10 +74,7 @@ void tofu_shm_report(struct tofu_fabric *fabric, uint32_t node,
 		.asleep = tofu_load(&entry->want_wake) != 0,
 		.pieces = tofu_load(&entry->ram_count),
 	};
-	for (int class_ = 0; class_ < TOFU_CLASSES; class_++)
-		for (uint32_t src = 0; src < fabric->nodes; src++)
-			report->waiting[class_] +=
-				ring_fill(shm, node, src, class_);
+	add_waiting(shm, node, report->waiting);
 }
 
 static void stop_observing(struct tofu_fabric *fabric)
