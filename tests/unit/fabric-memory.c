@@ -15,6 +15,29 @@
 
 #define GIB (1ULL << 30)
 
+/* ---- Allocations of all that is linked here ---- */
+
+static unsigned int allocations;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	allocations++;
+	return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	allocations++;
+	return __real_calloc(count, size);
+}
+
+/* ---- Two nodes ---- */
+
 FIXTURE(pair)
 {
 	int fd;
@@ -194,6 +217,26 @@ TEST_F(pair, a_piece_can_begin_anywhere_in_its_file)
 	at = tofu_fabric_peer_memory(self->a, 1, 0x1000 + 4088, &len);
 	ASSERT_NE(NULL, at);
 	EXPECT_TRUE(marked(at, 5000 + 4088));
+	close(fd);
+}
+
+TEST_F(pair, a_connected_peer_is_read_without_allocating)
+{
+	int fd = memory_file(1 << 20);
+	struct tofu_ram ram = { .len = 1 << 20, .fd = fd };
+	unsigned int before;
+	uint64_t word;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 1));
+	/* The first table that is read, and one that replaces it. */
+	for (int table = 0; table < 2; table++) {
+		ASSERT_EQ(0, tofu_fabric_publish(self->b, &ram, 1));
+		before = allocations;
+		EXPECT_EQ(0, tofu_fabric_read(self->a, 1, 0, &word,
+					      sizeof(word)));
+		EXPECT_EQ(before, allocations);
+	}
 	close(fd);
 }
 

@@ -125,11 +125,14 @@ static int create_private(struct tofu_shm *shm)
 	shm->peers = calloc(shm->fabric.nodes, sizeof(*shm->peers));
 	if (!shm->peers)
 		return -ENOMEM;
-	shm->own = create_own_rings();
-	if (!shm->own) {
-		err = -ENOMEM;
+	err = -ENOMEM;
+	shm->ram = calloc((size_t)shm->fabric.nodes * TOFU_FABRIC_RAM_MAX,
+			  sizeof(*shm->ram));
+	if (!shm->ram)
 		goto err_peers;
-	}
+	shm->own = create_own_rings();
+	if (!shm->own)
+		goto err_ram;
 	if (pipe2(shm->pipe, O_NONBLOCK | O_CLOEXEC)) {
 		err = -errno;
 		goto err_own;
@@ -152,6 +155,8 @@ err_pipe:
 	close(shm->pipe[1]);
 err_own:
 	free(shm->own);
+err_ram:
+	free(shm->ram);
 err_peers:
 	free(shm->peers);
 	return err;
@@ -163,6 +168,7 @@ static void destroy_private(struct tofu_shm *shm)
 	close(shm->pipe[0]);
 	close(shm->pipe[1]);
 	free(shm->own);
+	free(shm->ram);
 	free(shm->peers);
 }
 

@@ -92,7 +92,7 @@ struct tofu_peer_ram {
  * @fence:    position that the response head must reach
  * @memory:   the file of the process's memory; negative: not opened yet
  * @ram_seq:  version of @ram; odd: none was read
- * @ram:      array of TOFU_FABRIC_RAM_MAX, or NULL
+ * @ram:      its TOFU_FABRIC_RAM_MAX entries of struct tofu_shm.ram
  */
 struct tofu_peer {
 	uint64_t life;
@@ -147,6 +147,8 @@ struct tofu_own_rings {
  * @known:  connected peers
  * @todo:   peers whose rings may hold records
  * @fenced: peers that the fence waits for
+ * @ram:    TOFU_FABRIC_RAM_MAX entries for each node, since the data path must not
+ *          allocate; those of nodes that are not connected are never touched
  * @unseen: peers that were sent something and not woken, since they want to be
  *          woken late
  */
@@ -179,6 +181,7 @@ struct tofu_shm {
 	uint64_t fenced[TOFU_FABRIC_WORDS];
 	uint64_t unseen[TOFU_FABRIC_WORDS];
 	struct tofu_peer *peers;
+	struct tofu_peer_ram *ram;
 };
 
 TOFU_ASSERT_OFFSET(struct tofu_shm, fabric, 0);
@@ -359,6 +362,7 @@ void tofu_ring_notify(struct tofu_shm *shm, uint32_t node);
 
 /* ---- memory.c ---- */
 
+/* tofu_ram_forget - unmap what is mapped of a peer, and read its table again */
 void tofu_ram_forget(struct tofu_peer *peer);
 
 /* tofu_memory_forget - close the file of the peer's memory */

@@ -92,8 +92,7 @@ void tofu_ram_forget(struct tofu_peer *peer)
 	for (uint32_t i = 0; i < peer->ram_count; i++)
 		if (peer->ram[i].map)
 			munmap(peer->ram[i].map, peer->ram[i].map_len);
-	free(peer->ram);
-	peer->ram = NULL;
+	memset(peer->ram, 0, peer->ram_count * sizeof(*peer->ram));
 	peer->ram_count = 0;
 	peer->ram_seq = 1;
 }
@@ -144,9 +143,6 @@ static bool read_table(struct tofu_shm *shm, uint32_t node, uint32_t seq)
 	struct tofu_peer *peer = &shm->peers[node];
 
 	tofu_ram_forget(peer);
-	peer->ram = calloc(TOFU_FABRIC_RAM_MAX, sizeof(*peer->ram));
-	if (!peer->ram)
-		return false;
 	read_pieces(entry, peer);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (tofu_load(&entry->ram_seq) == seq &&

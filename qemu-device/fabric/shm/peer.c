@@ -152,6 +152,7 @@ struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node)
 	peer->lost = false;
 	peer->broken = false;
 	peer->memory = -1;
+	peer->ram = &shm->ram[(size_t)node * TOFU_FABRIC_RAM_MAX];
 	peer->ram_seq = 1;
 	peer->ram_count = 0;
 	tofu_bit_set(shm->known, node);

@@ -214,14 +214,14 @@ struct tofu_packet *tofu_shm_tx_begin(struct tofu_fabric *fabric,
 	bool room;
 
 	shm->open = NULL;
-	shm->full = false;
+	shm->lack = 0;
 	peer = peer_to_send(shm, node);
 	if (payload > shm->payload_max) {
 		*err = -EMSGSIZE;
 		return NULL;
 	}
 	if (!peer) {
-		*err = shm->full ? -ENOSPC : -EHOSTDOWN;
+		*err = shm->lack ? shm->lack : -EHOSTDOWN;
 		return NULL;
 	}
 	tx = &peer->tx[class_];
