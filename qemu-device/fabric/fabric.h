@@ -176,6 +176,23 @@ struct tofu_fabric {
 	"the filesystem of the fabric's file is full; enlarge it (in a "   \
 	"container /dev/shm is small: see --shm-size), or use fewer nodes"
 
+/* Descriptors that a connection to another endpoint takes, and that a process
+ * has besides
+ */
+#define TOFU_FABRIC_PEER_FILES 2
+#define TOFU_FABRIC_OTHER_FILES 64
+
+#define TOFU_FABRIC_LACK_TEXT 224
+
+/**
+ * tofu_fabric_lack - whether an error of connecting is a lack on this host
+ * @err:  negative errno
+ * @text: set where it is, to what is missing and what to do: the end of a
+ *        message
+ */
+bool tofu_fabric_lack(const struct tofu_fabric *fabric, int err,
+		      char text[TOFU_FABRIC_LACK_TEXT]);
+
 /* ---- Attaching and leaving; of shm, the only transport so far ---- */
 
 /**
@@ -367,8 +384,9 @@ static inline int tofu_fabric_read(struct tofu_fabric *fabric, uint32_t node,
 
 /*
  * Sending: struct icc_host_ops documents the functions of the same names. Here
- * tx_begin can also fail with -ENOSPC: the first packet between two nodes needs
- * memory for their rings, and the shared file's filesystem is full.
+ * tx_begin can also fail with an error that tofu_fabric_lack() explains: the
+ * first packet between two nodes needs memory for their rings in the shared
+ * file, and descriptors.
  */
 static inline struct tofu_packet *
 tofu_fabric_tx_begin(struct tofu_fabric *fabric, uint32_t node,

@@ -25,11 +25,11 @@ struct tofu_packet *tofu_node_tx_begin(struct tofu_node *node, uint32_t dst,
 {
 	struct tofu_packet *pkt = tofu_fabric_tx_begin(
 		node->fabric, dst, class_, payload, err);
+	char lack[TOFU_FABRIC_LACK_TEXT];
 
-	if (pkt || *err != -ENOSPC)
+	if (pkt || !tofu_fabric_lack(node->fabric, *err, lack))
 		return pkt;
-	tofu_node_misuse(node, "cannot connect to node %u: %s", dst,
-			 TOFU_FABRIC_FULL);
+	tofu_node_misuse(node, "cannot connect to node %u: %s", dst, lack);
 	*err = -EHOSTDOWN;
 	return NULL;
 }

@@ -628,6 +628,38 @@ TEST_F(machine, who_cannot_look_does_not_take_a_node_for_dead)
 	tofu_fabric_detach(b);
 }
 
+/* The error of sending with no free descriptor says how many are enough. */
+TEST_F(machine, who_has_no_descriptors_left_is_told_how_many_to_have)
+{
+	struct tofu_fabric *b = attach(self->path, 1);
+	char text[TOFU_FABRIC_LACK_TEXT] = "", limits[64];
+	struct rlimit full, limit;
+	int free_fd = dup(0), err;
+
+	ASSERT_NE(NULL, b);
+	ASSERT_GE(free_fd, 0);
+	close(free_fd);
+	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	full = limit;
+	full.rlim_cur = (rlim_t)free_fd;
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &full));
+	err = send_one(self->a, 1, TOFU_REQUEST, 1);
+	EXPECT_EQ(-EMFILE, err);
+	EXPECT_TRUE(tofu_fabric_lack(self->a, err, text));
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	snprintf(limits, sizeof(limits), "all %d descriptors", free_fd);
+	EXPECT_NE(NULL, strstr(text, limits));
+	snprintf(limits, sizeof(limits), "ulimit -n %d",
+		 3 * TOFU_FABRIC_PEER_FILES + TOFU_FABRIC_OTHER_FILES);
+	EXPECT_NE(NULL, strstr(text, limits));
+	/* A node that is not there is no lack. */
+	err = send_one(self->a, 2, TOFU_REQUEST, 1);
+	EXPECT_EQ(-EHOSTDOWN, err);
+	EXPECT_FALSE(tofu_fabric_lack(self->a, err, text));
+	EXPECT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 2));
+	tofu_fabric_detach(b);
+}
+
 /* poll() fails where the limit is less than the count of descriptors. */
 TEST_F(machine, an_error_of_poll_is_no_death)
 {

@@ -187,6 +187,24 @@ static int processors_bind(const struct run *run, unsigned int rank)
 	return sched_setaffinity(0, sizeof(own), &own);
 }
 
+/*
+ * A process may talk to all others. Its limit is the one that tofu-run was
+ * started with, or as much of what it needs as the system allows.
+ */
+static void files_limit(const struct run *run)
+{
+	const rlim_t enough =
+		TOFU_FABRIC_OTHER_FILES +
+		(rlim_t)TOFU_FABRIC_PEER_FILES * run->ppn *
+			tofu_shape_nodes(&run->shape);
+	struct rlimit limit = run->files;
+
+	if (limit.rlim_cur < enough)
+		limit.rlim_cur = enough < limit.rlim_max ? enough :
+							   limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 __attribute__((noreturn)) static void
 process_main(const struct run *run, unsigned int rank, pid_t parent,
 	     const int out[2])
@@ -210,7 +228,7 @@ process_main(const struct run *run, unsigned int rank, pid_t parent,
 		dup2(out[1], STDERR_FILENO);
 	}
 	sigprocmask(SIG_SETMASK, &run->mask, NULL);
-	setrlimit(RLIMIT_NOFILE, &run->files);
+	files_limit(run);
 	execvp(run->program[0], run->program);
 	warn("%s", run->program[0]);
 	_exit(STATUS_NO_PROGRAM);

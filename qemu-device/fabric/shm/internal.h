@@ -131,7 +131,8 @@ struct tofu_own_rings {
  * @epoch:  of the header, when peers were last checked
  * @polls:  count of polls, for work that is done every few polls
  * @stale:  a peer is lost or broken
- * @full:   the last attempt to connect found no room in the filesystem
+ * @lack:   0; or of the last attempt to connect, the error that tofu_fabric_lack()
+ *          explains
  * @epoll:  watches the wake pipe, and every peer's pidfd and wake pipe
  * @pipe:   the wake pipe
  * @own:    rings from this node to itself, which only it can write
@@ -161,7 +162,7 @@ struct tofu_shm {
 	uint64_t epoch;
 	uint64_t polls;
 	bool stale;
-	bool full;
+	int lack;
 	int epoll;
 	int pipe[2];
 	struct tofu_own_rings *own;

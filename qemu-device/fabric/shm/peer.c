@@ -8,10 +8,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +117,42 @@ static void close_process(const struct tofu_peer *peer)
 	close(peer->wake);
 }
 
+static void files_lack(const struct tofu_fabric *fabric, char *text)
+{
+	const uint64_t enough = TOFU_FABRIC_OTHER_FILES +
+				(uint64_t)TOFU_FABRIC_PEER_FILES *
+					fabric->nodes;
+	struct rlimit limit = { 0 };
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	snprintf(text, TOFU_FABRIC_LACK_TEXT,
+		 "all %" PRIu64 " descriptors that this process may have are "
+		 "in use, and each node takes %d; raise the limit (ulimit -n "
+		 "%" PRIu64 "), or use fewer nodes",
+		 (uint64_t)limit.rlim_cur, TOFU_FABRIC_PEER_FILES, enough);
+}
+
+bool tofu_fabric_lack(const struct tofu_fabric *fabric, int err,
+		      char text[TOFU_FABRIC_LACK_TEXT])
+{
+	switch (err) {
+	case -EMFILE:
+		files_lack(fabric, text);
+		return true;
+	case -ENOSPC:
+		snprintf(text, TOFU_FABRIC_LACK_TEXT, "%s", TOFU_FABRIC_FULL);
+		return true;
+	case -ENFILE:
+	case -ENOMEM:
+		snprintf(text, TOFU_FABRIC_LACK_TEXT,
+			 "the host has no more: %s; use fewer nodes",
+			 strerror(-err));
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* All of connecting that can fail */
 static int open_peer(struct tofu_shm *shm, uint32_t node,
 		     const struct tofu_identity *id, struct tofu_peer *peer)
@@ -133,6 +172,7 @@ static int open_peer(struct tofu_shm *shm, uint32_t node,
 struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node)
 {
 	struct tofu_peer *peer = &shm->peers[node];
+	char text[TOFU_FABRIC_LACK_TEXT];
 	struct tofu_identity id;
 	int err;
 
@@ -144,7 +184,7 @@ struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node)
 		/* Dead for good; any other error may pass. */
 		if (err == -ESRCH)
 			peer->bad_gen = tofu_shm_gen(id.life);
-		shm->full = err == -ENOSPC;
+		shm->lack = tofu_fabric_lack(&shm->fabric, err, text) ? err : 0;
 		return NULL;
 	}
 	peer->life = id.life;
