@@ -4,6 +4,8 @@
 import os
 import struct
 
+from .errors import ClusterError
+
 VERSION = 2
 PORT_NAME = "tofu.agent"
 PAYLOAD_MAX = 256 << 10
@@ -32,11 +34,18 @@ def frame(kind, job, payload=b""):
 
 
 def exec_payload(argv, env, cwd, size=None):
-    """Payload of EXEC; given (rows, columns), the program gets a terminal."""
+    """Payload of EXEC; given (rows, columns), the program gets a terminal.
+
+    Raises ClusterError if that is more than a frame holds.
+    """
     strings = [cwd, *argv, *(f"{name}={value}" for name, value in env.items())]
     rows, columns = size or (0, 0)
     head = _EXEC.pack(_EXEC_PTY if size else 0, rows, columns, len(argv), len(env))
-    return head + b"".join(s.encode(errors="surrogateescape") + b"\0" for s in strings)
+    payload = head + b"".join(s.encode(errors="surrogateescape") + b"\0" for s in strings)
+    if len(payload) > PAYLOAD_MAX:
+        raise ClusterError(f"the program's arguments and environment have {len(payload)} bytes, "
+                           f"a guest takes {PAYLOAD_MAX}; put them into a file")
+    return payload
 
 
 def number(payload):

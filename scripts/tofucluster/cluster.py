@@ -101,18 +101,27 @@ class Cluster:
         if file:
             await asyncio.gather(*(n.upload(file["path"], file["mode"], data) for n in nodes))
 
-    async def execute(self, session, node, message):
-        """Start a session's program on a node."""
+    def _execution(self, node, message):
+        """What a node needs to know of a program: as agent.exec_payload()."""
         size = tuple(message["size_of_terminal"]) if "size_of_terminal" in message else None
         env = {**self.environment(node.number), **message["env"]}
-        job = await node.execute(session.sink, message["argv"], env, message["cwd"], size)
+        return message["argv"], env, message["cwd"], size
+
+    def require_executable(self, nodes, message):
+        """Raise ClusterError if a node cannot be told to run the program."""
+        for node in nodes:
+            node.require_ready()
+            agent.exec_payload(*self._execution(node, message))
+
+    async def execute(self, session, node, message):
+        """Start a session's program on a node."""
+        job = await node.execute(session.sink, *self._execution(node, message))
         session.jobs.append((node, job))
 
     async def run(self, session, message, data):
         """Start a program on several nodes: on all of them, or on none."""
         nodes = [self.node(n) for n in message["nodes"]]
-        for node in nodes:
-            node.require_ready()
+        self.require_executable(nodes, message)
         await self.place(nodes, message.get("file"), data)
         for node in nodes:
             await self.execute(session, node, message)

@@ -228,12 +228,13 @@ class Node:
     async def execute(self, sink, argv, env, cwd, size=None):
         """Start a program; its output and end go to `sink`."""
         self.require_ready()
+        payload = agent.exec_payload(argv, env, cwd, size)
         while self._next_job in self._jobs:
             self._next_job = self._next_job % 65535 + 1
         job = Job(self._next_job, sink)
         self._next_job = self._next_job % 65535 + 1
         self._jobs[job.number] = job
-        self._send(agent.EXEC, job.number, agent.exec_payload(argv, env, cwd, size))
+        self._send(agent.EXEC, job.number, payload)
         await self._writer.drain()
         return job
 

@@ -130,6 +130,7 @@ class VirtualCluster(Cluster):
         self._tracing = traced
         for node in self.nodes:
             node.require_ready()
+        self.require_executable(nodes, message)
         session.left = {node.number for node in nodes}
         # From here on the guests are no longer fresh.
         self._session, self._begun = session, False

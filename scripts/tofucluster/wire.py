@@ -86,7 +86,11 @@ class Connection:
         return cls(sock)
 
     def send(self, message, data=b""):
-        self.sock.sendall(encode(message, data))
+        encoded = encode(message, data)
+        if (line := len(encoded) - len(data)) > LINE_MAX:
+            raise ClusterError(f"a request of {line} bytes is too long, {LINE_MAX} are the limit; "
+                               "put the program's arguments into a file")
+        self.sock.sendall(encoded)
 
     def receive(self):
         """(message, data), or (None, b'') when the supervisor is gone.
