@@ -38,6 +38,20 @@ static void trace_path(char path[64], const char *folder, uint32_t node,
 	snprintf(path, 64, "%s/%u.%d", folder, node, run);
 }
 
+/* Nodes go on counting where their predecessors have stopped. */
+static void logs_begin(int fd, uint32_t nodes, uint64_t at)
+{
+	uint8_t *base = machine_map(fd, nodes);
+
+	for (uint32_t n = 0; n < nodes; n++) {
+		struct tofu_shm_clock *clock =
+			(void *)(base + tofu_shm_clock_offset(nodes, n));
+
+		clock->words.tail = at;
+	}
+	munmap(base, tofu_shm_size(nodes));
+}
+
 /* Run all nodes as processes; true when all went well. */
 static bool processes_run(const struct scenario *scenario,
 			  struct seen_log *log, const char *folder, int run)
@@ -52,6 +66,7 @@ static bool processes_run(const struct scenario *scenario,
 	fd = machine_of(scenario->shape, path);
 	tofu_shape_parse(scenario->shape, &shape);
 	nodes = tofu_shape_nodes(&shape);
+	logs_begin(fd, nodes, scenario->logged);
 	for (uint32_t n = 0; n < nodes; n++) {
 		trace_path(trace, folder, n, run);
 		pid[n] = start_child();
@@ -248,6 +263,22 @@ FIXTURE_VARIANT_ADD(same, blocks_and_gaps){
 FIXTURE_VARIANT_ADD(same, sessions){
 	.scenario = { "2x2", "k", 60, 5, 3000, 300, true, true, false, 9, true,
 		      true },
+};
+
+/* Numbers of entries wrap in records, in 32 bits, and altogether. */
+FIXTURE_VARIANT_ADD(same, logs_wrap_at_16_bits){
+	.scenario = { "3", "fugaku", 100, 3, 4000, 100, true, false, false, 10,
+		      false, false, (1ULL << 16) - 50 },
+};
+
+FIXTURE_VARIANT_ADD(same, logs_wrap_at_32_bits){
+	.scenario = { "3", "k", 100, 3, 4000, 100, true, true, false, 11,
+		      false, false, (1ULL << 32) - 50 },
+};
+
+FIXTURE_VARIANT_ADD(same, logs_wrap_at_64_bits){
+	.scenario = { "2x2", "fx100", 100, 3, 4000, 100, true, false, false, 12,
+		      false, false, -50ULL },
 };
 
 FIXTURE_SETUP(same)

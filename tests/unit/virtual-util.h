@@ -51,6 +51,7 @@ struct seen_log {
  * @all_to_one: all go to node 0
  * @blocks:   some commands are in blocks, or paced
  * @sessions: every other CQ is in session mode, and commands bring steps
+ * @logged:   of nodes that are processes: entries that each log has had before
  */
 struct scenario {
 	const char *shape;
@@ -65,6 +66,7 @@ struct scenario {
 	uint64_t seed;
 	bool blocks;
 	bool sessions;
+	uint64_t logged;
 };
 
 /**
