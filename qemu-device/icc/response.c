@@ -45,20 +45,32 @@ static bool stream_good(const struct icc_xfer *x, const struct tofu_packet *pkt)
 	return !(pkt->flags & TOFU_PKT_F_LAST) || x->command.all_sent;
 }
 
+/*
+ * How many commands after the oldest one under way the named one began. Names
+ * have the low bits of its number only.
+ */
+static uint64_t after_oldest(const struct icc_cq *cq, uint64_t tid)
+{
+	return (TOFU_GET(tid, ICC_TID_SEQ) - cq->seq_tail) &
+	       TOFU_MASK(ICC_TID_SEQ_BITS);
+}
+
 /* The command that a response answers, or NULL. */
 static struct icc_xfer *find(struct icc *icc, const struct tofu_packet *pkt)
 {
 	struct icc_cq *cq = icc_cq_at(icc, TOFU_GET(pkt->tid, ICC_TID_TNI),
 				      TOFU_GET(pkt->tid, ICC_TID_CQ));
-	const uint64_t seq = TOFU_GET(pkt->tid, ICC_TID_SEQ);
 	const unsigned int fragment = TOFU_GET(pkt->tid, ICC_TID_FRAGMENT);
 	const struct icc_command *c;
 	struct icc_xfer *x;
+	uint64_t after;
 
-	if (!cq || pkt->dst_tni != cq->tni || pkt->dst_cq != cq->cq ||
-	    seq < cq->seq_tail || seq >= cq->seq_head)
+	if (!cq || pkt->dst_tni != cq->tni || pkt->dst_cq != cq->cq)
 		return NULL;
-	x = icc_window_at(cq, seq);
+	after = after_oldest(cq, pkt->tid);
+	if (after >= cq->seq_head - cq->seq_tail)
+		return NULL;
+	x = icc_window_at(cq, cq->seq_tail + after);
 	c = &x->command;
 	if (x->stage == ICC_ENDED || fragment >= c->fragments ||
 	    !(c->pending[fragment / 64] & (1ULL << fragment % 64)))
