@@ -21,7 +21,7 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
-	check-conformance check-sim check-qtest check-fjmpi check-cluster check-kvm check-arm64 \
+	check-conformance check-sim check-faults check-qtest check-fjmpi check-cluster check-kvm check-arm64 \
 	check-long check-short check-trixie check-bookworm check-deb tests bench \
 	repro lint docs install uninstall deb clean
 
@@ -74,7 +74,7 @@ tests: lib ## build the programs of the tests
 	@$(MAKE) -C tests/fjmpi O=$(O) all
 
 check: all tests ## all tests; ends in 'N passed, N failed'
-	@scripts/check unit build conformance sim qtest fjmpi cluster
+	@scripts/check unit build conformance sim faults qtest fjmpi cluster
 
 check-unit: lib ## model, fabric and library, with sanitizers
 	@$(MAKE) -C tests/unit O=$(O) all
@@ -90,6 +90,9 @@ check-conformance: tests ## what programs rely on, on machines of processes
 
 check-sim: tests ## tofu-sim, and what programs rely on, on its machines
 	@scripts/check sim
+
+check-faults: tests ## processes under load that are killed, stopped, replaced; full disks
+	@scripts/check faults
 
 check-qtest: qemu ## registers and rings of the device
 	@scripts/check qtest

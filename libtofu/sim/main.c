@@ -269,7 +269,10 @@ int main(int argc, char **argv)
 	if (options.summary)
 		summary(sim, (double)(tofu_host_now() - began) / 1e9);
 	status = status_of(sim);
-	fflush(NULL);
+	if (fflush(NULL) || ferror(stdout)) {
+		warnx("standard output: not all could be written; is the disk full?");
+		status = SIM_STATUS_FAILED;
+	}
 	sim_ranks_end();
 	/* Memory of programs that had not ended is not worth taking apart. */
 	_exit(status);

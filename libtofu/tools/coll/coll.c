@@ -12,6 +12,7 @@
 #include "coll/tool.h"
 #include "common/error.h"
 #include "common/payload.h"
+#include "common/print.h"
 #include "common/virtual.h"
 
 enum { EXIT_WRONG = 1 };
@@ -197,5 +198,6 @@ int main(int argc, char **argv)
 	if (err)
 		errx(EXIT_WRONG, "%s",
 		     measure.why ? measure.why : strerror(-err));
+	tofu_print_end();
 	return measure.wrong ? EXIT_WRONG : EXIT_SUCCESS;
 }

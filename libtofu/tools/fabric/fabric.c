@@ -17,6 +17,7 @@
 
 #include "common/args.h"
 #include "common/json.h"
+#include "common/print.h"
 #include "common/shape.h"
 #include "common/table.h"
 #include "fabric/clock.h"
@@ -270,6 +271,7 @@ static int look_into(const char *path, bool json,
 		return failed(path, err);
 	print(machine, json);
 	tofu_fabric_detach(machine);
+	tofu_print_end();
 	return EXIT_SUCCESS;
 }
 

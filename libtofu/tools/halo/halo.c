@@ -13,6 +13,7 @@
 #include <tofu/exchange.h>
 
 #include "common/error.h"
+#include "common/print.h"
 #include "common/virtual.h"
 #include "halo/halo.h"
 
@@ -129,5 +130,6 @@ int main(int argc, char **argv)
 		tofu_world_abandon(world);
 	if (err)
 		errx(EXIT_WRONG, "%s", why ? why : strerror(-err));
+	tofu_print_end();
 	return wrong ? EXIT_WRONG : EXIT_SUCCESS;
 }

@@ -31,6 +31,7 @@
 #include "common/error.h"
 #include "common/json.h"
 #include "common/machine.h"
+#include "common/print.h"
 #include "common/shape.h"
 #include "common/table.h"
 
@@ -592,8 +593,11 @@ int main(int argc, char **argv)
 	int status;
 
 	tofu_args_parse(&args, argc, argv, &out);
-	if (emulated())
-		return emulated_show(&out);
+	if (emulated()) {
+		status = emulated_show(&out);
+		tofu_print_end();
+		return status;
+	}
 	/* libpci ends the program where it finds no way to the bus. */
 	if (euidaccess(SYS_PCI, R_OK))
 		errx(EXIT_FAILURE, SYS_PCI ": %s; this machine shows no PCI bus",
@@ -603,5 +607,6 @@ int main(int argc, char **argv)
 	pci_scan_bus(access);
 	status = devices_show(&out, access);
 	pci_cleanup(access);
+	tofu_print_end();
 	return status;
 }

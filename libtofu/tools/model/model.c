@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/print.h"
+
 #include "model/model.h"
 
 static const char usage[] =
@@ -234,7 +236,6 @@ int main(int argc, char **argv)
 	else
 		compare(&options, given, &argv[optind],
 			(size_t)(argc - optind));
-	if (fflush(stdout) || ferror(stdout))
-		err(EXIT_FAILURE, "standard output");
+	tofu_print_end();
 	return EXIT_SUCCESS;
 }

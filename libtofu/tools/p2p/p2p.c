@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/error.h"
+#include "common/print.h"
 #include "common/shape.h"
 #include "common/virtual.h"
 #include "common/payload.h"
@@ -209,5 +210,6 @@ int main(int argc, char **argv)
 	if (err)
 		errx(EXIT_WRONG, "%s",
 		     measure.why ? measure.why : strerror(-err));
+	tofu_print_end();
 	return wrong ? EXIT_WRONG : EXIT_SUCCESS;
 }

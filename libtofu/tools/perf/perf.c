@@ -13,6 +13,7 @@
 #include "common/armw.h"
 #include "common/error.h"
 #include "common/json.h"
+#include "common/print.h"
 #include "common/shape.h"
 #include "common/table.h"
 #include "common/virtual.h"
@@ -634,5 +635,6 @@ int main(int argc, char **argv)
 		tofu_world_abandon(world);
 	if (err)
 		errx(EXIT_FAILURE, "%s", why ? why : strerror(-err));
+	tofu_print_end();
 	return EXIT_SUCCESS;
 }

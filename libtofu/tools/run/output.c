@@ -26,13 +26,14 @@ int tofu_output_open(struct tofu_output *output, unsigned int rank, int to,
 	output->fd = fd[0];
 	output->to = to;
 	output->rank = rank;
+	output->error = 0;
 	output->used = 0;
 	*write_end = fd[1];
 	return 0;
 }
 
 /* One write a line, so that those of several nodes do not mix. */
-static void line_write(const struct tofu_output *output, const char *line,
+static void line_write(struct tofu_output *output, const char *line,
 		       size_t len)
 {
 	char prefix[16];
@@ -43,9 +44,14 @@ static void line_write(const struct tofu_output *output, const char *line,
 		{ "\n", 1 },
 	};
 
+	ssize_t bytes = writev(output->to, part, 3);
+
 	/* If nobody reads the output, there is no one to tell about it. */
-	if (writev(output->to, part, 3) < 0)
-		return;
+	if (bytes < 0 && errno != EPIPE)
+		output->error = errno;
+	/* A disk takes less than a line only when it is full. */
+	else if (bytes >= 0 && (size_t)bytes < part[0].iov_len + len + 1)
+		output->error = ENOSPC;
 }
 
 static void lines_write(struct tofu_output *output)

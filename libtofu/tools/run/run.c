@@ -437,6 +437,24 @@ static void run_wait(struct run *run)
 	free(fd);
 }
 
+/* What the processes printed has to be where it was sent to. */
+static void outputs_check(struct run *run)
+{
+	for (unsigned int i = 0; i < 2 * run->processes; i++) {
+		const struct tofu_output *output =
+			&run->process[i / 2].output[i % 2];
+
+		if (!output->error)
+			continue;
+		warnx("%s: %s, what %s printed is incomplete",
+		      output->to == STDOUT_FILENO ? "standard output" :
+						    "standard error",
+		      strerror(output->error), process_name(run, i / 2));
+		run->status = STATUS_FAILED;
+		return;
+	}
+}
+
 /* ---- MPI programs ---- */
 
 /* Print a word quoted for a shell. */
@@ -675,6 +693,8 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < run.processes; i++)
 		process_start(&run, i);
 	run_wait(&run);
+	if (run.prefix)
+		outputs_check(&run);
 	free(run.process);
 	return run.status;
 }

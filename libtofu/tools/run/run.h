@@ -17,6 +17,7 @@
  * @fd:   to read from, not blocking; -1 when it has ended
  * @to:   where lines are written
  * @rank: of the process
+ * @error: errno of a line that could not be written, or 0
  * @used: bytes of @line
  * @line: what has come of the line so far
  */
@@ -24,6 +25,7 @@ struct tofu_output {
 	int fd;
 	int to;
 	unsigned int rank;
+	int error;
 	size_t used;
 	char line[TOFU_RUN_LINE];
 };

@@ -11,6 +11,7 @@
 
 #include "common/args.h"
 #include "common/json.h"
+#include "common/print.h"
 #include "common/scale.h"
 #include "common/table.h"
 #include "sched/sched.h"
@@ -521,11 +522,13 @@ int main(int argc, char **argv)
 	workload_make(&options, argv[optind], &workload);
 	if (!options.compare) {
 		plan_show(&options, &workload);
+		tofu_print_end();
 		return EXIT_SUCCESS;
 	}
 	sched_compare(&options.model, options.machine,
 		      options.given ? &workload : NULL, options.json);
 	if (options.svg)
 		svg_all(&options, &workload);
+	tofu_print_end();
 	return EXIT_SUCCESS;
 }
