@@ -12,6 +12,8 @@
 
 #define RUNS 4
 
+#define STOP_US 20000
+
 static int child(const struct scenario *scenario, const char *path,
 		 uint32_t number, const char *trace, struct seen_log *log)
 {
@@ -52,6 +54,30 @@ static void logs_begin(int fd, uint32_t nodes, uint64_t at)
 	munmap(base, tofu_shm_size(nodes));
 }
 
+/* As the host's scheduler, a debugger or SIGSTOP would; until all have ended. */
+static void stop_in_turn(const pid_t *pid, uint32_t nodes)
+{
+	const int64_t end = now_ms() + LIMIT_MS;
+	uint32_t left = nodes;
+
+	for (uint32_t turn = 0; left && now_ms() < end; turn++) {
+		siginfo_t ended = { 0 };
+		const pid_t one = pid[turn % nodes];
+
+		kill(one, SIGSTOP);
+		usleep(STOP_US);
+		kill(one, SIGCONT);
+		usleep(STOP_US / 4);
+		left = 0;
+		for (uint32_t n = 0; n < nodes; n++) {
+			ended.si_pid = 0;
+			waitid(P_PID, (id_t)pid[n], &ended,
+			       WEXITED | WNOHANG | WNOWAIT);
+			left += !ended.si_pid;
+		}
+	}
+}
+
 /* Run all nodes as processes; true when all went well. */
 static bool processes_run(const struct scenario *scenario,
 			  struct seen_log *log, const char *folder, int run)
@@ -73,6 +99,8 @@ static bool processes_run(const struct scenario *scenario,
 		if (!pid[n])
 			_exit(child(scenario, path, n, trace, log));
 	}
+	if (scenario->stops)
+		stop_in_turn(pid, nodes);
 	for (uint32_t n = 0; n < nodes; n++) {
 		const int status = end_child(pid[n]);
 
@@ -279,6 +307,11 @@ FIXTURE_VARIANT_ADD(same, logs_wrap_at_32_bits){
 FIXTURE_VARIANT_ADD(same, logs_wrap_at_64_bits){
 	.scenario = { "2x2", "fx100", 100, 3, 4000, 100, true, false, false, 12,
 		      false, false, -50ULL },
+};
+
+FIXTURE_VARIANT_ADD(same, nodes_are_stopped_and_continue){
+	.scenario = { "2x2", "fugaku", 600, 3, 4000, 100, true, true, false, 13,
+		      false, false, 0, true },
 };
 
 FIXTURE_SETUP(same)

@@ -52,6 +52,7 @@ struct seen_log {
  * @blocks:   some commands are in blocks, or paced
  * @sessions: every other CQ is in session mode, and commands bring steps
  * @logged:   of nodes that are processes: entries that each log has had before
+ * @stops:    of nodes that are processes: each is stopped in turn for a moment
  */
 struct scenario {
 	const char *shape;
@@ -67,6 +68,7 @@ struct scenario {
 	bool blocks;
 	bool sessions;
 	uint64_t logged;
+	bool stops;
 };
 
 /**
