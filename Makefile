@@ -22,7 +22,7 @@ endif
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
 	check-conformance check-sim check-faults check-qtest check-fjmpi check-cluster check-kvm check-arm64 \
-	check-long check-short check-trixie check-bookworm check-deb tests bench \
+	check-long soak check-short check-trixie check-bookworm check-deb tests bench \
 	repro lint docs install uninstall deb clean
 
 help: ## this text
@@ -115,6 +115,10 @@ check-arm64: lib ## library, tools and unit tests for arm64, run by qemu-aarch64
 
 check-long: all tests ## what takes minutes: all claims by four processes on each of four guests, and in virtual time, on guests and on machines of tofu-sim; 10^7 records of 64 senders into one ring
 	@scripts/check long
+
+RECORDS ?= 100000000
+soak: tests ## RECORDS (10^8) through shared receive buffers, all verified; memory does not grow
+	@tests/soak/run $(RECORDS)
 
 check-short: lib driver qemu ## device, module, unit tests: what another system would fail at
 	@$(MAKE) -C tests/unit O=$(O) all

@@ -5,9 +5,10 @@
  * senders were served. In virtual time that is a test too; otherwise the host
  * decides who runs.
  *
- * usage: srb-storm RECORDS [BYTES]
+ * usage: srb-storm RECORDS [BYTES [EVERY]]
  *
- * RECORDS is the total of all senders, BYTES the largest size.
+ * RECORDS is the total of all senders, BYTES the largest size. After EVERY
+ * records node 0 prints a line "# node 0: N of RECORDS".
  */
 #include <err.h>
 #include <sched.h>
@@ -61,6 +62,7 @@ struct sender {
  * struct test
  * @each:  records of a sender
  * @most:  largest record in bytes
+ * @every: records between two lines of progress; 0: none is printed
  * @began, @first: times of the beginning, and of the first sender's end
  * @least, @greatest: records that a sender had delivered by then
  * @error: error, of enum utofu_return_code
@@ -69,6 +71,7 @@ struct test {
 	struct guest guest;
 	uint64_t each;
 	uint64_t most;
+	uint64_t every;
 	struct sender *sender;
 	uint64_t began;
 	uint64_t first;
@@ -243,6 +246,8 @@ static void records_take(struct test *test, struct tofu_srb *srb)
 			test->error = UTOFU_ERR_INVALID_DATA;
 		else
 			sender_count(test, begin.from);
+		if (test->every && !((i + 1) % test->every))
+			guest_note(&test->guest, "%lu of %lu", i + 1, all);
 		tofu_srb_release(srb);
 	}
 	free(copy);
@@ -293,8 +298,9 @@ int main(int argc, char **argv)
 	uint64_t records, most;
 	uint32_t senders;
 
-	if (argc < 2 || argc > 3)
-		errx(EXIT_FAILURE, "usage: srb-storm RECORDS [BYTES]");
+	if (argc < 2 || argc > 4)
+		errx(EXIT_FAILURE,
+		     "usage: srb-storm RECORDS [BYTES [EVERY]]");
 	records = strtoull(argv[1], NULL, 10);
 	most = argc > 2 ? strtoull(argv[2], NULL, 10) : BYTES;
 	if (!records || most < BYTES_LEAST ||
@@ -307,6 +313,7 @@ int main(int argc, char **argv)
 		errx(EXIT_FAILURE, "nobody sends");
 	test.each = (records + senders - 1) / senders;
 	test.most = most;
+	test.every = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
 	test.sender = calloc(senders + 1, sizeof(*test.sender));
 	if (!test.sender)
 		err(EXIT_FAILURE, "senders");
