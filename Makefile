@@ -21,7 +21,7 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
-	check-conformance check-sim check-faults check-qtest check-fjmpi check-cluster check-kvm check-arm64 \
+	check-conformance check-sim check-faults check-faults-vm check-qtest check-fjmpi check-cluster check-kvm check-arm64 \
 	check-long soak check-short check-trixie check-bookworm check-deb tests bench \
 	repro lint docs install uninstall deb clean
 
@@ -93,6 +93,9 @@ check-sim: tests ## tofu-sim, and what programs rely on, on its machines
 
 check-faults: tests ## processes under load that are killed, stopped, replaced; full disks
 	@scripts/check faults
+
+check-faults-vm: all tests ## virtual machines that are stopped, and lose their driver, under load
+	@scripts/check faults-vm
 
 check-qtest: qemu ## registers and rings of the device
 	@scripts/check qtest

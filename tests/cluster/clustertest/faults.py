@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Faults of nodes and of their driver, while the nodes send."""
+
+import contextlib
+import os
+import signal
+import tempfile
+import threading
+import time
+
+from .cluster import GUEST, Cluster, finish
+from .shared import STREAM_SECONDS, VICTIM, stream_until
+from .virtual import PERF, VIRTUAL, Traced
+
+NAP_SECONDS = 0.2  # long enough for others to wait; nothing depends on it
+RECORDS = 1000000
+
+FUNCTION = "cd /sys/bus/pci/drivers/tofu && function=$(ls | grep : | head -n 1)"
+UNBIND = f"{FUNCTION} && echo $function >unbind"
+BIND = "cd /sys/bus/pci/drivers/tofu && function=$(cat /tmp/function) && echo $function >bind"
+RESET = f"{FUNCTION} && echo 1 >$function/reset"
+REMEMBER = f"{FUNCTION} && echo $function >/tmp/function"
+
+
+def _stop_one(cluster, turn):
+    """Stop one of the nodes' processes for a moment."""
+    pids = [node["pid"] for node in cluster.status()["nodes"] if node["pid"]]
+    pid = pids[turn % len(pids)] if pids else 0
+    # In virtual time nodes boot anew for each run, so a process may be gone.
+    with contextlib.suppress(ProcessLookupError):
+        if pid:
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(NAP_SECONDS)
+            os.kill(pid, signal.SIGCONT)
+    time.sleep(NAP_SECONDS)
+
+
+class Stopper(threading.Thread):
+    """Stops and continues nodes in turn, until the end of a `with`."""
+
+    def __init__(self, cluster):
+        super().__init__()
+        self._cluster, self._over = cluster, threading.Event()
+        self.turns = 0
+
+    def run(self):
+        while not self._over.is_set():
+            _stop_one(self._cluster, self.turns)
+            self.turns += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self.join()
+
+
+def stop(tap):
+    """nodes are stopped and continued in turn while they send records"""
+    with Cluster("stop", 4, "2x2") as cluster:
+        with Stopper(cluster) as stopper:
+            result = cluster.run(GUEST / "srb-storm", RECORDS)
+        tap.forward("stopped in turn", result.out(), result.status, result.everything())
+        tap.point(stopper.turns > cluster.nodes, "each node has been stopped",
+                  f"{stopper.turns} stops")
+
+
+def stop_timed(tap):
+    """in virtual time nodes are stopped and continued: not a nanosecond differs"""
+    with tempfile.TemporaryDirectory() as folder, \
+            Cluster("vstop", 2, "2", memory=256, options=VIRTUAL) as cluster:
+        first = Traced(cluster, folder, PERF)
+        tap.point(first.good(), "tofu-perf in virtual time, with a trace", str(first))
+        with Stopper(cluster) as stopper:
+            second = Traced(cluster, folder, PERF)
+        tap.point(stopper.turns > cluster.nodes, "each node has been stopped",
+                  f"{stopper.turns} stops")
+        tap.point(second.good() and first.same(second), "the same output and trace",
+                  f"{first}\n{second}")
+
+
+def _strike(tap, cluster, name, command):
+    """A node loses its controller while all send to all."""
+    process = cluster.start_run(GUEST / "survive", VICTIM, timeout=STREAM_SECONDS * 3)
+    seen, streaming = stream_until(process, cluster.nodes)
+    tap.point(streaming, f"{name}: all nodes send to all", seen)
+    refused = cluster.run("sh", "-c", "rmmod tofu", nodes=str(VICTIM))
+    tap.point(refused.status != 0, f"{name}: the module cannot be unloaded meanwhile",
+              refused.everything())
+    done = cluster.run("sh", "-c", f"{REMEMBER}; {command}", nodes=str(VICTIM))
+    tap.point(done.status == 0, f"{name}: done", done.everything())
+    cluster.run("sh", "-c", "kill -KILL $(pidof survive)", nodes=str(VICTIM))
+    result = finish(process, STREAM_SECONDS * 3 + 30, seen)
+    for node in range(cluster.nodes):
+        if node != VICTIM:
+            tap.forward(f"{name}, node {node}", result.out(node), 0, result.everything())
+
+
+def _works_again(tap, cluster, name):
+    result = cluster.run(GUEST / "all-to-all")
+    tap.forward(f"after {name}", result.out(), result.status, result.everything())
+    counts = cluster.run("sh", "-c", "dmesg | grep -cE 'BUG:|WARNING:|Oops|Call Trace' || true")
+    for node in range(cluster.nodes):
+        tap.point(counts.out(node).strip() == "0",
+                  f"after {name}, node {node}: the kernel did not complain", counts.everything())
+
+
+def driver(tap):
+    """a node's driver is unbound, and its controller reset, while all nodes send"""
+    with Cluster("driver", 4, "2x2") as cluster:
+        _strike(tap, cluster, "reset of the function", RESET)
+        _works_again(tap, cluster, "the reset")
+        _strike(tap, cluster, "unbound", UNBIND)
+        bound = cluster.run("sh", "-c", BIND, nodes=str(VICTIM))
+        tap.point(bound.status == 0, "the driver is bound again", bound.everything())
+        _works_again(tap, cluster, "bound again")
+
+
+TESTS = {
+    "faults-stop": stop,
+    "faults-stop-timed": stop_timed,
+    "faults-driver": driver,
+}
