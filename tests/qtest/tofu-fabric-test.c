@@ -270,6 +270,83 @@ static void test_machine_reset_in_flight(void)
 	tofu_vm_stop(b.vm);
 }
 
+static void node_unplug(struct node *node)
+{
+	qpci_unplug_acpi_device_test(node->vm->qts, "tofu0", TOFU_SLOT);
+	g_free(node->vm->dev);
+}
+
+static void node_plug(struct node *node, const char *fabric, int number)
+{
+	struct tofu_vm *vm = node->vm;
+
+	qtest_qmp_device_add(vm->qts, "tofu-pci", "tofu0",
+			     "{'addr': '4', 'fabric': %s, 'node': %d}", fabric,
+			     number);
+	vm->dev = qpci_device_find(vm->bus, QPCI_DEVFN(TOFU_SLOT, 0));
+	g_assert_nonnull(vm->dev);
+	vm->regs = qpci_iomap(vm->dev, TOFU_BAR_REGS, NULL);
+	vm->pages = qpci_iomap(vm->dev, TOFU_BAR_PAGES, NULL);
+	qpci_device_enable(vm->dev);
+	tofu_cq_open(&node->cq, vm, 0, (unsigned int)number);
+	node_register(node, node->mem);
+}
+
+/*
+ * The local ends of @count puts, among notices of what others have put; they get
+ * PEER, or perhaps have been carried out before @down
+ */
+static void expect_ends(struct node *node, unsigned int count, bool down)
+{
+	while (count) {
+		struct tofu_mrq_entry entry = tofu_cq_wait_mrq(&node->cq);
+		const uint64_t ctrl = le64_to_cpu(entry.ctrl);
+		const uint64_t status = TOFU_GET(ctrl, TOFU_MRQ_STATUS);
+
+		if (TOFU_GET(ctrl, TOFU_MRQ_TYPE) != TOFU_MRQ_LCL_PUT)
+			continue;
+		g_assert_true(status == TOFU_ST_PEER ||
+			      (status == TOFU_ST_OK && !down));
+		count--;
+	}
+}
+
+/* The device goes while both nodes ring; then while the other stands still. */
+static void test_unplug_in_flight(void)
+{
+	g_autofree char *fabric = tofu_fabric_make("2");
+	struct node a = node_start(fabric, 0, SMALL, "");
+	struct node b = node_start(fabric, 1, SMALL, "");
+	pid_t pid = node_pid(fabric, 1);
+
+	for (unsigned int round = 0; round < 6; round++) {
+		const bool still = round % 2;
+
+		check_both_ways(&a, &b);
+		for (unsigned int i = 0; i < 4; i++)
+			post(&b, &a, TOFU_CMD_PUT, LEN);
+		if (still)
+			node_halt(pid);
+		for (unsigned int i = 0; i < 4; i++)
+			post(&a, &b, TOFU_CMD_PUT, LEN);
+		node_unplug(&a);
+		if (still)
+			kill(pid, SIGCONT);
+		expect_ends(&b, 4, false);
+		post(&b, &a, TOFU_CMD_PUT, LEN);
+		expect_ends(&b, 1, true);
+		tofu_cq_reg_set(&b.cq, TOFU_CQ_CTRL, 0);
+		tofu_vm_reg_set(b.vm, TOFU_REG_CTRL, TOFU_CTRL_RESET);
+		tofu_vm_reg_wait(b.vm, TOFU_REG_CTRL, UINT64_MAX, 0);
+		node_plug(&a, fabric, 0);
+		tofu_cq_open(&b.cq, b.vm, 0, 1);
+		node_register(&b, b.mem);
+	}
+	check_both_ways(&a, &b);
+	tofu_vm_stop(a.vm);
+	tofu_vm_stop(b.vm);
+}
+
 /**
  * struct split - a memory size, and the last LEN bytes of its RAM
  * @below: below the hole under 4 GiB
@@ -334,6 +411,7 @@ int main(int argc, char **argv)
 	qtest_add_func("tofu/fabric/reset-in-flight", test_reset_in_flight);
 	qtest_add_func("tofu/fabric/machine-reset-in-flight",
 		       test_machine_reset_in_flight);
+	qtest_add_func("tofu/fabric/unplug-in-flight", test_unplug_in_flight);
 	for (i = 0; i < G_N_ELEMENTS(splits); i++) {
 		g_autofree char *path = g_strdup_printf("tofu/fabric/memory-%s",
 							splits[i].memory);
