@@ -196,10 +196,16 @@ static void tofu_mem_unpin(struct tofu_mem *mem)
 	atomic_sub(mem->npages, &mem->tdev->nr_pinned);
 }
 
+/*
+ * The pages may have other mappings, of regions that overlap. They are never
+ * handed over: probing has checked that caches need no synchronization.
+ */
+#define TOFU_MEM_ATTRS DMA_ATTR_SKIP_CPU_SYNC
+
 static int tofu_mem_map(struct tofu_mem *mem)
 {
 	if (dma_map_sgtable(tofu_mem_device(mem), &mem->sgt,
-			    tofu_mem_direction(mem), 0))
+			    tofu_mem_direction(mem), TOFU_MEM_ATTRS))
 		return -ENOMEM;
 	return 0;
 }
@@ -207,7 +213,7 @@ static int tofu_mem_map(struct tofu_mem *mem)
 static void tofu_mem_unmap(struct tofu_mem *mem)
 {
 	dma_unmap_sgtable(tofu_mem_device(mem), &mem->sgt,
-			  tofu_mem_direction(mem), 0);
+			  tofu_mem_direction(mem), TOFU_MEM_ATTRS);
 }
 
 /* ---- Page table ---- */
