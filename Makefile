@@ -21,8 +21,9 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
-	check-conformance check-sim check-faults check-faults-vm check-qtest check-fjmpi check-cluster check-kvm check-arm64 \
-	check-long soak check-short check-trixie check-bookworm check-deb tests bench \
+	check-conformance check-sim check-faults check-faults-vm check-qtest check-fjmpi \
+	check-cluster check-kvm check-arm64 kernel-debug driver-debug check-long soak \
+	check-short check-trixie check-bookworm check-deb tests bench \
 	repro lint docs install uninstall deb clean
 
 help: ## this text
@@ -55,6 +56,21 @@ qemu: ## QEMU with the device, outside the checkout
 
 guest: driver lib ## kernel and initramfs of the guests
 	@scripts/build-guest >/dev/null
+
+# Kernels that find errors of the driver; its module for each has a folder of its
+# own. KERNELS=debug is one of them.
+KERNELS ?= debug kcsan
+
+kernel-debug: ## kernels with KASAN, lockdep, kmemleak, failures on demand; with KCSAN
+	@for kernel in $(KERNELS); do \
+		scripts/build-guest --kernel $$kernel --print-kdir >/dev/null || exit; \
+	done
+
+driver-debug: kernel-debug ## tofu.ko for those kernels
+	@for kernel in $(KERNELS); do \
+		$(MAKE) -C driver O=$(O)/kernel-$$kernel \
+			KDIR=$$(scripts/build-guest --kernel $$kernel --print-kdir) || exit; \
+	done
 
 demo: lib driver ## boot a cluster of four and exchange halos
 	@scripts/demo

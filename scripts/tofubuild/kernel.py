@@ -2,6 +2,7 @@
 """The distribution's kernel: fetched, not installed, and unpacked to vmlinux."""
 
 import lzma
+import os
 import pathlib
 import re
 import shutil
@@ -9,7 +10,7 @@ import struct
 import subprocess
 import zlib
 
-from . import apt, cache, run, system
+from . import apt, cache, debugkernel, run, system
 from .cache import BuildError
 
 # Modules that no guest can use: two thirds of the package
@@ -46,8 +47,23 @@ def headers(abi=None):
     return folder
 
 
+def chosen(name=None):
+    """The name of the guests' kernel: `name`, else $TOFU_KERNEL; empty: the release's own."""
+    return name or os.environ.get("TOFU_KERNEL", "")
+
+
+def choose(name=None):
+    """The guests' kernel: a debug kernel, or that of the ABI of installed headers."""
+    name = chosen(name)
+    if name in debugkernel.NAMES:
+        return debugkernel.DebugKernel(name)
+    return Kernel(headers(name))
+
+
 class Kernel:
     """The vmlinux and modules that match a folder of kernel headers."""
+
+    name = ""  # the results of builds for it have the usual places
 
     def __init__(self, kdir):
         self.abi = kdir.name.removeprefix("linux-headers-")
