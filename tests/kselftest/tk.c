@@ -17,6 +17,7 @@
 #include "tk.h"
 
 #define DEBUGFS "/sys/kernel/debug"
+#define TK_LEAK_AGE_S 6 /* kmemleak's is 5 */
 
 static double tk_now(void)
 {
@@ -555,6 +556,20 @@ int tk_param(const char *name)
 	return ret ? ret : atoi(text);
 }
 
+int tk_module_place(unsigned long *start, unsigned long *size)
+{
+	FILE *file = fopen("/proc/modules", "re");
+	char line[256];
+	int ret = -ENOENT;
+
+	while (file && ret && fgets(line, sizeof(line), file))
+		if (sscanf(line, "tofu %lu %*s %*s %*s %lx", size, start) == 2)
+			ret = 0;
+	if (file)
+		fclose(file);
+	return ret;
+}
+
 int tk_become(unsigned int uid)
 {
 	/* Only who is effectively root can take another real user ID. */
@@ -655,4 +670,23 @@ const char *tk_left_over(int log)
 	found = tk_log_bad(log, text, sizeof(text));
 	close(log);
 	return found;
+}
+
+int tk_leaks(const char **text)
+{
+	static char reports[4096];
+	int i, ret;
+
+	tk_count("cqs"); /* mounts debugfs */
+	/* The first scan only notes what was changed meanwhile. */
+	for (i = 0; i < 2; i++) {
+		sleep(TK_LEAK_AGE_S);
+		ret = tk_write(DEBUGFS "/kmemleak", "scan");
+		if (ret)
+			return ret;
+	}
+	ret = tk_read_file(DEBUGFS "/kmemleak", reports, sizeof(reports));
+	if (!ret)
+		*text = reports[0] ? reports : NULL;
+	return ret;
 }

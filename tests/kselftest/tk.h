@@ -211,8 +211,21 @@ int tk_log_begin(void);
  */
 const char *tk_left_over(int log);
 
+/**
+ * tk_leaks - let the kernel look for memory that nothing refers to
+ * @text: its first reports, or NULL
+ *
+ * Takes seconds: what is younger than that is not looked at.
+ *
+ * Return: 0, or a negative errno if the kernel has no kmemleak.
+ */
+int tk_leaks(const char **text);
+
 /* tk_param - read a parameter of the module, a number */
 int tk_param(const char *name);
+
+/* tk_module_place - find the module's first address and its size */
+int tk_module_place(unsigned long *start, unsigned long *size);
 
 /*
  * tk_become - continue as another user, without capabilities but with root as
