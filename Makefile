@@ -22,8 +22,8 @@ endif
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
 	check-conformance check-sim check-faults check-faults-vm check-qtest check-fjmpi \
-	check-cluster check-kvm check-arm64 kernel-debug driver-debug check-long soak \
-	check-short check-trixie check-bookworm check-deb tests bench \
+	check-cluster check-kvm check-kernel check-arm64 kernel-debug driver-debug \
+	check-long soak check-short check-trixie check-bookworm check-deb tests bench \
 	repro lint docs install uninstall deb clean
 
 help: ## this text
@@ -124,6 +124,9 @@ check-cluster: all tests ## virtual machines
 
 check-kvm: all tests ## virtual machines under KVM, where it runs a guest
 	@scripts/check kvm
+
+check-kernel: all tests driver-debug ## virtual machines with those kernels: no report, no leak; an hour
+	@KERNELS='$(KERNELS)' scripts/check kernel
 
 check-arm64: lib ## library, tools and unit tests for arm64, run by qemu-aarch64
 	@scripts/setup arm64

@@ -57,12 +57,18 @@ class Result:
 class Cluster:
     """Up at the beginning of a `with`, down at its end in any case."""
 
-    accel = "auto"  # for all clusters; see run-all
+    # For all clusters; see run-all and reports.py
+    accel = "auto"
+    reports = None
+    slowness = 1
+    memory_min = 0
+    common_options = ()
 
     def __init__(self, name, nodes, shape, memory=512, options=()):
-        self.name = f"test-{os.getpid()}-{name}"
-        self.nodes, self.shape, self.memory = nodes, shape, memory
-        self._options = options
+        self.title, self.name = name, f"test-{os.getpid()}-{name}"
+        self.nodes, self.shape, self.memory = nodes, shape, max(memory, self.memory_min)
+        self.log_dir = OUT / "cluster" / self.name
+        self._options = [*self.common_options, *options]
 
     def words(self, command, *words):
         return [str(w) for w in (TOOL, command, "--name", self.name, *words)]
@@ -77,21 +83,27 @@ class Cluster:
                                 stderr=subprocess.PIPE, text=True)
 
     def tool(self, command, *words, timeout=DOWN_SECONDS):
+        if self.reports and command == "kill":
+            self.reports.consoles(self)
         done = subprocess.run(self.words(command, *words), capture_output=True, text=True,
-                              timeout=timeout, check=False)
+                              timeout=timeout * self.slowness, check=False)
         if done.returncode:
             raise TestFailure(f"tofu-cluster {command}: {done.stderr.strip()}")
         return done.stdout
 
     def __enter__(self):
         done = subprocess.run(self.up_words(), capture_output=True, text=True,
-                              timeout=UP_SECONDS, check=False)
+                              timeout=UP_SECONDS * self.slowness, check=False)
         if done.returncode:
             raise TestFailure(f"tofu-cluster up: {done.stderr.strip()}")
         return self
 
     def __exit__(self, *_):
-        self.tool("down")
+        try:
+            if self.reports:
+                self.reports.down(self)
+        finally:
+            self.tool("down")
 
     def status(self):
         return json.loads(self.tool("status", "--json"))
@@ -103,6 +115,7 @@ class Cluster:
         When a node is gone the others have all their time left, or `gone`
         seconds.
         """
+        timeout *= self.slowness
         options = ["--timeout", timeout, "--gone-timeout", gone or timeout,
                    *(["--nodes", nodes] if nodes is not None else []),
                    *(["--trace", trace] if trace is not None else [])]
@@ -115,7 +128,7 @@ class Cluster:
     def run(self, program, *words, nodes=None, timeout=RUN_SECONDS, trace=None, env=()):
         process = self.start_run(program, *words, nodes=nodes, timeout=timeout, trace=trace,
                                  env=env)
-        return finish(process, timeout + 30)
+        return finish(process, timeout * self.slowness + 30)
 
     def processes(self):
         """Processes of this host whose command line has the cluster's name."""

@@ -189,6 +189,21 @@ def unplug(tap):
         tap.forward("unbound", result.out(), result.status, result.everything())
 
 
+FUZZ_CALLS = os.environ.get("TOFU_FUZZ_CALLS", "1000000")
+FUZZ_SEED = os.environ.get("TOFU_FUZZ_SEED", "2")
+FUZZ_SECONDS = 3600
+
+
+def fuzz(tap):
+    """random system calls on the driver's files: TOFU_FUZZ_CALLS (1000000), TOFU_FUZZ_SEED"""
+    # The kernel's debugging of DMA does not keep count of more than seven regions
+    # with the same page.
+    with Cluster("fuzz", 1, "1", options=("--kernel-args", "loglevel=5 dma_debug=off")) as cluster:
+        result = cluster.run("/usr/libexec/tofu/tofu_fuzz", timeout=FUZZ_SECONDS,
+                             env={"TOFU_FUZZ_CALLS": FUZZ_CALLS, "TOFU_FUZZ_SEED": FUZZ_SEED})
+        tap.forward("fuzz", result.out(), result.status, result.everything())
+
+
 def _check(cluster, *options):
     return subprocess.run(cluster.words("up", "--check", "--accel", cluster.accel, *options),
                           stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -228,3 +243,5 @@ TESTS = {
     "run-interrupted": run_interrupted,
     "late-flush": late_flush,
 }
+
+LONG_TESTS = {"fuzz": fuzz}

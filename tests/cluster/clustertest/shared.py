@@ -143,6 +143,9 @@ def kselftest(tap, cluster):
     if not programs:
         tap.point(False, "kselftest: nothing is built")
     for program in programs:
+        # With a debug kernel it has a cluster of its own.
+        if cluster.reports and program.name == "tofu_fuzz":
+            continue
         result = cluster.run(f"/usr/libexec/tofu/{program.name}", nodes="0")
         tap.forward(program.name, result.out(), result.status, result.everything())
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""What a debug kernel reports: each cluster that it boots gets a test point."""
+
+import re
+
+from .cluster import Cluster
+
+# What such a kernel needs more of than the distribution's
+SLOWNESS = 4
+MEMORY_MIB = 1024
+BOOT_SECONDS = 300
+# Warnings go to the console, where they outlast the guest.
+LOG_LEVEL = "loglevel=5"
+
+_REPORT = re.compile(
+    r"BUG: |WARNING: |INFO: (?!lockdep is turned off)|UBSAN: |DMA-API: |ODEBUG: |"
+    r"Kernel panic|general protection|Oops|kmemleak: \d+ new suspected|refcount_t: |"
+    r"Bad page|list_(?:add|del) corruption")
+_LINES = 60
+# kmemleak's own limit is 5 s.
+_SCAN = "cd /sys/kernel/debug && [ -e kmemleak ] || exit 0; for i in 1 2; do sleep 6; " \
+        "echo scan >kmemleak; done; cat kmemleak"
+_SCAN_SECONDS = 300
+
+
+def first(text):
+    """The first report of a console, up to its likely end; empty if there is none."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if _REPORT.search(line):
+            return "\n".join(lines[number:number + _LINES])
+    return ""
+
+
+class Reports:
+    """Looks at the consoles of clusters before they end."""
+
+    def __init__(self, tap, kernel):
+        self._tap, self._kernel = tap, kernel
+
+    def consoles(self, cluster):
+        """Failing points for reports on consoles; called before a console is lost."""
+        found = 0
+        for path in sorted(cluster.log_dir.glob("node*.console")):
+            report = first(path.read_text(encoding="utf-8", errors="replace"))
+            if report:
+                found += 1
+                self._tap.point(False, f"{cluster.title}, {path.stem}: a report of kernel "
+                                       f"{self._kernel}", report)
+        return found
+
+    def down(self, cluster):
+        """The point of a cluster that is about to end; scans for leaks first."""
+        leaks = cluster.run("sh", "-c", "mount -t debugfs none /sys/kernel/debug 2>/dev/null; "
+                            + _SCAN, timeout=_SCAN_SECONDS)
+        found = {node: text for node, text in leaks.all_out().items() if text.strip()}
+        self._tap.point(not leaks.status and not found, f"{cluster.title}: nothing is leaked",
+                        leaks.everything())
+        if not self.consoles(cluster):
+            self._tap.point(True, f"{cluster.title}: kernel {self._kernel} reports nothing")
+
+
+def watch(tap, kernel):
+    """Have all clusters looked at, for what kernel $TOFU_KERNEL reports there."""
+    Cluster.reports = Reports(tap, kernel)
+    Cluster.slowness = SLOWNESS
+    Cluster.memory_min = MEMORY_MIB
+    Cluster.common_options = ("--kernel-args", LOG_LEVEL, "--boot-timeout", BOOT_SECONDS)
