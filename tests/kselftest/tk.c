@@ -615,7 +615,7 @@ int tk_log_begin(void)
 static const char *tk_log_bad(int log, char *record, size_t size)
 {
 	static const char * const bad[] = {
-		"WARNING:", "BUG:", "Oops", "lockdep", "INFO: ", "RIP:",
+		"WARNING:", "BUG:", "Oops", "INFO: ", "UBSAN:", "RIP: 0010:",
 		"refcount_t", "general protection", "Bad page", "Busy inodes",
 		"nobody cared", "never became quiet", "a flush is late",
 		"refuses its settings",

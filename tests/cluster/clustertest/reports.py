@@ -11,9 +11,11 @@ MEMORY_MIB = 1024
 BOOT_SECONDS = 300
 # Warnings go to the console, where they outlast the guest.
 LOG_LEVEL = "loglevel=5"
+# A race is seen where two processors take part.
+PROCESSORS = "-smp 2"
 
 _REPORT = re.compile(
-    r"BUG: |WARNING: |INFO: (?!lockdep is turned off)|UBSAN: |DMA-API: |ODEBUG: |"
+    r"BUG: |WARNING: |INFO: |UBSAN: |DMA-API: (?!.*(?:disabled|disabling)$)|ODEBUG: |"
     r"Kernel panic|general protection|Oops|kmemleak: \d+ new suspected|refcount_t: |"
     r"Bad page|list_(?:add|del) corruption")
 _LINES = 60
@@ -37,14 +39,16 @@ class Reports:
 
     def __init__(self, tap, kernel):
         self._tap, self._kernel = tap, kernel
+        self._shown = set()
 
     def consoles(self, cluster):
-        """Failing points for reports on consoles; called before a console is lost."""
+        """Failing points for new reports; called before a console is lost."""
         found = 0
         for path in sorted(cluster.log_dir.glob("node*.console")):
             report = first(path.read_text(encoding="utf-8", errors="replace"))
-            if report:
+            if report and report not in self._shown:
                 found += 1
+                self._shown.add(report)
                 self._tap.point(False, f"{cluster.title}, {path.stem}: a report of kernel "
                                        f"{self._kernel}", report)
         return found
@@ -65,4 +69,5 @@ def watch(tap, kernel):
     Cluster.reports = Reports(tap, kernel)
     Cluster.slowness = SLOWNESS
     Cluster.memory_min = MEMORY_MIB
-    Cluster.common_options = ("--kernel-args", LOG_LEVEL, "--boot-timeout", BOOT_SECONDS)
+    Cluster.common_options = ("--kernel-args", LOG_LEVEL, "--boot-timeout", BOOT_SECONDS,
+                              "--qemu-args", PROCESSORS)

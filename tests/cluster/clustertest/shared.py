@@ -177,6 +177,8 @@ def kill(tap, cluster):
     cluster.tool("start", VICTIM, timeout=180)
     result = cluster.run(GUEST / "all-to-all")
     tap.forward("after the node came back", result.out(), result.status, result.everything())
+    if cluster.reports:
+        return  # They are looked for in all of the cluster's time.
     counts = cluster.run("sh", "-c", "dmesg | grep -cE 'BUG:|WARNING:|Oops|Call Trace' || true")
     for node in range(cluster.nodes):
         tap.point(counts.out(node).strip() == "0", f"node {node}: the kernel did not complain",
