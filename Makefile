@@ -21,9 +21,10 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
-	check-conformance check-sim check-faults check-faults-vm check-qtest check-fjmpi \
-	check-cluster check-kvm check-kernel check-arm64 kernel-debug driver-debug \
-	check-long soak check-short check-trixie check-bookworm check-deb tests bench \
+	check-conformance check-sim check-faults check-faults-vm check-qtest \
+	check-sanitize check-fjmpi check-cluster check-kvm check-kernel check-arm64 \
+	kernel-debug driver-debug check-long soak check-short check-trixie \
+	check-bookworm check-deb tests bench \
 	repro lint docs install uninstall deb clean
 
 help: ## this text
@@ -115,6 +116,9 @@ check-faults-vm: all tests ## virtual machines that are stopped, and lose their 
 
 check-qtest: qemu ## registers and rings of the device
 	@scripts/check qtest
+
+check-sanitize: qemu ## check-qtest with ASan and UBSan in QEMU, which clang builds first (minutes)
+	@scripts/check sanitize
 
 check-fjmpi: tests ## FJMPI_* on four ranks, with each MPI that is here
 	@scripts/check fjmpi

@@ -16,6 +16,8 @@ from . import run
 from .cache import BuildError
 
 _ETC = pathlib.Path("/etc/apt")
+_STALE = ("If apt does not find it, its lists are old, or a newer one has taken its place: let "
+          "root run `apt-get update`, then `apt-get upgrade`")
 
 
 def _deb822_as_source(text):
@@ -61,15 +63,36 @@ def _private_options(folder):
             "-o", "Acquire::Retries=3"]
 
 
-def fetch_source(package, folder, log):
-    """Download a source package into `folder`; return the path of its .dsc."""
+def candidate_source(package):
+    """The version of the source of the package that apt would install, or None.
+
+    It comes out of the system's lists, without the network.
+    """
+    shown = subprocess.run(["apt-cache", "show", "--no-all-versions", package],
+                           capture_output=True, text=True, check=False, env=_environment())
+    fields = dict(line.split(": ", 1) for line in shown.stdout.splitlines()
+                  if line.startswith(("Source: ", "Version: ")))
+    # Rebuilt packages have a version of their own, 'Source: qemu (7.2-1)'.
+    source = re.search(r"\((\S+)\)", fields.get("Source", ""))
+    return source[1] if source else fields.get("Version")
+
+
+def fetch_source(package, version, folder, log):
+    """Download a source package into `folder`; return the path of its .dsc.
+
+    Without a version it is the newest.
+    """
     private = folder / "apt"
     _write_sources(private / "sources.list.d")
     apt = ["apt-get", *_private_options(private)]
     run.run([*apt, "update"], log, "apt: reading the list of source packages",
             env=_environment())
-    run.run([*apt, "source", "--download-only", package], log,
-            f"apt: fetching the source of {package}", cwd=folder, env=_environment())
+    name = f"{package}={version}" if version else package
+    try:
+        run.run([*apt, "source", "--download-only", name], log,
+                f"apt: fetching the source of {package}", cwd=folder, env=_environment())
+    except BuildError as error:
+        raise BuildError(f"{error}\n{_STALE}") from None
     shutil.rmtree(private)
     found = sorted(folder.glob("*.dsc"))
     if len(found) != 1:
@@ -84,9 +107,7 @@ def fetch_binary(package, version, folder, log):
                  "download", f"{package}={version}"],
                 log, f"apt: fetching {package}", cwd=folder, env=_environment())
     except BuildError as error:
-        raise BuildError(f"{error}\nIf apt does not find it, its lists are old, or a newer one "
-                         "has taken its place: let root run `apt-get update`, then `apt-get "
-                         "upgrade`") from None
+        raise BuildError(f"{error}\n{_STALE}") from None
     found = sorted(folder.glob(f"{package}_*.deb"))
     if len(found) != 1:
         raise BuildError(f"apt-get download {package} left {len(found)} packages")
