@@ -14,6 +14,7 @@
 #include "hw/core/cpu.h"
 #include "hw/qdev-properties.h"
 #include "migration/vmstate.h"
+#include "tofu-access.h"
 #include "tofu-mailbox.h"
 #include "trace.h"
 
@@ -36,14 +37,16 @@ static void tofu_mailbox_gone(TofuMailboxState *s, const char *why)
 
 /*
  * Waits until the socket can be read or written. Only the end of the machine's
- * run interrupts it: anything else would come at times of the host.
+ * run interrupts it: anything else would come at times of the host. A device that
+ * writes here does not wait: it relies on the BQL.
  */
-static bool tofu_mailbox_wait(TofuMailboxState *s, short events)
+static bool tofu_mailbox_wait(TofuMailboxState *s, short events,
+                              MemTxAttrs attrs)
 {
     struct pollfd pollfd = { .fd = s->fd, .events = events };
     int ret = 0;
 
-    if (!current_cpu) {
+    if (!tofu_access_by_cpu(attrs)) {
         return false;
     }
     bql_unlock();
@@ -62,7 +65,8 @@ static bool tofu_mailbox_wait(TofuMailboxState *s, short events)
  * tried again; false: the access returns @result.
  */
 static bool tofu_mailbox_moved(TofuMailboxState *s, ssize_t ret, short events,
-                               size_t *done, uint64_t *result)
+                               MemTxAttrs attrs, size_t *done,
+                               uint64_t *result)
 {
     if (ret > 0) {
         *done += ret;
@@ -73,7 +77,7 @@ static bool tofu_mailbox_moved(TofuMailboxState *s, ssize_t ret, short events,
     }
     if (ret < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
         *result = TOFU_MAILBOX_AGAIN;
-        return tofu_mailbox_wait(s, events);
+        return tofu_mailbox_wait(s, events, attrs);
     }
     tofu_mailbox_gone(s, ret ? strerror(errno) : "closed");
     *result = TOFU_MAILBOX_GONE;
@@ -105,7 +109,7 @@ static uint64_t tofu_mailbox_frame_done(TofuMailboxState *s)
     return bytes;
 }
 
-static uint64_t tofu_mailbox_receive(TofuMailboxState *s)
+static uint64_t tofu_mailbox_receive(TofuMailboxState *s, MemTxAttrs attrs)
 {
     uint64_t result;
     size_t want;
@@ -118,7 +122,8 @@ static uint64_t tofu_mailbox_receive(TofuMailboxState *s)
             return tofu_mailbox_frame_done(s);
         }
         ret = recv(s->fd, at, want, MSG_DONTWAIT);
-        if (!tofu_mailbox_moved(s, ret, POLLIN, &s->received, &result)) {
+        if (!tofu_mailbox_moved(s, ret, POLLIN, attrs, &s->received,
+                                &result)) {
             return result;
         }
         if (s->received >= sizeof(s->frame) &&
@@ -129,7 +134,7 @@ static uint64_t tofu_mailbox_receive(TofuMailboxState *s)
     return TOFU_MAILBOX_GONE;
 }
 
-static uint64_t tofu_mailbox_flush(TofuMailboxState *s)
+static uint64_t tofu_mailbox_flush(TofuMailboxState *s, MemTxAttrs attrs)
 {
     const char *window = tofu_mailbox_window(s, TOFU_MAILBOX_SEND_WINDOW);
     uint64_t result;
@@ -138,14 +143,15 @@ static uint64_t tofu_mailbox_flush(TofuMailboxState *s)
     while (!s->gone && s->sent < s->to_send) {
         ret = send(s->fd, window + s->sent, s->to_send - s->sent,
                    MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (!tofu_mailbox_moved(s, ret, POLLOUT, &s->sent, &result)) {
+        if (!tofu_mailbox_moved(s, ret, POLLOUT, attrs, &s->sent, &result)) {
             return result;
         }
     }
     return s->gone ? TOFU_MAILBOX_GONE : 0;
 }
 
-static void tofu_mailbox_send(TofuMailboxState *s, uint64_t bytes)
+static void tofu_mailbox_send(TofuMailboxState *s, uint64_t bytes,
+                              MemTxAttrs attrs)
 {
     if (bytes > TOFU_MAILBOX_WINDOW_SIZE || s->sent < s->to_send) {
         qemu_log_mask(LOG_GUEST_ERROR, TYPE_TOFU_MAILBOX ": cannot send %"
@@ -155,39 +161,46 @@ static void tofu_mailbox_send(TofuMailboxState *s, uint64_t bytes)
     trace_tofu_mailbox_send(bytes);
     s->to_send = bytes;
     s->sent = 0;
-    tofu_mailbox_flush(s);
+    tofu_mailbox_flush(s, attrs);
 }
 
 /* ---- The device ---- */
 
-static uint64_t tofu_mailbox_read(void *opaque, hwaddr addr, unsigned int size)
+static MemTxResult tofu_mailbox_read(void *opaque, hwaddr addr, uint64_t *value,
+                                     unsigned int size, MemTxAttrs attrs)
 {
     TofuMailboxState *s = opaque;
 
     switch (addr) {
     case TOFU_MAILBOX_ID:
-        return TOFU_SET(TOFU_MAILBOX_ID_MAGIC, TOFU_MAILBOX_ID_MAGIC) |
-               TOFU_SET(TOFU_MAILBOX_ID_VERSION, TOFU_MAILBOX_ID_VERSION);
+        *value = TOFU_SET(TOFU_MAILBOX_ID_MAGIC, TOFU_MAILBOX_ID_MAGIC) |
+                 TOFU_SET(TOFU_MAILBOX_ID_VERSION, TOFU_MAILBOX_ID_VERSION);
+        break;
     case TOFU_MAILBOX_RECEIVE:
-        return tofu_mailbox_receive(s);
+        *value = tofu_mailbox_receive(s, attrs);
+        break;
     case TOFU_MAILBOX_SEND:
-        return tofu_mailbox_flush(s);
+        *value = tofu_mailbox_flush(s, attrs);
+        break;
     default:
-        return UINT64_MAX;
+        *value = UINT64_MAX;
+        break;
     }
+    return MEMTX_OK;
 }
 
-static void tofu_mailbox_write(void *opaque, hwaddr addr, uint64_t value,
-                               unsigned int size)
+static MemTxResult tofu_mailbox_write(void *opaque, hwaddr addr, uint64_t value,
+                                      unsigned int size, MemTxAttrs attrs)
 {
     if (addr == TOFU_MAILBOX_SEND) {
-        tofu_mailbox_send(opaque, value);
+        tofu_mailbox_send(opaque, value, attrs);
     }
+    return MEMTX_OK;
 }
 
 static const MemoryRegionOps tofu_mailbox_ops = {
-    .read = tofu_mailbox_read,
-    .write = tofu_mailbox_write,
+    .read_with_attrs = tofu_mailbox_read,
+    .write_with_attrs = tofu_mailbox_write,
     .endianness = DEVICE_LITTLE_ENDIAN,
     .valid = { .min_access_size = 8, .max_access_size = 8 },
     .impl = { .min_access_size = 8, .max_access_size = 8 },

@@ -5,19 +5,9 @@
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "qemu/memalign.h"
-#include "hw/core/cpu.h"
+#include "tofu-access.h"
 #include "tofu-pci.h"
 #include "trace.h"
-
-/*
- * Whether a processor makes the access, rather than a device whose model relies
- * on the BQL: a guest can tell any device to write here, and send its interrupt
- * messages here. A message names its sender.
- */
-static bool tofu_kick_by_cpu(MemTxAttrs attrs)
-{
-    return current_cpu && !attrs.unspecified && !attrs.requester_id;
-}
 
 /*
  * The engine runs on the processor's thread, without the BQL: other threads
@@ -27,7 +17,7 @@ static bool tofu_kick_by_cpu(MemTxAttrs attrs)
  */
 static bool tofu_bql_leave(MemTxAttrs attrs)
 {
-    bool by_cpu = tofu_kick_by_cpu(attrs);
+    bool by_cpu = tofu_access_by_cpu(attrs);
 
     if (by_cpu) {
         bql_unlock();
@@ -127,7 +117,7 @@ static void tofu_store(TofuPCIState *s, hwaddr addr, MemTxAttrs attrs)
     const uint64_t *word = (void *)((char *)s->pages.memory + offset);
     unsigned int tni, cq;
 
-    if (!tofu_kick_by_cpu(attrs) || !tofu_page_cq(s, addr, &tni, &cq)) {
+    if (!tofu_access_by_cpu(attrs) || !tofu_page_cq(s, addr, &tni, &cq)) {
         return;
     }
     tofu_node_lock(s->node);
@@ -221,7 +211,7 @@ static void tofu_channel_start(TofuPCIState *s, hwaddr addr, MemTxAttrs attrs)
         tofu_channel_store(s, tni, channel);
         tofu_kick_node(s, addr, false);
         tofu_bql_return(left);
-    } else if (tofu_kick_by_cpu(attrs)) {
+    } else if (tofu_access_by_cpu(attrs)) {
         /* As for tofu_store(): a device's write is no event. */
         tofu_channel_store(s, tni, channel);
         tofu_time_update(&s->time);
