@@ -8,6 +8,8 @@
 #include "qemu/main-loop.h"
 #include "qemu/module.h"
 #include "qapi/error.h"
+#include "qemu/accel.h"
+#include "hw/boards.h"
 #include "hw/pci/msix.h"
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
@@ -217,6 +219,29 @@ static bool tofu_pci_check_machine(TofuPCIState *s, Error **errp)
     return tofu_time_check(errp);
 }
 
+/*
+ * The engine's atomics and those of other nodes are the host's. TCG emits plain
+ * loads and stores for a guest's atomics unless processors may run in parallel.
+ */
+static bool tofu_pci_check_atomics(Error **errp)
+{
+    g_autofree char *thread = NULL;
+
+    if (!tcg_enabled()) {
+        return true;
+    }
+    thread = object_property_get_str(OBJECT(current_accel()), "thread",
+                                     &error_abort);
+    if (g_str_equal(thread, "multi") && current_machine->smp.max_cpus > 1) {
+        return true;
+    }
+    error_setg(errp, "the guest's atomic instructions would not be atomic: TCG "
+               "makes them so only for a machine that can have several "
+               "processors, each with a thread: start QEMU with -accel "
+               "tcg,thread=multi -smp 1,maxcpus=2, without -icount");
+    return false;
+}
+
 static bool tofu_pci_check_properties(TofuPCIState *s, Error **errp)
 {
     if (s->tnis < 1 || s->tnis > TOFU_TNIS_MAX) {
@@ -246,7 +271,8 @@ static bool tofu_pci_check_properties(TofuPCIState *s, Error **errp)
         error_setg(errp, "property 'trace' needs the property 'machine'");
         return false;
     }
-    return !s->machine_name || tofu_pci_check_machine(s, errp);
+    return s->machine_name ? tofu_pci_check_machine(s, errp) :
+                             tofu_pci_check_atomics(errp);
 }
 
 static bool tofu_pci_assist(const TofuPCIState *s)

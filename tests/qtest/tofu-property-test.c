@@ -6,11 +6,11 @@
 #include "tofu-vm.h"
 
 /* Starts QEMU, which must refuse; returns its message. */
-static char *refusal(const char *args)
+static char *refusal_by(const char *accel, const char *args)
 {
 	g_autofree char *line = g_strdup_printf(
-		"%s -accel qtest -display none %s", g_getenv("QTEST_QEMU_BINARY"),
-		args);
+		"%s -accel %s -display none %s", g_getenv("QTEST_QEMU_BINARY"),
+		accel, args);
 	g_auto(GStrv) argv = g_strsplit(line, " ", -1);
 	char *err = NULL;
 	int status;
@@ -22,6 +22,11 @@ static char *refusal(const char *args)
 	g_assert_true(WIFEXITED(status));
 	g_assert_cmpint(WEXITSTATUS(status), ==, 1);
 	return err;
+}
+
+static char *refusal(const char *args)
+{
+	return refusal_by("qtest", args);
 }
 
 /**
@@ -114,6 +119,27 @@ static void test_private_memory(void)
 	}
 }
 
+/* TCG has atomic instructions only where processors may run in parallel. */
+static void test_atomics(void)
+{
+	static const char *const wrong[][2] = {
+		{ "tcg", "-smp 1" },
+		{ "tcg,thread=single", "-smp 1,maxcpus=2" },
+		{ "tcg", "-smp 1,maxcpus=2 -icount shift=0" },
+	};
+	g_autofree char *args = tofu_vm_args("64M", "");
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(wrong); i++) {
+		g_autofree char *all = g_strdup_printf("%s -S %s", wrong[i][1],
+						       args);
+		g_autofree char *err = refusal_by(wrong[i][0], all);
+
+		g_assert_nonnull(strstr(err, "thread=multi"));
+		g_assert_nonnull(strstr(err, "maxcpus=2"));
+	}
+}
+
 static void test_help(void)
 {
 	g_autofree char *line = g_strdup_printf(
@@ -145,6 +171,7 @@ int main(int argc, char **argv)
 	qtest_add_func("tofu/property/no-such-node", test_no_such_node);
 	qtest_add_func("tofu/property/node-is-taken", test_node_is_taken);
 	qtest_add_func("tofu/property/private-memory", test_private_memory);
+	qtest_add_func("tofu/property/atomics", test_atomics);
 	qtest_add_func("tofu/property/help", test_help);
 	return g_test_run();
 }
