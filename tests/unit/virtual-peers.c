@@ -168,6 +168,85 @@ TEST(a_node_that_dies_holds_nobody_up)
 	close(fd);
 }
 
+/* ---- One that has no room ---- */
+
+static bool refuse;
+static unsigned int refused;
+static unsigned int inside;
+
+struct tofu_packet *__real_tofu_shm_tx_begin(struct tofu_fabric *fabric,
+					     uint32_t node,
+					     enum tofu_class class_,
+					     size_t payload, int *err);
+struct tofu_packet *__wrap_tofu_shm_tx_begin(struct tofu_fabric *fabric,
+					     uint32_t node,
+					     enum tofu_class class_,
+					     size_t payload, int *err);
+void __real_tofu_node_wait(struct tofu_node *node, unsigned int turn);
+void __wrap_tofu_node_wait(struct tofu_node *node, unsigned int turn);
+
+/* Most packets find their receiver's ring full, some several times. */
+struct tofu_packet *__wrap_tofu_shm_tx_begin(struct tofu_fabric *fabric,
+					     uint32_t node,
+					     enum tofu_class class_,
+					     size_t payload, int *err)
+{
+	static unsigned int calls;
+
+	if (!refuse || ++calls % 8 == 0)
+		return __real_tofu_shm_tx_begin(fabric, node, class_, payload,
+						err);
+	refused++;
+	*err = -EAGAIN;
+	return NULL;
+}
+
+void __wrap_tofu_node_wait(struct tofu_node *node, unsigned int turn)
+{
+	inside += node->virtual->inside;
+	__real_tofu_node_wait(node, turn);
+}
+
+static int squeeze(const char *path, uint32_t number, struct seen_log *log)
+{
+	struct runner *r = calloc(1, sizeof(*r));
+
+	refuse = true;
+	if (!runner_open(r, &busy, path, number, NULL, &log[number]) ||
+	    !runner_join(r) || !runner_run(r, 4000000))
+		return 1;
+	if (r->cpu.left || r->cpu.under_way)
+		return 2;
+	if (!runner_end(r, log))
+		return 3;
+	runner_close(r);
+	free(r);
+	if (count_status(&log[number], 0, TOFU_ST_PEER))
+		return 4;
+	if (inside)
+		return 5;
+	return refused ? 0 : 6;
+}
+
+/* It waits at the horizon, where its home has no locks and can stop it. */
+TEST(a_node_that_finds_no_room_does_not_wait_in_the_controller)
+{
+	struct seen_log *log = share_log();
+	char path[32];
+	int fd = machine_of("3", path);
+	pid_t pid[3];
+
+	for (uint32_t n = 0; n < 3; n++) {
+		pid[n] = start_child();
+		if (!pid[n])
+			_exit(squeeze(path, n, log));
+	}
+	for (uint32_t n = 0; n < 3; n++)
+		EXPECT_EQ(0, end_child(pid[n]));
+	drop_log(log);
+	close(fd);
+}
+
 /* Leaves, and comes again after the others have advanced, without errors. */
 static int come_again(const char *path, uint32_t number, struct seen_log *log)
 {
