@@ -322,8 +322,12 @@ void sim_wake(struct sim_node *node, uint64_t time)
 {
 	const struct sim_poll *poll = &node->poll;
 
+	/* What happens as a round ends is found by that round's last poll. */
 	if (poll->asleep && time < node->wake)
-		wake_at(node, time, (time - poll->began) / poll->took);
+		wake_at(node, time,
+			time > poll->began ?
+				(time - poll->began - 1) / poll->took :
+				0);
 }
 
 /* If that was not expected, the program goes on with the next whole round. */
