@@ -64,7 +64,6 @@ static uint64_t promise(struct tofu_virtual *v)
 	next = tofu_clock_add(first_moving(v), flight);
 	next = tofu_min64(next, next_due(v));
 	busy = tofu_clock_add(v->busy, tofu_preset_store_ns(v->machine));
-	busy = tofu_min64(busy, tofu_held_time(v));
 	return tofu_min64(busy, tofu_clock_add(next, answer));
 }
 
@@ -137,7 +136,6 @@ static void look(struct tofu_virtual *v, uint64_t now)
 {
 	tofu_fabric_clock_meet(v->node->fabric, &handler, v);
 	tofu_clock_look(&v->clock);
-	tofu_held_send(v);
 	advance(v, now);
 	v->horizon = horizon(v);
 }
@@ -169,7 +167,7 @@ uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from)
 		look(v, now);
 	} while (do_all(v, now));
 	tofu_clock_publish(&v->clock, promise(v));
-	stop = v->held ? now : tofu_min64(v->horizon, next_due(v));
+	stop = tofu_min64(v->horizon, next_due(v));
 	tofu_clock_show(&v->clock, now, stop <= now);
 	if (stop <= now)
 		note_wanted(v, now);
@@ -312,7 +310,6 @@ void tofu_virtual_destroy(struct tofu_node *node)
 
 	if (!v)
 		return;
-	tofu_held_destroy(v);
 	tofu_parcel_destroy(v);
 	tofu_net_destroy(v->net);
 	tofu_links_destroy(v);

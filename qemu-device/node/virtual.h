@@ -46,7 +46,6 @@ struct tofu_parcel {
 #define TOFU_FLYING_MAX 65536
 
 struct tofu_crossing;
-struct tofu_held;
 
 /**
  * struct tofu_links - the ports of this node
@@ -85,12 +84,8 @@ struct tofu_links {
  * @credits: returning credits, by time
  * @owed:   by engine: packets whose credit has not returned
  * @starved: count of engines that may wait for a credit
- * @held, @held_end: list of packets of this node for which there was no room,
- *          in order; the node promises nothing beyond the first, and time stands
- *          still until all are sent
- * @class_: class of the packet to be sent
  * @record: where the packet to be sent goes when complete; others can write
- *          there. NULL: there is no room
+ *          there
  * @dst, @bytes: receiver and payload of that packet
  * @packet, @payload: that packet while it is being made
  */
@@ -116,10 +111,6 @@ struct tofu_virtual {
 	struct tofu_parcel *unused;
 	struct tofu_links links;
 	struct tofu_trace *trace;
-	struct tofu_held *held;
-	struct tofu_held **held_end;
-	unsigned int held_turns;
-	enum tofu_class class_;
 	struct tofu_packet *record;
 	uint32_t dst;
 	uint32_t bytes;
@@ -152,16 +143,6 @@ static inline uint64_t tofu_virtual_now(const struct tofu_virtual *v)
 
 /* tofu_virtual_trace - add a record, if there is a trace */
 void tofu_virtual_trace(struct tofu_virtual *v, const struct icc_trace *trace);
-
-/* ---- virtual-host.c ---- */
-
-/* tofu_held_send - send the packets that are held, as far as there is room */
-void tofu_held_send(struct tofu_virtual *v);
-
-/* tofu_held_time - when the first of them enters the network, or UINT64_MAX */
-uint64_t tofu_held_time(const struct tofu_virtual *v);
-
-void tofu_held_destroy(struct tofu_virtual *v);
 
 /* ---- wait.c ---- */
 
