@@ -221,6 +221,18 @@ const char *tk_left_over(int log);
  */
 int tk_leaks(const char **text);
 
+/* TK_EXPECT_NO_LEAKS - a test's body: tk_leaks() finds none, or is skipped */
+#define TK_EXPECT_NO_LEAKS() do {					\
+	const char *leaks;						\
+	int ret = tk_leaks(&leaks);					\
+									\
+	if (ret == -ENOENT)						\
+		SKIP(return, "a kernel without kmemleak");		\
+	ASSERT_EQ(0, ret);						\
+	EXPECT_EQ(NULL, leaks)						\
+		TH_LOG("%s", leaks);					\
+} while (0)
+
 /* tk_param - read a parameter of the module, a number */
 int tk_param(const char *name);
 

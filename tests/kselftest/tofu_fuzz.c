@@ -670,14 +670,7 @@ TEST_F_TIMEOUT(tofu, random_calls, FUZZ_TIMEOUT_S)
 
 TEST_F_TIMEOUT(tofu, nothing_is_leaked, TK_TIMEOUT_S)
 {
-	const char *leaks;
-	int ret = tk_leaks(&leaks);
-
-	if (ret == -ENOENT)
-		SKIP(return, "a kernel without kmemleak");
-	ASSERT_EQ(0, ret);
-	EXPECT_EQ(NULL, leaks)
-		TH_LOG("%s", leaks);
+	TK_EXPECT_NO_LEAKS();
 }
 
 TEST_HARNESS_MAIN
