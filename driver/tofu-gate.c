@@ -236,8 +236,8 @@ static void tofu_gates_free(struct tofu_gates *gates)
 
 /*
  * Frees everything but the structure itself and the channel's block, which user
- * space may still read. No other node knows the channel's
- * block, so disabled gates are quiet, whatever the network does.
+ * space may still read. No other node knows that block, so disabled gates are
+ * quiet, whatever the network does.
  */
 static void tofu_gates_drop_locked(struct tofu_gates *gates)
 {

@@ -176,9 +176,7 @@ struct tofu_fabric {
 	"the filesystem of the fabric's file is full; enlarge it (in a "   \
 	"container /dev/shm is small: see --shm-size), or use fewer nodes"
 
-/* Descriptors that a connection to another endpoint takes, and that a process
- * has besides
- */
+/* Descriptors of a connection to another endpoint, and a process's others */
 #define TOFU_FABRIC_PEER_FILES 2
 #define TOFU_FABRIC_OTHER_FILES 64
 
