@@ -46,20 +46,45 @@ uint64_t sim_next(const struct sim *sim)
 
 /* ---- A window ---- */
 
+static void run_node(struct sim *sim, uint32_t i)
+{
+	sim_node_run(&sim->node[i], sim->until);
+	sim->next[i] = sim_node_next(&sim->node[i]);
+}
+
+/* While the node at @at runs, each of the next ones is a step further. */
+static void prefetch(const struct sim *sim, const uint32_t due[], int count,
+		     int at)
+{
+	for (int step = 0; step < SIM_PREFETCHES; step++) {
+		const int ahead = at + SIM_PREFETCHES - step;
+
+		if (ahead >= 0 && ahead < count)
+			sim_prefetch(&sim->node[due[ahead]],
+				     (unsigned int)step);
+	}
+}
+
 static void run_group(struct sim *sim, uint32_t group)
 {
 	const uint32_t from = group * GROUP;
 	uint32_t to = from + GROUP;
 	uint64_t next = UINT64_MAX;
+	uint32_t due[GROUP];
+	int count = 0;
 
 	if (to > sim->params.count)
 		to = sim->params.count;
 	sim_heap_grown();
-	for (uint32_t i = from; i < to && !sim->stop; i++) {
-		if (sim->next[i] >= sim->until)
-			continue;
-		sim_node_run(&sim->node[i], sim->until);
-		sim->next[i] = sim_node_next(&sim->node[i]);
+	/* What happens here concerns others in later windows alone. */
+	for (uint32_t i = from; i < to; i++) {
+		if (sim->next[i] < sim->until)
+			due[count++] = i;
+	}
+	for (int i = -SIM_PREFETCHES; i < count && !sim->stop; i++) {
+		prefetch(sim, due, count, i);
+		if (i >= 0)
+			run_node(sim, due[i]);
 	}
 	for (uint32_t i = from; i < to; i++) {
 		if (sim->next[i] < next)

@@ -311,6 +311,15 @@ void sim_deliver(struct sim *sim, struct sim_mail *mail, uint64_t seq,
 struct sim_mail *sim_mail_new(struct sim *sim, size_t payload);
 void sim_mail_free(struct sim *sim, struct sim_mail *mail);
 
+/* ---- prefetch.c ---- */
+
+/**
+ * sim_prefetch - what a node's sim_node_run() needs is to be in the caches
+ * @step: 0 to SIM_PREFETCHES - 1, one after the other, with some time between
+ */
+void sim_prefetch(const struct sim_node *node, unsigned int step);
+#define SIM_PREFETCHES 5
+
 /* ---- port.c ---- */
 
 /* sim_port_init - set up the node's port, once it has a controller */

@@ -285,4 +285,11 @@ void icc_peer_down(struct icc *icc, uint32_t endpoint);
  */
 void icc_set_need_kick(struct icc *icc, uint32_t mask);
 
+/**
+ * icc_prefetch - what a timed controller needs next is to be in the caches
+ * @step: 0 to ICC_PREFETCHES - 1, one after the other, with some time between
+ */
+void icc_prefetch(const struct icc *icc, unsigned int step);
+#define ICC_PREFETCHES 4
+
 #endif /* ICC_ICC_H */

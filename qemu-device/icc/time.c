@@ -5,10 +5,12 @@
  * fails, the event is dropped and counted as a bad packet.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "icc/time.h"
+#include "net/prefetch.h"
 
 /* ---- Calendar ---- */
 
@@ -293,6 +295,67 @@ bool icc_time_run(struct icc *icc)
 void icc_time_trace(struct icc *icc, const struct icc_trace *trace)
 {
 	icc->ops->trace(icc->host, trace);
+}
+
+/* ---- Prefetch ---- */
+
+/* Entries of the calendar that may be due together */
+#define SOON 4
+
+static void prefetch_engines(const struct icc *icc)
+{
+	for (unsigned int i = 0; i < icc->tnis; i++) {
+		const struct icc_engine *e = &icc->time->engine[i];
+		const uint32_t enabled = icc->tni[i].enabled;
+
+		if (enabled)
+			tofu_prefetch(icc->tni[i].cq[__builtin_ctz(enabled)],
+				      offsetof(struct icc_cq, toq));
+		tofu_prefetch(e->returning, ICC_LINE);
+		tofu_prefetch(e->arrivals.first, ICC_LINE);
+	}
+}
+
+static void prefetch_packets(const struct icc *icc)
+{
+	const struct tofu_heap *calendar = &icc->time->calendar;
+
+	for (uint32_t i = 0; i < SOON && i < calendar->count; i++)
+		tofu_prefetch(calendar->item[i].what, ICC_LINE);
+	for (unsigned int i = 0; i < icc->tnis; i++) {
+		const struct icc_held *held = icc->time->engine[i].arrivals.first;
+		const uint32_t sendable = icc->tni[i].sendable;
+
+		if (sendable)
+			tofu_prefetch(icc->tni[i].cq[__builtin_ctz(sendable)]
+					      ->next,
+				      sizeof(struct icc_xfer));
+		if (held)
+			tofu_prefetch(held->pkt, sizeof(*held->pkt));
+	}
+}
+
+void icc_prefetch(const struct icc *icc, unsigned int step)
+{
+	switch (step) {
+	case 0:
+		tofu_prefetch(icc, offsetof(struct icc, port));
+		for (unsigned int i = 0; i < icc->tnis; i++)
+			tofu_prefetch(&icc->tni[i],
+				      offsetof(struct icc_tni, gate));
+		break;
+	case 1:
+		tofu_prefetch(icc->time, sizeof(*icc->time));
+		break;
+	case 2:
+		tofu_prefetch(icc->time->calendar.item,
+			      SOON * sizeof(*icc->time->calendar.item));
+		prefetch_engines(icc);
+		break;
+	case 3:
+		prefetch_packets(icc);
+		break;
+	}
 }
 
 /* ---- Life ---- */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "net/flight.h"
+#include "net/prefetch.h"
 
 /* ---- Packets ---- */
 
@@ -137,6 +138,28 @@ uint64_t tofu_net_next_at(const struct tofu_net *net, uint32_t node)
 	const uint64_t ps = tofu_queue_time(queue_of(net, node));
 
 	return ps == UINT64_MAX ? ps : ps / PS;
+}
+
+void tofu_net_prefetch(const struct tofu_net *net, uint32_t node,
+		       unsigned int step)
+{
+	const struct tofu_queue *queue = queue_of(net, node);
+
+	switch (step) {
+	case 0:
+		tofu_prefetch(queue, sizeof(*queue));
+		break;
+	case 1:
+		tofu_prefetch(link_at(net, node, 0),
+			      TOFU_PORTS * sizeof(struct link));
+		tofu_prefetch(queue->first, sizeof(struct flying));
+		break;
+	case 2:
+		if (queue->first)
+			tofu_prefetch(queue->first->child,
+				      sizeof(struct flying));
+		break;
+	}
 }
 
 bool tofu_net_idle(const struct tofu_net *net)

@@ -216,6 +216,14 @@ uint64_t tofu_net_next_at(const struct tofu_net *net, uint32_t node);
 void tofu_net_advance_at(struct tofu_net *net, uint32_t node, uint64_t until,
 			 const struct tofu_net_ops *ops, void *ctx);
 
+/**
+ * tofu_net_prefetch - what the links of a node need next is to be in the caches
+ * @step: 0 to TOFU_NET_PREFETCHES - 1, as of icc_prefetch()
+ */
+void tofu_net_prefetch(const struct tofu_net *net, uint32_t node,
+		       unsigned int step);
+#define TOFU_NET_PREFETCHES 3
+
 /* tofu_net_idle - true when no packet is under way, in the block */
 bool tofu_net_idle(const struct tofu_net *net);
 
