@@ -245,6 +245,7 @@ int main(int argc, char **argv)
 		.nodes = options.nodes,
 		.tnis = options.tnis,
 		.armw = tofu_armw_chosen(options.armw, options.machine),
+		.awake = options.awake,
 		.stack = options.stack,
 		.software = &sim_programs,
 		.argc = options.argc,

@@ -42,6 +42,8 @@ static const char usage[] =
 	"      --doorbells FOLDER\n"
 	"                         ring the doorbells at the times in these traces, which the\n"
 	"                         same program has written, on virtual machines or here\n"
+	"      --awake            make every poll in vain, also those that are known to be\n"
+	"                         alike: slower, and to show that it makes no difference\n"
 	"  -q, --quiet            do not report on progress\n"
 	"      --summary          say at the end what the run has taken, and the hash of\n"
 	"                         all that happened\n"
@@ -112,6 +114,8 @@ static const struct tofu_option table[] = {
 	{ .name = "set", .kind = TOFU_ARG_TAKE, .take = take_set },
 	{ .name = "costs", .kind = TOFU_ARG_TEXT,
 	  TOFU_AT(struct sim_options, costs) },
+	{ .name = "awake", .kind = TOFU_ARG_SET,
+	  TOFU_AT(struct sim_options, awake), .min = 1 },
 	{ .name = "quiet", .letter = 'q', .kind = TOFU_ARG_SET,
 	  TOFU_AT(struct sim_options, quiet), .min = 1 },
 	{ .name = "summary", .kind = TOFU_ARG_SET,

@@ -24,6 +24,7 @@
  * @trace:   folder, or NULL
  * @doorbells: folder of traces that say when they ring, or NULL
  * @costs:   file with what calls take, or NULL: the machine's
+ * @awake:   programs do not sleep through polls in vain
  * @quiet:   say nothing about progress
  * @summary: say at the end what the run has taken
  * @argv:    program and arguments
@@ -43,6 +44,7 @@ struct sim_options {
 	const char *trace;
 	const char *doorbells;
 	const char *costs;
+	bool awake;
 	bool quiet;
 	bool summary;
 	int argc;

@@ -4,6 +4,7 @@
  * sleep while it polls in vain.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include "port/work.h"
@@ -197,17 +198,27 @@ void sim_act(struct sim_node *node)
 
 /* ---- Polls in vain ---- */
 
-/* Sleep for whole rounds, so that the end of a nap finds it where it was. */
-static void nap(struct sim_node *node)
+/*
+ * Sleep for whole rounds, so that the end of a nap finds it where it was, and
+ * for no more than are known to be alike.
+ */
+static void nap(struct sim_node *node, unsigned int alike)
 {
 	struct sim_poll *poll = &node->poll;
 	const unsigned int doubled =
 		poll->naps < NAPS_DOUBLED ? poll->naps : NAPS_DOUBLED;
-	const uint64_t rounds = (NAP_NS << doubled) / poll->took + 1;
+	const uint64_t began = poll->began;
+	uint64_t rounds = (NAP_NS << doubled) / poll->took + 1;
 
+	if (node->sim->params.awake)
+		return;
+	if (rounds > alike)
+		rounds = alike;
 	poll->asleep = true;
 	node->wake = node->now + rounds * poll->took;
 	sim_task_yield(node->task);
+	tofu_worked.skipped =
+		(unsigned int)((poll->began - began) / poll->took);
 }
 
 /* The key of polls that look at nothing */
@@ -231,6 +242,15 @@ static struct sim_loop *loop_of(struct sim_poll *poll)
 	return loop;
 }
 
+/* A round begins: what the library told was about the last one. */
+static void turn_begin(void)
+{
+	tofu_worked.alike = UINT_MAX;
+	tofu_worked.own = false;
+	tofu_worked.turn++;
+	tofu_worked.skipped = 0;
+}
+
 static void round_first(struct sim_poll *poll, const void *key,
 			const void *frame, uint64_t now)
 {
@@ -241,10 +261,15 @@ static void round_first(struct sim_poll *poll, const void *key,
 	poll->began = now;
 	poll->polls = 0;
 	poll->seen = false;
+	turn_begin();
 }
 
-/* Return: whether nothing but such rounds is to be expected. */
-static bool round_last(struct sim_poll *poll, uint64_t now)
+/*
+ * @own: the loop is the library's, which tells when a round is not as this one
+ *
+ * Return: whether nothing but such rounds is to be expected.
+ */
+static bool round_last(struct sim_poll *poll, uint64_t now, bool own)
 {
 	struct sim_loop *loop = loop_of(poll);
 	const uint64_t took = now - poll->began;
@@ -262,6 +287,8 @@ static bool round_last(struct sim_poll *poll, uint64_t now)
 	loop->rounds++;
 	if (!poll->quiet || !poll->again)
 		return false;
+	if (own)
+		return true;
 	if (poll->key == &yields)
 		return poll->again >= ROUNDS_YIELD;
 	return loop->restless ? poll->again >= ROUNDS_RESTLESS :
@@ -291,8 +318,12 @@ bool sim_poll_empty(struct sim_node *node, const void *key)
 	sim_spend_work(node);
 	came = poll->came;
 	if (poll->key == key && poll->frame == frame) {
-		if (round_last(poll, node->now))
-			nap(node);
+		const unsigned int alike = tofu_worked.alike;
+		const bool own = tofu_worked.own;
+
+		turn_begin();
+		if (round_last(poll, node->now, own) && alike)
+			nap(node, alike);
 	} else if (!poll->key || twice || poll->polls > ROUND_POLLS) {
 		round_first(poll, key, frame, node->now);
 	}
@@ -323,7 +354,7 @@ void sim_wake(struct sim_node *node, uint64_t time)
 	const struct sim_poll *poll = &node->poll;
 
 	/* What happens as a round ends is found by that round's last poll. */
-	if (poll->asleep && time < node->wake)
+	if (poll->asleep && time <= node->wake)
 		wake_at(node, time,
 			time > poll->began ?
 				(time - poll->began - 1) / poll->took :

@@ -184,6 +184,7 @@ struct sim_software {
  * @nodes:  nodes that run the program: the first ones
  * @tnis:   of each node
  * @armw:   there are remote atomics
+ * @awake:  programs make every poll, and do not sleep through any
  * @stack:  bytes of a program's stack
  * @software: how to run the program
  * @program: of @software
@@ -198,6 +199,7 @@ struct sim_params {
 	uint32_t nodes;
 	unsigned int tnis;
 	bool armw;
+	bool awake;
 	size_t stack;
 	const struct sim_software *software;
 	void *program;

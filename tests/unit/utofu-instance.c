@@ -192,15 +192,15 @@ TEST(waiting_is_left_to_the_port_after_some_polls)
 {
 	const struct tofu_port_ops ops = { .wait = wait_counted };
 	struct tofu_port_dev port = { .ops = &ops };
-	unsigned int polls = 0;
+	struct tofu_turns loop = tofu_turns_begin(0);
 
 	tofu_instance_current = &second;
 	second.port = &port;
 	for (unsigned int i = 0; i < TOFU_PATIENCE; i++)
-		EXPECT_EQ(tofu_give_way(&polls), 1);
+		EXPECT_EQ(tofu_give_way(&loop), 1);
 	EXPECT_EQ(waits, 0);
 	for (unsigned int i = 0; i < 3; i++)
-		EXPECT_EQ(tofu_give_way(&polls), 5);
+		EXPECT_EQ(tofu_give_way(&loop), 5);
 	for (unsigned int i = 0; i < 3; i++)
 		EXPECT_EQ(turns[i], i);
 	second.port = NULL;

@@ -49,6 +49,7 @@
 #include <tofu/job.h>
 
 #include "net/topology.h"
+#include "utofu/time.h"
 
 #define BOOT_ROUNDS_MAX 32
 #define BOOT_RETRY_NS UINT64_C(5000000)
@@ -150,13 +151,15 @@ struct tofu_boot {
  * @polls:  empty polls so far
  * @began:  nanoseconds, when the clock was first read; 0 before
  * @limit:  nanoseconds
- * @turns:  how often the processor was yielded
+ * @mark:   of tofu_work_turns()
+ * @turns:  the same polls, by which the processor is yielded
  */
 struct boot_wait {
 	uint64_t polls;
 	uint64_t began;
 	uint64_t limit;
-	unsigned int turns;
+	unsigned int mark;
+	struct tofu_turns turns;
 };
 
 

@@ -2,7 +2,6 @@
 #include <time.h>
 
 #include "boot/internal.h"
-#include "utofu/time.h"
 #include "utofu/work.h"
 
 #define POLLS_BEFORE_CLOCK 256
@@ -13,6 +12,8 @@ struct boot_wait boot_wait_begin(const struct tofu_boot *boot)
 {
 	return (struct boot_wait){
 		.limit = boot->timeout * UINT64_C(1000000000),
+		.mark = tofu_work_mark(),
+		.turns = tofu_turns_begin(0),
 	};
 }
 
@@ -22,9 +23,12 @@ bool boot_wait_more(struct boot_wait *wait)
 	uint64_t waited;
 
 	tofu_work(TOFU_WORK_BOOT_WAIT);
+	wait->polls += tofu_work_turns(&wait->mark);
+	tofu_work_alike(POLLS_BEFORE_CLOCK - 1 -
+			(unsigned int)(wait->polls % POLLS_BEFORE_CLOCK));
 	tofu_give_way(&wait->turns);
 	/* The clock costs more than a poll, so it is not read at each. */
-	if (++wait->polls % POLLS_BEFORE_CLOCK)
+	if (wait->polls % POLLS_BEFORE_CLOCK)
 		return true;
 	if (!wait->began)
 		wait->began = tofu_time_now();

@@ -195,6 +195,7 @@ struct coll_gate_peer {
  * @under_way: puts, but for carried ones
  * @tests:  tests without success since something came
  * @turns:  tests of all rounds
+ * @mark:   of tofu_work_turns()
  * @open, @awaited, @posted: engines that have queues, those by which lanes wait
  *          for notices, and those with puts that they wait for; bit masks
  * @fallback: why another algorithm was not taken, or NULL
@@ -233,6 +234,7 @@ struct tofu_coll {
 	unsigned int under_way;
 	unsigned int tests;
 	unsigned int turns;
+	unsigned int mark;
 	unsigned int open;
 	unsigned int awaited;
 	unsigned int posted;

@@ -463,8 +463,10 @@ static void round_end(struct tofu_coll *coll)
  */
 static unsigned int engines_awaited(struct tofu_coll *coll)
 {
-	return ++coll->turns % FULL_TESTS ? coll->awaited | coll->posted :
-					    coll->open;
+	coll->turns += tofu_work_turns(&coll->mark);
+	tofu_work_alike(FULL_TESTS - 1 - coll->turns % FULL_TESTS);
+	return coll->turns % FULL_TESTS ? coll->awaited | coll->posted :
+					  coll->open;
 }
 
 static int step_all(struct tofu_coll *coll, unsigned int engines)
@@ -551,12 +553,13 @@ static void engine_drain(struct coll_engine *engine)
 
 void coll_drain(struct tofu_coll *coll)
 {
-	unsigned int polls = 0, waited = 0;
+	struct tofu_turns turns = tofu_turns_begin(0);
+	unsigned int waited = 0;
 
 	while (waited < PROBE_TESTS && puts_carried(coll)) {
 		for (unsigned int e = 0; e < COLL_ENGINES_MAX; e++)
 			engine_drain(&coll->engine[e]);
-		waited += tofu_give_way(&polls);
+		waited += tofu_give_way(&turns);
 	}
 }
 
@@ -574,6 +577,7 @@ int tofu_coll_start(struct tofu_coll *coll)
 	for (unsigned int i = 0; i < coll->plan.lanes; i++)
 		coll->lane[i] = (struct coll_lane){ 0 };
 	coll->lanes_left = coll->plan.lanes;
+	coll->mark = tofu_work_mark();
 	coll->tests = 0;
 	coll->is_active = true;
 	coll->next = coll->board->active;
@@ -598,15 +602,15 @@ int tofu_coll_test(struct tofu_coll *coll)
 int tofu_coll_wait(struct tofu_coll *coll)
 {
 	unsigned int begin = coll && coll->board->crowded ? TOFU_PATIENCE : 0;
-	unsigned int polls = begin;
+	struct tofu_turns turns = tofu_turns_begin(begin);
 	int code;
 
 	/* A test that lets others run takes as long as some that do not. */
 	while ((code = tofu_coll_test(coll)) == UTOFU_ERR_NOT_COMPLETED) {
 		/* Something has come: patience begins again. */
 		if (coll->tests <= 1 && !coll->board->in_calls)
-			polls = begin;
-		coll->tests += tofu_give_way(&polls) - 1;
+			turns.polls = begin;
+		coll->tests += tofu_give_way(&turns) - 1;
 	}
 	return code;
 }

@@ -281,12 +281,12 @@ int tofu_exchange_start(struct tofu_exchange *exchange)
 
 int tofu_exchange_wait(struct tofu_exchange *exchange)
 {
-	unsigned int polls = 0;
+	struct tofu_turns turns = tofu_turns_begin(0);
 	int code;
 
 	/* A test that lets others run takes as long as some that do not. */
 	while ((code = tofu_exchange_test(exchange)) == UTOFU_ERR_NOT_COMPLETED)
-		exchange->tests += tofu_give_way(&polls) - 1;
+		exchange->tests += tofu_give_way(&turns) - 1;
 	return code;
 }
 

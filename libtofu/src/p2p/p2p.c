@@ -355,12 +355,12 @@ int tofu_p2p_test(struct tofu_p2p *p2p, struct tofu_p2p_request **request,
 int tofu_p2p_wait(struct tofu_p2p *p2p, struct tofu_p2p_request **request,
 		  struct tofu_p2p_status *status)
 {
-	unsigned int polls = 0;
+	struct tofu_turns turns = tofu_turns_begin(0);
 	int code;
 
 	while ((code = tofu_p2p_test(p2p, request, status)) ==
 	       UTOFU_ERR_NOT_COMPLETED)
-		p2p->tests += tofu_give_way(&polls) - 1;
+		p2p->tests += tofu_give_way(&turns) - 1;
 	return code;
 }
 

@@ -173,6 +173,10 @@ struct tofu_cost {
  * @memory_ns: of the processor, on memory
  * @memory_bytes: that it has loaded and stored meanwhile
  * @found:     it has found what it polls for
+ * @alike:     tofu_work_alike()'s, the least since the home's last look
+ * @own:       the loop that polls is the library's
+ * @turn:      number of the turn in which the program is
+ * @skipped:   turns that the home has left out before this one
  * @cost:      by enum tofu_work
  */
 struct tofu_worked {
@@ -180,6 +184,10 @@ struct tofu_worked {
 	uint64_t memory_ns;
 	uint64_t memory_bytes;
 	bool found;
+	bool own;
+	unsigned int alike;
+	unsigned int turn;
+	unsigned int skipped;
 	const struct tofu_cost *cost;
 };
 
@@ -204,7 +212,67 @@ static inline void tofu_work_note_found(void)
 {
 	tofu_worked.found = true;
 }
+
+/*
+ * Turns of a loop that polls in vain are alike, unless the loop counts them to do
+ * something else after some. A home may leave out such turns while nothing
+ * happens, if it is told for how long they are alike, and who counts them adds
+ * those that were left out.
+ */
+
+/* tofu_work_alike - so many of a loop's next turns in vain are as this one */
+static inline void tofu_work_alike(unsigned int turns)
+{
+	if (turns < tofu_worked.alike)
+		tofu_worked.alike = turns;
+}
+
+/* tofu_work_own - the loop is the library's, and all that counts has told */
+static inline void tofu_work_own(void)
+{
+	tofu_worked.own = true;
+}
+
+/* tofu_work_mark - for tofu_work_turns(), when counting begins */
+static inline unsigned int tofu_work_mark(void)
+{
+	return tofu_worked.turn;
+}
+
+/*
+ * tofu_work_turns - turns since the last call: this one, and those left out
+ *
+ * Those of another loop are not counted: a loop calls this once in each turn, so
+ * its last call was in the turn before the ones that were left out.
+ */
+static inline unsigned int tofu_work_turns(unsigned int *mark)
+{
+	const bool own = *mark + 1 == tofu_worked.turn;
+
+	*mark = tofu_worked.turn;
+	return own ? 1 + tofu_worked.skipped : 1;
+}
 #else
+static inline void tofu_work_alike(unsigned int turns)
+{
+	(void)turns;
+}
+
+static inline void tofu_work_own(void)
+{
+}
+
+static inline unsigned int tofu_work_mark(void)
+{
+	return 0;
+}
+
+static inline unsigned int tofu_work_turns(unsigned int *mark)
+{
+	(void)mark;
+	return 1;
+}
+
 static inline void tofu_work_note_found(void)
 {
 }
