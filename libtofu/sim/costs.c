@@ -63,6 +63,7 @@ static const struct {
 	[TOFU_WORK_RING_CONSUME] = { "ring-consume", 72 },
 	[TOFU_WORK_SRB_RECEIVE] = { "srb-receive", 2 },
 	[TOFU_WORK_SRB_SEND] = { "srb-send", 361 },
+	[TOFU_WORK_SRB_SINGLE] = { "srb-single", 100 },
 	[TOFU_WORK_SRB_POLL] = { "srb-poll", 18 },
 	[TOFU_WORK_SRB_NOTICE] = { "srb-notice", 284 },
 	[TOFU_WORK_SRB_PUT] = { "srb-put", 54 },

@@ -54,6 +54,8 @@
  * @TOFU_WORK_RING_CONSUME: releasing it
  * @TOFU_WORK_SRB_RECEIVE: more, where the ring is shared
  * @TOFU_WORK_SRB_SEND: beginning to send a record
+ * @TOFU_WORK_SRB_SINGLE: the same, and putting it, where nothing else is to be
+ *	done
  * @TOFU_WORK_SRB_POLL: a poll of a sender
  * @TOFU_WORK_SRB_NOTICE: a step of a record that is sent
  * @TOFU_WORK_SRB_PUT: more, where it is put into the ring
@@ -125,6 +127,7 @@ enum tofu_work {
 	TOFU_WORK_RING_CONSUME,
 	TOFU_WORK_SRB_RECEIVE,
 	TOFU_WORK_SRB_SEND,
+	TOFU_WORK_SRB_SINGLE,
 	TOFU_WORK_SRB_POLL,
 	TOFU_WORK_SRB_NOTICE,
 	TOFU_WORK_SRB_PUT,

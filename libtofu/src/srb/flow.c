@@ -20,6 +20,12 @@ static void send_end(struct srb_send *send, int result)
 	send->result = result;
 }
 
+static void count_posted(struct srb_send *send)
+{
+	send->pending++;
+	send->flow->pending++;
+}
+
 /*
  * Handles the result of a post. Return: whether the command is posted. If the
  * queue is full, the flow is tried again; if it takes no such command, the
@@ -31,8 +37,7 @@ static bool posted(struct srb_send *send, int code)
 	struct tofu_srb_sender *sender = flow->sender;
 
 	if (!code) {
-		send->pending++;
-		flow->pending++;
+		count_posted(send);
 		return true;
 	}
 	if (code != UTOFU_ERR_BUSY) {
@@ -178,19 +183,25 @@ static uint64_t put_bytes(const struct srb_send *send)
 	return bytes < flow->sender->put_max ? bytes : flow->sender->put_max;
 }
 
-static bool put_next(struct srb_send *send)
+static int put_post(struct srb_send *send, utofu_stadd_t to, uint64_t bytes)
 {
 	const struct tofu_srb_flow *flow = send->flow;
 	const struct tofu_srb_sender *sender = flow->sender;
+
+	return utofu_put(sender->vcq, flow->peer->address.vcq,
+			 sender->stadd + send->block.at + send->posted, to,
+			 bytes, slot_of(send), ORDERED, send);
+}
+
+static bool put_next(struct srb_send *send)
+{
 	uint64_t bytes = put_bytes(send);
 	utofu_stadd_t to;
-	int code = ring_stadd(flow, send->place + send->posted, &to);
+	int code = ring_stadd(send->flow, send->place + send->posted, &to);
 
 	tofu_work(TOFU_WORK_SRB_PUT);
 	if (!code)
-		code = utofu_put(sender->vcq, flow->peer->address.vcq,
-				 sender->stadd + send->block.at + send->posted,
-				 to, bytes, slot_of(send), ORDERED, send);
+		code = put_post(send, to, bytes);
 	if (!posted(send, code))
 		return false;
 	send->puts++;
@@ -214,11 +225,16 @@ static void put_check(struct srb_send *send)
 	}
 }
 
-/* Return: whether everything is posted, or nothing more will be. */
-static bool send_put(struct srb_send *send)
+static void tail_write(struct srb_send *send)
 {
 	*srb_send_word(send->flow->sender, send,
 		       send->block.bytes - SRB_WORD) = srb_tail(send->place);
+}
+
+/* Return: whether everything is posted, or nothing more will be. */
+static bool send_put(struct srb_send *send)
+{
+	tail_write(send);
 	send->stage = SRB_PUTTING;
 	while (!send->error && send->posted < send->block.bytes)
 		if (!put_next(send))
@@ -428,19 +444,62 @@ void srb_flow_notice(struct tofu_srb_flow *flow, struct srb_send *send,
 
 /* ---- The whole ---- */
 
-void srb_flow_add(struct tofu_srb_flow *flow, struct srb_send *send)
+static void flow_append(struct tofu_srb_flow *flow, struct srb_send *send)
 {
-	send->flow = flow;
-	send->stage = SRB_NEW;
 	if (flow->last)
 		flow->last->next = send;
 	else
 		flow->first = send;
 	flow->last = send;
+}
+
+void srb_flow_add(struct tofu_srb_flow *flow, struct srb_send *send)
+{
+	send->flow = flow;
+	send->stage = SRB_NEW;
+	send_reset(send);
+	flow_append(flow, send);
 	if (!flow->ask)
 		flow->ask = send;
 	if (!flow->put)
 		flow->put = send;
+}
+
+/* Whether it lies in one piece, in room that is known, behind nothing that waits */
+static bool is_ready(const struct tofu_srb_flow *flow,
+		     const struct srb_send *send)
+{
+	uint64_t at = send->place & (flow->where.bytes - 1);
+
+	return !flow->put && send->block.bytes <= flow->where.bytes - at &&
+	       send->block.bytes <= flow->sender->put_max &&
+	       place_judge(send) == GO;
+}
+
+bool srb_flow_put(struct tofu_srb_flow *flow, struct srb_send *send)
+{
+	struct tofu_srb_single *single = flow->single;
+	uint64_t bytes = send->block.bytes;
+
+	send->flow = flow;
+	send->place = single->producer;
+	send_reset(send);
+	if (!is_ready(flow, send))
+		return false;
+	tofu_work(TOFU_WORK_SRB_SINGLE);
+	tail_write(send);
+	if (put_post(send, single->memory +
+				   (send->place & (flow->where.bytes - 1)),
+		     bytes))
+		return false;
+	count_posted(send);
+	send->puts = 1;
+	send->posted = bytes;
+	send->stage = SRB_PUT;
+	single->producer += bytes;
+	single->peer.stale = false;
+	flow_append(flow, send);
+	return true;
 }
 
 /* Records end in order. Return: whether one has ended. */

@@ -160,9 +160,11 @@ void tofu_srb_sender_free(struct tofu_srb_sender *sender)
 
 void srb_port_flow_free(struct tofu_srb_sender *sender, struct tofu_srb_flow *flow)
 {
-	*flow = (struct tofu_srb_flow){
-		.next = sender->free_flow,
-	};
+	flow->peer = NULL;
+	flow->single = NULL;
+	flow->restart = false;
+	flow->padding = false;
+	flow->next = sender->free_flow;
 	sender->free_flow = flow;
 }
 
@@ -200,7 +202,6 @@ static void record_write(struct tofu_srb_sender *sender, struct srb_send *send,
 	char *begin = sender->memory + send->block.at + SRB_WORD, *at = begin;
 	size_t padding;
 
-	tofu_work(TOFU_WORK_SRB_SEND);
 	tofu_work_bytes(TOFU_WORK_COPY, send->block.bytes);
 	for (unsigned int i = 0; i < parts; i++) {
 		if (part[i].iov_len)
@@ -208,7 +209,8 @@ static void record_write(struct tofu_srb_sender *sender, struct srb_send *send,
 		at += part[i].iov_len;
 	}
 	padding = (size_t)(begin - at) & (SRB_WORD - 1);
-	memset(at, 0, padding);
+	if (padding)
+		memset(at, 0, padding);
 	*srb_send_word(sender, send, 0) = SRB_DATA | (uint64_t)(at - begin);
 }
 
@@ -273,6 +275,7 @@ int tofu_srb_send(struct tofu_srb_sender *sender, struct tofu_srb_peer *peer,
 	send = send_take(sender, bytes, cbdata);
 	if (!send)
 		return UTOFU_ERR_BUSY;
+	tofu_work(TOFU_WORK_SRB_SEND);
 	record_write(sender, send, part, parts);
 	flow = peer->flow;
 	if (!flow) {
@@ -308,6 +311,9 @@ int tofu_srb_send_single(struct tofu_srb_sender *sender,
 		flow->where.bytes = single->bytes;
 		flow->consumer = single->consumer;
 	}
+	if (srb_flow_put(flow, send))
+		return UTOFU_SUCCESS;
+	tofu_work(TOFU_WORK_SRB_SEND);
 	srb_flow_add(flow, send);
 	srb_flow_advance(flow);
 	return UTOFU_SUCCESS;
@@ -401,9 +407,7 @@ static int ended_take(struct tofu_srb_sender *sender, void **cbdata, int *result
 	sender->ended = send->next;
 	*cbdata = send->cbdata;
 	*result = send->result;
-	*send = (struct srb_send){
-		.next = sender->free,
-	};
+	send->next = sender->free;
 	sender->free = send;
 	return UTOFU_SUCCESS;
 }

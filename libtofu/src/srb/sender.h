@@ -139,6 +139,12 @@ struct tofu_srb_sender {
 /* srb_flow_add - append a complete record to a flow */
 void srb_flow_add(struct tofu_srb_flow *flow, struct srb_send *send);
 
+/*
+ * srb_flow_put - append a record and put it, where nothing but its put is to be
+ * done; else nothing happens. Return: whether it is put.
+ */
+bool srb_flow_put(struct tofu_srb_flow *flow, struct srb_send *send);
+
 /* srb_flow_notice - handle the end of a record's command */
 void srb_flow_notice(struct tofu_srb_flow *flow, struct srb_send *send,
 		     const struct utofu_mrq_notice *notice, int code);
