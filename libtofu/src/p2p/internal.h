@@ -550,7 +550,13 @@ static inline struct tofu_srb_params p2p_srb_params(size_t bytes)
 struct tofu_p2p_request *p2p_request_new(struct tofu_p2p *p2p, bool sends);
 void p2p_request_free(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
-uint64_t p2p_request_handle(const struct tofu_p2p_request *request);
+#define P2P_INDEX_BITS 32
+
+static inline uint64_t
+p2p_request_handle(const struct tofu_p2p_request *request)
+{
+	return (uint64_t)request->generation << P2P_INDEX_BITS | request->index;
+}
 
 /* p2p_request_find - get the request of a handle from a peer, or NULL */
 struct tofu_p2p_request *p2p_request_find(const struct tofu_p2p *p2p,
@@ -576,8 +582,21 @@ int p2p_peer_get(struct tofu_p2p *p2p, uint32_t rank, struct p2p_peer **peer);
 /* p2p_peer_find - get the entry of a process, or NULL */
 struct p2p_peer *p2p_peer_find(const struct tofu_p2p *p2p, uint32_t rank);
 
-void p2p_peer_pin(struct tofu_p2p *p2p, struct p2p_peer *peer);
-void p2p_peer_unpin(struct tofu_p2p *p2p, struct p2p_peer *peer);
+/* p2p_peer_pinned, p2p_peer_unpinned - after the first pin, and the last */
+void p2p_peer_pinned(struct tofu_p2p *p2p, struct p2p_peer *peer);
+void p2p_peer_unpinned(struct tofu_p2p *p2p, struct p2p_peer *peer);
+
+static inline void p2p_peer_pin(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	if (!peer->pins++)
+		p2p_peer_pinned(p2p, peer);
+}
+
+static inline void p2p_peer_unpin(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	if (!--peer->pins)
+		p2p_peer_unpinned(p2p, peer);
+}
 
 /*
  * p2p_peer_lends - check whether a send may keep its entry: it is no spare one,

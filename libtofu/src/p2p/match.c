@@ -182,11 +182,14 @@ struct p2p_match_receive *p2p_match_posted(struct p2p_match *match,
 	struct p2p_match_receive *first = NULL;
 
 	for (unsigned int any = 0; any < P2P_MATCH_WAYS; any++) {
-		struct p2p_match_key key = key_of(source, tag, any);
-		struct p2p_match_link *link = find(match, &match->posted, &key);
-		/* The link is its first member. */
-		struct p2p_match_receive *receive = (void *)link;
+		struct p2p_match_receive *receive;
+		struct p2p_match_key key;
 
+		if (!match->posted.ways[any])
+			continue;
+		key = key_of(source, tag, any);
+		/* The link is its first member. */
+		receive = (void *)find(match, &match->posted, &key);
 		if (receive && (!first || receive->number < first->number))
 			first = receive;
 	}

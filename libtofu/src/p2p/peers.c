@@ -198,15 +198,12 @@ static void peer_init(struct p2p_peer *peer, uint32_t rank)
 	TAILQ_INIT(&peer->replying);
 }
 
-int p2p_peer_get(struct tofu_p2p *p2p, uint32_t rank, struct p2p_peer **peer)
+static int peer_make(struct tofu_p2p *p2p, uint32_t rank,
+		     struct p2p_peer **peer)
 {
 	struct p2p_peer address = { 0 };
-	int code;
+	int code = address_make(p2p, rank, &address);
 
-	*peer = p2p_peer_find(p2p, rank);
-	if (*peer)
-		return UTOFU_SUCCESS;
-	code = address_make(p2p, rank, &address);
 	if (code)
 		return code;
 	*peer = entry_get(p2p);
@@ -222,19 +219,21 @@ int p2p_peer_get(struct tofu_p2p *p2p, uint32_t rank, struct p2p_peer **peer)
 	return UTOFU_SUCCESS;
 }
 
-void p2p_peer_pin(struct tofu_p2p *p2p, struct p2p_peer *peer)
+int p2p_peer_get(struct tofu_p2p *p2p, uint32_t rank, struct p2p_peer **peer)
 {
-	if (peer->pins++)
-		return;
+	*peer = p2p_peer_find(p2p, rank);
+	return *peer ? UTOFU_SUCCESS : peer_make(p2p, rank, peer);
+}
+
+void p2p_peer_pinned(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
 	TAILQ_REMOVE(&p2p->peers.idle, peer, idle);
 	p2p->peers.idles--;
 	p2p->peers.spares_used += peer->spare;
 }
 
-void p2p_peer_unpin(struct tofu_p2p *p2p, struct p2p_peer *peer)
+void p2p_peer_unpinned(struct tofu_p2p *p2p, struct p2p_peer *peer)
 {
-	if (--peer->pins)
-		return;
 	TAILQ_INSERT_TAIL(&p2p->peers.idle, peer, idle);
 	p2p->peers.idles++;
 	p2p->peers.spares_used -= peer->spare;

@@ -10,8 +10,6 @@
 
 #include "utofu/work.h"
 
-#define INDEX_BITS 32
-
 static size_t slab_bytes(void)
 {
 	return P2P_SLAB * sizeof(struct tofu_p2p_request);
@@ -81,21 +79,23 @@ void p2p_slabs_free(struct tofu_p2p *p2p)
 struct tofu_p2p_request *p2p_request_new(struct tofu_p2p *p2p, bool sends)
 {
 	struct tofu_p2p_request *request;
-	uint32_t index, generation;
 
 	tofu_work(sends ? TOFU_WORK_P2P_SEND : TOFU_WORK_P2P_RECEIVE);
 	if (TAILQ_EMPTY(&p2p->slabs.free) && !slab_add(p2p))
 		return NULL;
 	request = TAILQ_FIRST(&p2p->slabs.free);
 	TAILQ_REMOVE(&p2p->slabs.free, request, link);
-	index = request->index;
-	generation = request->generation;
-	*request = (struct tofu_p2p_request){
-		.index = index,
-		.generation = generation,
-		.sends = sends,
-		.slot = P2P_SILENT,
-	};
+	request->sends = sends;
+	request->last = false;
+	request->registered = false;
+	request->code = UTOFU_SUCCESS;
+	request->peer = NULL;
+	request->moved = 0;
+	request->length = 0;
+	request->local = 0;
+	request->region = NULL;
+	request->slot = P2P_SILENT;
+	request->message = (struct p2p_message){ 0 };
 	return request;
 }
 
@@ -105,11 +105,6 @@ void p2p_request_free(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	if (!++request->generation)
 		request->generation = 1;
 	TAILQ_INSERT_HEAD(&p2p->slabs.free, request, link);
-}
-
-uint64_t p2p_request_handle(const struct tofu_p2p_request *request)
-{
-	return (uint64_t)request->generation << INDEX_BITS | request->index;
 }
 
 struct tofu_p2p_request *p2p_request_find(const struct tofu_p2p *p2p,
@@ -122,7 +117,7 @@ struct tofu_p2p_request *p2p_request_find(const struct tofu_p2p *p2p,
 	if (index / P2P_SLAB >= slabs->slabs)
 		return NULL;
 	request = &slabs->slab[index / P2P_SLAB][index % P2P_SLAB];
-	if (request->generation != handle >> INDEX_BITS ||
+	if (request->generation != handle >> P2P_INDEX_BITS ||
 	    request->state == P2P_FREE)
 		return NULL;
 	return request;

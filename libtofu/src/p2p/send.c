@@ -198,7 +198,7 @@ static size_t record_bytes(const struct tofu_p2p_request *request)
 		       sizeof(struct p2p_announce);
 }
 
-/* Return: whether the next one may be tried. */
+/* Return: whether it is on its way, or has ended; else it has to wait. */
 static bool request_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 {
 	struct p2p_peer *peer = request->peer;
@@ -215,7 +215,6 @@ static bool request_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 					announce_send(p2p, request, &head);
 	if (code == UTOFU_ERR_BUSY)
 		return false;
-	TAILQ_REMOVE(&peer->queue, request, link);
 	if (code) {
 		p2p_request_end(p2p, request, code);
 		return true;
@@ -234,6 +233,7 @@ static bool queue_run(struct tofu_p2p *p2p, struct p2p_peer *peer)
 			return true;
 		if (!request_post(p2p, request))
 			return false;
+		TAILQ_REMOVE(&peer->queue, request, link);
 	}
 	return false;
 }
@@ -276,11 +276,16 @@ static bool send_queue(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 		return true;
 	}
 	request->peer = peer;
-	request->state = P2P_QUEUED;
 	p2p_peer_pin(p2p, peer);
+	/* As a rule, nothing else waits for this peer. */
+	if (!peer->active && request_post(p2p, request))
+		return true;
+	request->state = P2P_QUEUED;
 	TAILQ_INSERT_TAIL(&peer->queue, request, link);
-	p2p_peer_wake(p2p, peer);
-	p2p_send_push(p2p, peer);
+	if (peer->active)
+		p2p_send_push(p2p, peer);
+	else
+		p2p_peer_wake(p2p, peer);
 	return true;
 }
 
