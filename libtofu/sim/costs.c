@@ -32,6 +32,7 @@ static const struct {
 	[TOFU_WORK_MRQ_FOUND] = { "mrq-found", 115 },
 	[TOFU_WORK_TCQ_SLOWLY] = { "tcq-slowly", 79 },
 	[TOFU_WORK_MRQ_SLOWLY] = { "mrq-slowly", 92 },
+	[TOFU_WORK_VCQ_IDLE] = { "vcq-idle", 21 },
 	[TOFU_WORK_BARRIER_START] = { "barrier-start", 80 },
 	[TOFU_WORK_BARRIER_STARTED] = { "barrier-started", 12 },
 	[TOFU_WORK_BARRIER_EMPTY] = { "barrier-empty", 109 },
@@ -100,6 +101,7 @@ static const uint32_t accesses[TOFU_WORKS] = {
 static const struct tofu_cost least[TOFU_WORKS] = {
 	[TOFU_WORK_TCQ_EMPTY] = { .ns = 1 },
 	[TOFU_WORK_MRQ_EMPTY] = { .ns = 1 },
+	[TOFU_WORK_VCQ_IDLE] = { .ns = 1 },
 	[TOFU_WORK_BARRIER_EMPTY] = { .ns = 1 },
 	[TOFU_WORK_CLOCK] = { .ns = 1 },
 	[TOFU_WORK_YIELD] = { .ns = 1 },

@@ -477,7 +477,7 @@ struct p2p_config {
  * @orphans:     receives that wait for an entry
  * @starting, @posting, @moving: requests in these states
  * @movers:      number of requests in the last two
- * @awaited:     receives that wait for a notice, by slot
+ * @awaited:     receives that wait for a notice, by slot, @awaits of them
  * @tests:       tests without success since the last success
  * @error:       the error that broke the endpoint
  */
@@ -509,6 +509,7 @@ struct tofu_p2p {
 	struct p2p_requests moving;
 	unsigned int movers;
 	struct tofu_p2p_request *awaited[P2P_SLOTS];
+	unsigned int awaits;
 	unsigned int tests;
 	int error;
 };

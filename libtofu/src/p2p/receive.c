@@ -21,21 +21,32 @@ static size_t least(size_t a, size_t b)
 
 /* ---- Records ---- */
 
-/* Copies bytes of a record, which may be in two pieces. */
-static void record_copy(const struct tofu_srb_record *record, size_t from,
+/* Copies bytes of a record that are not all in its first piece. */
+static void pieces_copy(const struct tofu_srb_record *record, size_t from,
 			void *to, size_t bytes)
 {
 	size_t first = record->part[0].iov_len, head = 0;
 
-	tofu_work_bytes(TOFU_WORK_COPY, bytes);
-	if (bytes && from < first) {
-		head = least(bytes, first - from);
+	if (from < first) {
+		head = first - from;
 		memcpy(to, (char *)record->part[0].iov_base + from, head);
 	}
-	if (bytes > head)
-		memcpy((char *)to + head,
-		       (char *)record->part[1].iov_base + from + head - first,
-		       bytes - head);
+	memcpy((char *)to + head,
+	       (char *)record->part[1].iov_base + from + head - first,
+	       bytes - head);
+}
+
+/* Copies bytes of a record, which may be in two pieces. */
+static inline void record_copy(const struct tofu_srb_record *record,
+			       size_t from, void *to, size_t bytes)
+{
+	tofu_work_bytes(TOFU_WORK_COPY, bytes);
+	if (!bytes)
+		return;
+	if (from + bytes <= record->part[0].iov_len)
+		memcpy(to, (char *)record->part[0].iov_base + from, bytes);
+	else
+		pieces_copy(record, from, to, bytes);
 }
 
 /* Return: whether it is a request from a process of this program. */
@@ -433,6 +444,8 @@ static int shared_read(struct tofu_p2p *p2p)
 {
 	struct tofu_srb_record record;
 
+	if (tofu_srb_is_quiet(p2p->requests))
+		return UTOFU_SUCCESS;
 	for (unsigned int i = 0; i < TURN; i++) {
 		int code = tofu_srb_receive(p2p->requests, &record);
 
@@ -458,7 +471,7 @@ static void own_read(struct tofu_p2p *p2p)
 
 	for (ring = TAILQ_LAST(&p2p->rings, p2p_rings); ring; ring = next) {
 		next = ring == last ? NULL : TAILQ_PREV(ring, p2p_rings, link);
-		if (ring->open)
+		if (ring->open && srb_ring_has(&ring->ring))
 			ring_read(p2p, ring);
 	}
 }
@@ -489,7 +502,8 @@ static void standing_all(struct tofu_p2p *p2p)
 	p2p_standing_look(p2p);
 	p2p_standing_rotate(p2p);
 	TAILQ_FOREACH(peer, &p2p->standing.heard, link)
-		standing_read(p2p, peer);
+		if (srb_ring_has(&peer->ring[P2P_STANDING_REQUEST]))
+			standing_read(p2p, peer);
 }
 
 int p2p_receive_all(struct tofu_p2p *p2p)

@@ -7,6 +7,7 @@
  * after the other.
  */
 #include "p2p/internal.h"
+#include "utofu/idle.h"
 #include "utofu/vcq_id.h"
 #include "utofu/work.h"
 
@@ -24,6 +25,7 @@ static void slot_take(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 		if (p2p->awaited[slot])
 			continue;
 		p2p->awaited[slot] = request;
+		p2p->awaits++;
 		request->slot = slot;
 		return;
 	}
@@ -32,8 +34,10 @@ static void slot_take(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 void p2p_rendezvous_received(struct tofu_p2p *p2p,
 			     struct tofu_p2p_request *request, int code)
 {
-	if (request->slot != P2P_SILENT)
+	if (request->slot != P2P_SILENT) {
 		p2p->awaited[request->slot] = NULL;
+		p2p->awaits--;
+	}
 	request->slot = P2P_SILENT;
 	p2p_request_end(p2p, request, code);
 }
@@ -280,13 +284,12 @@ static int reports_poll(struct tofu_p2p *p2p)
 	return UTOFU_SUCCESS;
 }
 
-/*
- * The queue is polled in any case: polls drive an emulated controller, and tell
- * when the device is gone.
- */
 int p2p_rendezvous_poll(struct tofu_p2p *p2p)
 {
-	int code = notices_poll(p2p);
+	int code;
 
+	if (!p2p->movers && !p2p->awaits)
+		return tofu_vcq_idle(p2p->data);
+	code = notices_poll(p2p);
 	return code || !p2p->movers ? code : reports_poll(p2p);
 }

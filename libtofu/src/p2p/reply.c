@@ -273,17 +273,11 @@ static void standing_read(struct tofu_p2p *p2p, struct p2p_standing_peer *peer)
 	}
 }
 
-int p2p_reply_all(struct tofu_p2p *p2p)
+static int shared_read(struct tofu_p2p *p2p)
 {
-	struct p2p_standing_peer *peer;
 	struct tofu_srb_record record;
 	struct p2p_reply reply;
 
-	if (p2p->config.standing) {
-		TAILQ_FOREACH(peer, &p2p->standing.heard, link)
-			standing_read(p2p, peer);
-		return UTOFU_SUCCESS;
-	}
 	for (unsigned int i = 0; i < TURN; i++) {
 		int code = tofu_srb_receive(p2p->replies, &record);
 		bool whole;
@@ -297,4 +291,19 @@ int p2p_reply_all(struct tofu_p2p *p2p)
 			reply_take(p2p, &reply);
 	}
 	return UTOFU_SUCCESS;
+}
+
+int p2p_reply_all(struct tofu_p2p *p2p)
+{
+	struct p2p_standing_peer *peer;
+
+	if (p2p->config.standing) {
+		TAILQ_FOREACH(peer, &p2p->standing.heard, link)
+			if (srb_ring_has(&peer->ring[P2P_STANDING_REPLY]))
+				standing_read(p2p, peer);
+		return UTOFU_SUCCESS;
+	}
+	if (tofu_srb_is_quiet(p2p->replies))
+		return UTOFU_SUCCESS;
+	return shared_read(p2p);
 }

@@ -150,7 +150,6 @@ static void reply_flown(struct tofu_p2p *p2p, struct p2p_flight *flight,
 	flight_give(p2p, &p2p->back, flight);
 }
 
-/* If its queue fails meanwhile, the next record finds out. */
 static int sender_poll(struct tofu_p2p *p2p, struct p2p_sender *sender,
 		       void (*flown)(struct tofu_p2p *p2p,
 				     struct p2p_flight *flight, int code))
@@ -158,8 +157,6 @@ static int sender_poll(struct tofu_p2p *p2p, struct p2p_sender *sender,
 	void *flight;
 	int code, result;
 
-	if (!sender->flying)
-		return UTOFU_SUCCESS;
 	while (!(code = tofu_srb_poll(sender->sender, &flight, &result)))
 		flown(p2p, flight, result);
 	return code == UTOFU_ERR_NOT_FOUND ? UTOFU_SUCCESS : code;
@@ -167,9 +164,14 @@ static int sender_poll(struct tofu_p2p *p2p, struct p2p_sender *sender,
 
 int p2p_senders_poll(struct tofu_p2p *p2p)
 {
-	int code = sender_poll(p2p, &p2p->back, reply_flown);
+	int code = UTOFU_SUCCESS;
 
-	return code ? code : sender_poll(p2p, &p2p->out, request_flown);
+	/* If an idle queue fails, the next record finds out. */
+	if (p2p->back.flying)
+		code = sender_poll(p2p, &p2p->back, reply_flown);
+	if (!code && p2p->out.flying)
+		code = sender_poll(p2p, &p2p->out, request_flown);
+	return code;
 }
 
 static int sender_make(struct p2p_sender *sender, size_t pool)

@@ -29,6 +29,7 @@
  * @TOFU_WORK_MRQ_EMPTY, @TOFU_WORK_MRQ_FOUND: a poll of the MRQ
  * @TOFU_WORK_TCQ_SLOWLY, @TOFU_WORK_MRQ_SLOWLY: more, where the engine is told
  *	what has been read
+ * @TOFU_WORK_VCQ_IDLE: waiting without a poll
  * @TOFU_WORK_BARRIER_START: up to the store that starts a barrier
  * @TOFU_WORK_BARRIER_STARTED: from there to the end of the call
  * @TOFU_WORK_BARRIER_EMPTY, @TOFU_WORK_BARRIER_ENDED: a poll of a barrier
@@ -96,6 +97,7 @@ enum tofu_work {
 	TOFU_WORK_MRQ_FOUND,
 	TOFU_WORK_TCQ_SLOWLY,
 	TOFU_WORK_MRQ_SLOWLY,
+	TOFU_WORK_VCQ_IDLE,
 	TOFU_WORK_BARRIER_START,
 	TOFU_WORK_BARRIER_STARTED,
 	TOFU_WORK_BARRIER_EMPTY,

@@ -25,8 +25,8 @@ struct found {
 	uint64_t bytes;
 };
 
-static bool record_find(const struct srb_ring *ring, uint64_t place,
-			struct found *found)
+static inline bool record_find(const struct srb_ring *ring, uint64_t place,
+			       struct found *found)
 {
 	uint64_t head = word_read(ring, place);
 	uint64_t kind = head & ~SRB_HEAD_BYTES;
@@ -76,7 +76,8 @@ static void ring_clear(struct srb_ring *ring, uint64_t bytes)
 	if (first > bytes)
 		first = bytes;
 	memset(ring->memory + at, 0, first);
-	memset(ring->memory, 0, bytes - first);
+	if (bytes > first)
+		memset(ring->memory, 0, bytes - first);
 }
 
 static void ring_consume(struct srb_ring *ring, uint64_t bytes)

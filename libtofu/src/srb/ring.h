@@ -32,20 +32,28 @@ struct srb_ring {
 	uint64_t padding;
 };
 
-/* srb_ring_hold - as srb_ring_receive(), where something has come or is held */
+/*
+ * srb_ring_has - whether something has come, or is held: most looks are in vain
+ *
+ * The first word of a record is never 0.
+ */
+static inline bool srb_ring_has(const struct srb_ring *ring)
+{
+	const void *at = ring->memory + (ring->place & (ring->bytes - 1));
+
+	tofu_work(TOFU_WORK_RING_LOOK);
+	return ring->held ||
+	       __atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED);
+}
+
+/* srb_ring_hold - as srb_ring_receive(), where srb_ring_has() */
 bool srb_ring_hold(struct srb_ring *ring, struct tofu_srb_record *record);
 
 /* srb_ring_receive - look for the record at the ring's place, and hold it */
 static inline bool srb_ring_receive(struct srb_ring *ring,
 				    struct tofu_srb_record *record)
 {
-	const void *at = ring->memory + (ring->place & (ring->bytes - 1));
-
-	tofu_work(TOFU_WORK_RING_LOOK);
-	/* Most looks are in vain. The first word of a record is never 0. */
-	return (ring->held ||
-		__atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED)) &&
-	       srb_ring_hold(ring, record);
+	return srb_ring_has(ring) && srb_ring_hold(ring, record);
 }
 
 /* srb_ring_release - clear the held record and tell senders */

@@ -301,6 +301,14 @@ static int epoch_open(struct tofu_srb *srb)
 
 /* ---- Receiving ---- */
 
+bool tofu_srb_is_quiet(const struct tofu_srb *srb)
+{
+	return __atomic_load_n(producer_of(srb), __ATOMIC_RELAXED) ==
+		       srb->ring.place &&
+	       !srb->ring.held && !srb->ended && !srb->error &&
+	       !epoch_spent(srb);
+}
+
 static int receive_rest(struct tofu_srb *srb, struct tofu_srb_record *record)
 {
 	if (srb_ring_scan(&srb->ring, srb->end, record, &srb->counts.skipped))

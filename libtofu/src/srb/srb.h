@@ -48,6 +48,12 @@ int tofu_srb_sender_create_single(utofu_vcq_hdl_t vcq,
 				  const struct tofu_srb_sender_params *params,
 				  struct tofu_srb_sender **sender);
 
+/*
+ * tofu_srb_is_quiet - whether nobody has reserved anything that has not been
+ * released, so that tofu_srb_receive() has nothing to do. It does not poll.
+ */
+bool tofu_srb_is_quiet(const struct tofu_srb *srb);
+
 /* tofu_srb_create_at - tofu_srb_create() with the place of the first record */
 int tofu_srb_create_at(utofu_vcq_hdl_t vcq,
 		       const struct tofu_srb_params *params, uint64_t place,
