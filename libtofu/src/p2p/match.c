@@ -34,9 +34,11 @@ static struct p2p_match_link **bucket_of(const struct p2p_match *match,
 					 const struct p2p_match_table *table,
 					 const struct p2p_match_key *key)
 {
-	uint64_t who = (uint64_t)key->source << 2 | key->any;
-	uint64_t hash = mix(mix(match->seed ^ key->tag) + match->seed + who);
+	uint64_t who = (uint64_t)key->source << 2 | key->any, hash;
 
+	if (table->buckets == 1)
+		return table->bucket;
+	hash = mix(mix(match->seed ^ key->tag) + match->seed + who);
 	return &table->bucket[hash & (table->buckets - 1)];
 }
 
@@ -81,32 +83,33 @@ static void chain_out(struct p2p_match_link *head)
 static void table_init(struct p2p_match_table *table)
 {
 	*table = (struct p2p_match_table){
-		.bucket = table->least,
-		.buckets = P2P_MATCH_BUCKETS_MIN,
-		.grow_at = P2P_MATCH_BUCKETS_MIN,
+		.bucket = &table->least,
+		.buckets = 1,
+		.grow_at = P2P_MATCH_CHAINED,
 	};
 }
 
 static void table_free(struct p2p_match *match, struct p2p_match_table *table)
 {
-	if (table->bucket != table->least)
+	if (table->bucket != &table->least)
 		match->memory.give(match->memory.arg, table->bucket,
 				   table->buckets * sizeof(table->bucket[0]));
 }
 
-/* Doubles the buckets; without memory the table just stays slower. */
+/* Adds buckets; without memory the table just stays slower. */
 static void table_grow(struct p2p_match *match, struct p2p_match_table *table)
 {
 	struct p2p_match_link **old = table->bucket;
 	size_t buckets = table->buckets;
+	size_t more = buckets == 1 ? P2P_MATCH_BUCKETS : 2 * buckets;
 	struct p2p_match_link **bucket = match->memory.take(match->memory.arg,
-							    2 * buckets * sizeof(*bucket));
+							    more * sizeof(*bucket));
 
-	table->grow_at *= 2;
+	table->grow_at = bucket ? more : 2 * table->grow_at;
 	if (!bucket)
 		return;
 	table->bucket = bucket;
-	table->buckets = 2 * buckets;
+	table->buckets = more;
 	for (size_t i = 0; i < buckets; i++)
 		while (old[i]) {
 			struct p2p_match_link *head = old[i];
@@ -115,7 +118,7 @@ static void table_grow(struct p2p_match *match, struct p2p_match_table *table)
 			old[i] = head->chain;
 			chain_in(bucket_of(match, table, &head->key), head);
 		}
-	if (old != table->least)
+	if (old != &table->least)
 		match->memory.give(match->memory.arg, old, buckets * sizeof(*old));
 }
 

@@ -79,19 +79,23 @@ struct p2p_match_memory {
 	void *arg;
 };
 
-#define P2P_MATCH_BUCKETS_MIN 8
+/* Queues that are one chain: to go through it takes less than a hash. */
+#define P2P_MATCH_CHAINED 4
+
+/* Buckets when there are more */
+#define P2P_MATCH_BUCKETS 16
 
 /**
  * struct p2p_match_table - queues by their keys
  * @bucket:  array of @buckets, a power of two
- * @least:   the first buckets, which need no memory
+ * @least:   the first bucket, which needs no memory
  * @queues:  number of queues, none of them empty
  * @grow_at: number of queues at which to add buckets
  * @ways:    queues by P2P_ANY_*, so that wildcards without a queue are skipped
  */
 struct p2p_match_table {
 	struct p2p_match_link **bucket;
-	struct p2p_match_link *least[P2P_MATCH_BUCKETS_MIN];
+	struct p2p_match_link *least;
 	size_t buckets;
 	size_t queues;
 	size_t grow_at;
