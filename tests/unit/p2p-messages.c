@@ -528,13 +528,13 @@ static void hostile_request(struct world *world, uint64_t *random)
 		0, 8, 16, 17, sizeof(struct p2p_announce), RECORD_MAX,
 	};
 	struct p2p_peer *peer;
-	char record[RECORD_MAX];
-	struct iovec part = { record, 0 };
+	char contents[RECORD_MAX];
+	struct p2p_record record = { .head = contents };
 
-	record_make(random, record);
-	part.iov_len = lengths[*random / 3 % 6];
+	record_make(random, contents);
+	record.head_bytes = lengths[*random / 3 % 6];
 	if (!p2p_peer_get(world->p2p[1], 0, &peer))
-		p2p_sender_send(world->p2p[1], peer, &part, 1, 0, false);
+		p2p_sender_send(world->p2p[1], peer, &record, 0, false);
 }
 
 static void hostile_reply(struct world *world, uint64_t *random)

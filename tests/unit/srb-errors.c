@@ -379,6 +379,20 @@ struct slab {
 	uint64_t consumer;
 };
 
+static int single_try(struct tofu_srb_sender *sender,
+		      struct tofu_srb_single *single, const char *text,
+		      size_t bytes)
+{
+	void *to;
+	int code = tofu_srb_reserve(sender, single, bytes, &to);
+
+	if (code)
+		return code;
+	memcpy(to, text, bytes);
+	tofu_srb_commit(sender, single, NULL);
+	return UTOFU_SUCCESS;
+}
+
 static void single_send(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to, uint64_t place)
 {
 	struct tofu_srb_single single = {
@@ -393,19 +407,15 @@ static void single_send(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to, uint64_t place)
 
 	CHECK(!utofu_query_stadd(to, SINGLE_STAG, &single.memory));
 	single.consumer = single.memory + offsetof(struct slab, consumer);
-	CHECK(tofu_srb_send_single(sender, &single,
-				   &(struct iovec){ text, SINGLE_BYTES / 2 },
-				   1, NULL) == UTOFU_ERR_INVALID_SIZE);
+	CHECK(single_try(sender, &single, text, SINGLE_BYTES / 2) ==
+	      UTOFU_ERR_INVALID_SIZE);
 	while (ended < SINGLE_LETTERS) {
-		struct iovec part = {
-			text, sizeof(struct letter) + sent * 7 % 400
-		};
+		size_t bytes = sizeof(struct letter) + sent * 7 % 400;
 		int code = UTOFU_ERR_BUSY;
 
-		letter_write(text, 1, sent, part.iov_len);
+		letter_write(text, 1, sent, bytes);
 		if (sent < SINGLE_LETTERS)
-			code = tofu_srb_send_single(sender, &single, &part, 1,
-						    NULL);
+			code = single_try(sender, &single, text, bytes);
 		CHECK(!code || code == UTOFU_ERR_BUSY);
 		sent += !code;
 		if (code) {

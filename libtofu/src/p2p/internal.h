@@ -624,10 +624,21 @@ void p2p_peers_free(struct tofu_p2p *p2p);
 bool p2p_sender_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
 		     size_t bytes);
 
+/**
+ * struct p2p_record - contents of a record
+ * @head, @head_bytes: struct p2p_head, and what its kind has behind it
+ * @data, @bytes: of an eager message
+ */
+struct p2p_record {
+	const void *head;
+	size_t head_bytes;
+	const void *data;
+	size_t bytes;
+};
+
 /* p2p_sender_send - send to the shared ring for requests, or to an own ring */
 int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
-		    const struct iovec *part, unsigned int parts,
-		    uint64_t handle, bool own);
+		    const struct p2p_record *record, uint64_t handle, bool own);
 
 /* p2p_sender_reply - send to the shared ring for replies */
 int p2p_sender_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
@@ -734,11 +745,10 @@ size_t p2p_standing_bytes(const struct p2p_config *config);
 int p2p_standing_make(struct tofu_p2p *p2p);
 void p2p_standing_free(struct tofu_p2p *p2p);
 
-/* p2p_standing_send - tofu_srb_send_single() to this process's ring at a peer */
-int p2p_standing_send(struct tofu_p2p *p2p, struct tofu_srb_sender *sender,
-		      const struct p2p_peer *peer, enum p2p_standing_kind kind,
-		      const struct iovec *part, unsigned int parts,
-		      void *cbdata);
+/* p2p_standing_find - fill in where this process's ring is at a peer */
+int p2p_standing_find(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
+		      enum p2p_standing_kind kind,
+		      struct tofu_srb_single *single);
 
 /* p2p_standing_look - look for processes that have sent for the first time */
 void p2p_standing_look(struct tofu_p2p *p2p);

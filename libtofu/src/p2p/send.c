@@ -29,8 +29,8 @@ static bool path_move(struct tofu_p2p *p2p, struct p2p_peer *peer, bool own,
 		      enum p2p_path next)
 {
 	struct p2p_head head = head_of(p2p, P2P_MOVED, 0);
-	const struct iovec part = { &head, sizeof(head) };
-	int code = p2p_sender_send(p2p, peer, &part, 1, 0, own);
+	const struct p2p_record record = { &head, sizeof(head), NULL, 0 };
+	int code = p2p_sender_send(p2p, peer, &record, 0, own);
 
 	if (code == UTOFU_ERR_BUSY)
 		return false;
@@ -164,12 +164,14 @@ static enum p2p_kind kind_of(struct tofu_p2p *p2p,
 static int eager_send(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 		      struct p2p_head *head)
 {
-	const struct iovec part[] = {
-		{ head, sizeof(*head) },
-		{ request->buf, request->room },
+	const struct p2p_record record = {
+		.head = head,
+		.head_bytes = sizeof(*head),
+		.data = request->buf,
+		.bytes = request->room,
 	};
 
-	return p2p_sender_send(p2p, request->peer, part, request->room ? 2 : 1,
+	return p2p_sender_send(p2p, request->peer, &record,
 			       p2p_request_handle(request),
 			       by_own(request->peer));
 }
@@ -185,9 +187,12 @@ static int announce_send(struct tofu_p2p *p2p,
 		.vcq = p2p->data_id,
 		.stadd = request->local,
 	};
-	const struct iovec part = { &announce, sizeof(announce) };
+	const struct p2p_record record = {
+		.head = &announce,
+		.head_bytes = sizeof(announce),
+	};
 
-	return p2p_sender_send(p2p, request->peer, &part, 1, announce.handle,
+	return p2p_sender_send(p2p, request->peer, &record, announce.handle,
 			       by_own(request->peer));
 }
 

@@ -4,6 +4,9 @@
  * entry and reports to its request, if that still exists.
  */
 #include "p2p/internal.h"
+
+#include <string.h>
+
 #include "utofu/work.h"
 
 /* Most records under way to one peer */
@@ -60,18 +63,60 @@ static void flight_give(struct tofu_p2p *p2p, struct p2p_sender *sender,
 	sender->flying--;
 }
 
-static size_t parts_bytes(const struct iovec *part, unsigned int parts)
+static void record_write(const struct p2p_record *record, char *to)
 {
-	size_t bytes = 0;
+	/* Most are eager, and a constant size needs no call. */
+	if (record->head_bytes == sizeof(struct p2p_head))
+		memcpy(to, record->head, sizeof(struct p2p_head));
+	else
+		memcpy(to, record->head, record->head_bytes);
+	if (record->bytes)
+		memcpy(to + record->head_bytes, record->data, record->bytes);
+}
 
-	for (unsigned int i = 0; i < parts; i++)
-		bytes += part[i].iov_len;
-	return bytes;
+static int single_send(struct tofu_srb_sender *sender,
+		       struct tofu_srb_single *single,
+		       const struct p2p_record *record, void *cbdata)
+{
+	void *to;
+	int code = tofu_srb_reserve(sender, single,
+				    record->head_bytes + record->bytes, &to);
+
+	if (code)
+		return code;
+	record_write(record, to);
+	tofu_srb_commit(sender, single, cbdata);
+	return UTOFU_SUCCESS;
+}
+
+static int standing_send(struct tofu_p2p *p2p, struct tofu_srb_sender *sender,
+			 const struct p2p_peer *peer,
+			 enum p2p_standing_kind kind,
+			 const struct p2p_record *record, void *cbdata)
+{
+	struct tofu_srb_single *single =
+		&p2p->standing.peer[peer->rank].to[kind];
+	int code = UTOFU_SUCCESS;
+
+	if (!single->bytes)
+		code = p2p_standing_find(p2p, peer, kind, single);
+	return code ? code : single_send(sender, single, record, cbdata);
+}
+
+static int shared_send(struct tofu_srb_sender *sender,
+		       struct tofu_srb_peer *peer,
+		       const struct p2p_record *record, void *cbdata)
+{
+	const struct iovec part[] = {
+		{ (void *)(uintptr_t)record->head, record->head_bytes },
+		{ (void *)(uintptr_t)record->data, record->bytes },
+	};
+
+	return tofu_srb_send(sender, peer, part, 2, cbdata);
 }
 
 int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
-		    const struct iovec *part, unsigned int parts,
-		    uint64_t handle, bool own)
+		    const struct p2p_record *record, uint64_t handle, bool own)
 {
 	struct p2p_sender *sender = &p2p->out;
 	struct p2p_flight *flight;
@@ -81,20 +126,18 @@ int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		return UTOFU_ERR_BUSY;
 	flight = flight_take(p2p, sender, peer, handle);
 	if (own)
-		code = tofu_srb_send_single(sender->sender, &peer->own, part,
-					    parts, flight);
+		code = single_send(sender->sender, &peer->own, record, flight);
 	else if (p2p->config.standing)
-		code = p2p_standing_send(p2p, sender->sender, peer,
-					 P2P_STANDING_REQUEST, part, parts,
-					 flight);
+		code = standing_send(p2p, sender->sender, peer,
+				     P2P_STANDING_REQUEST, record, flight);
 	else
-		code = tofu_srb_send(sender->sender, &peer->requests, part,
-				     parts, flight);
+		code = shared_send(sender->sender, &peer->requests, record,
+				   flight);
 	if (code) {
 		flight_give(p2p, sender, flight);
 		return code;
 	}
-	flight->bytes = parts_bytes(part, parts);
+	flight->bytes = record->head_bytes + record->bytes;
 	/* No request: the record says that an own ring is left. */
 	flight->moved = own && !handle;
 	peer->flying++;
@@ -105,7 +148,7 @@ int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 int p2p_sender_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		     const struct p2p_reply *reply, uint64_t handle)
 {
-	const struct iovec part = { (void *)(uintptr_t)reply, sizeof(*reply) };
+	const struct p2p_record record = { reply, sizeof(*reply), NULL, 0 };
 	struct p2p_sender *sender = &p2p->back;
 	struct p2p_flight *flight;
 	int code;
@@ -114,10 +157,10 @@ int p2p_sender_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		return UTOFU_ERR_BUSY;
 	flight = flight_take(p2p, sender, peer, handle);
 	code = p2p->config.standing ?
-		       p2p_standing_send(p2p, sender->sender, peer,
-					 P2P_STANDING_REPLY, &part, 1, flight) :
-		       tofu_srb_send(sender->sender, &peer->replies, &part, 1,
-				     flight);
+		       standing_send(p2p, sender->sender, peer,
+				     P2P_STANDING_REPLY, &record, flight) :
+		       shared_send(sender->sender, &peer->replies, &record,
+				   flight);
 	if (code)
 		flight_give(p2p, sender, flight);
 	else
@@ -150,9 +193,11 @@ static void reply_flown(struct tofu_p2p *p2p, struct p2p_flight *flight,
 	flight_give(p2p, &p2p->back, flight);
 }
 
-static int sender_poll(struct tofu_p2p *p2p, struct p2p_sender *sender,
-		       void (*flown)(struct tofu_p2p *p2p,
-				     struct p2p_flight *flight, int code))
+/* Out of line, so that a turn in vain saves no registers for it. */
+__attribute__((noinline)) static int
+sender_poll(struct tofu_p2p *p2p, struct p2p_sender *sender,
+	    void (*flown)(struct tofu_p2p *p2p, struct p2p_flight *flight,
+			  int code))
 {
 	void *flight;
 	int code, result;

@@ -89,10 +89,9 @@ void p2p_standing_free(struct tofu_p2p *p2p)
 
 /* ---- Sending ---- */
 
-/* Fills in where this process's ring is at a peer. */
-static int single_make(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
-		       enum p2p_standing_kind kind,
-		       struct tofu_srb_single *single)
+int p2p_standing_find(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
+		      enum p2p_standing_kind kind,
+		      struct tofu_srb_single *single)
 {
 	const struct p2p_config *config = &p2p->config;
 	utofu_vcq_id_t vcq = peer->requests.address.vcq;
@@ -109,21 +108,6 @@ static int single_make(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
 		.bytes = ring_bytes(config, kind),
 	};
 	return UTOFU_SUCCESS;
-}
-
-int p2p_standing_send(struct tofu_p2p *p2p, struct tofu_srb_sender *sender,
-		      const struct p2p_peer *peer, enum p2p_standing_kind kind,
-		      const struct iovec *part, unsigned int parts,
-		      void *cbdata)
-{
-	struct tofu_srb_single *single =
-		&p2p->standing.peer[peer->rank].to[kind];
-	int code = UTOFU_SUCCESS;
-
-	if (!single->bytes)
-		code = single_make(p2p, peer, kind, single);
-	return code ? code :
-		      tofu_srb_send_single(sender, single, part, parts, cbdata);
 }
 
 /* ---- Receiving ---- */

@@ -183,7 +183,8 @@ static uint64_t put_bytes(const struct srb_send *send)
 	return bytes < flow->sender->put_max ? bytes : flow->sender->put_max;
 }
 
-static int put_post(struct srb_send *send, utofu_stadd_t to, uint64_t bytes)
+static inline int put_post(struct srb_send *send, utofu_stadd_t to,
+			   uint64_t bytes)
 {
 	const struct tofu_srb_flow *flow = send->flow;
 	const struct tofu_srb_sender *sender = flow->sender;

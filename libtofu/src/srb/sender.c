@@ -182,7 +182,7 @@ void srb_port_ended(struct tofu_srb_sender *sender, struct srb_send *send)
 
 /* ---- Sending ---- */
 
-/* Bytes of a record with this payload; beyond any ring if it is too long */
+/* Bytes of payload; more than any ring has if it is too long */
 static uint64_t parts_bytes(const struct iovec *part, unsigned int parts)
 {
 	uint64_t payload = 0;
@@ -192,35 +192,46 @@ static uint64_t parts_bytes(const struct iovec *part, unsigned int parts)
 			return UINT64_MAX;
 		payload += part[i].iov_len;
 	}
-	return srb_record_bytes(payload);
+	return payload;
 }
 
-/* The tail is written when the place is known. */
-static void record_write(struct tofu_srb_sender *sender, struct srb_send *send,
-			 const struct iovec *part, unsigned int parts)
+/* The tail is written when the place is known. Return: where the payload goes */
+static void *record_begin(struct tofu_srb_sender *sender, struct srb_send *send,
+			  uint64_t payload)
 {
-	char *begin = sender->memory + send->block.at + SRB_WORD, *at = begin;
-	size_t padding;
+	uint64_t bytes = send->block.bytes;
 
-	tofu_work_bytes(TOFU_WORK_COPY, send->block.bytes);
+	tofu_work_bytes(TOFU_WORK_COPY, bytes);
+	/* Padding, or payload that follows */
+	*srb_send_word(sender, send, bytes - TOFU_SRB_OVERHEAD) = 0;
+	*srb_send_word(sender, send, 0) = SRB_DATA | payload;
+	return srb_send_word(sender, send, SRB_WORD);
+}
+
+static void parts_copy(char *to, const struct iovec *part, unsigned int parts)
+{
 	for (unsigned int i = 0; i < parts; i++) {
 		if (part[i].iov_len)
-			memcpy(at, part[i].iov_base, part[i].iov_len);
-		at += part[i].iov_len;
+			memcpy(to, part[i].iov_base, part[i].iov_len);
+		to += part[i].iov_len;
 	}
-	padding = (size_t)(begin - at) & (SRB_WORD - 1);
-	if (padding)
-		memset(at, 0, padding);
-	*srb_send_word(sender, send, 0) = SRB_DATA | (uint64_t)(at - begin);
 }
 
-static struct srb_send *send_take(struct tofu_srb_sender *sender, uint64_t bytes,
-				  void *cbdata)
+/* Return: a free slot, which has a block now; NULL: without room. */
+static struct srb_send *send_reserve(struct tofu_srb_sender *sender,
+				     uint64_t bytes)
 {
 	struct srb_send *send = sender->free;
 
-	if (!send || !srb_pool_take(&sender->pool, &send->block, bytes))
-		return NULL;
+	return send && srb_pool_take(&sender->pool, &send->block, bytes) ?
+		       send :
+		       NULL;
+}
+
+static struct srb_send *send_take(struct tofu_srb_sender *sender, void *cbdata)
+{
+	struct srb_send *send = sender->free;
+
 	sender->free = send->next;
 	send->next = NULL;
 	send->cbdata = cbdata;
@@ -241,12 +252,15 @@ static struct tofu_srb_flow *flow_take(struct tofu_srb_sender *sender,
 	return flow;
 }
 
-static int send_check(const struct tofu_srb_sender *sender, uint64_t bytes,
+static int send_check(const struct tofu_srb_sender *sender, uint64_t payload,
 		      uint64_t ring)
 {
+	uint64_t bytes = srb_record_bytes(payload);
+
 	if (sender->error)
 		return sender->error;
-	if (bytes > ring / 2 || bytes > sender->pool.bytes)
+	if (payload > ring / 2 || bytes > ring / 2 ||
+	    bytes > sender->pool.bytes)
 		return UTOFU_ERR_INVALID_SIZE;
 	return UTOFU_SUCCESS;
 }
@@ -258,25 +272,26 @@ int tofu_srb_send(struct tofu_srb_sender *sender, struct tofu_srb_peer *peer,
 	struct tofu_srb_flow *flow;
 	struct srb_where where;
 	struct srb_send *send;
-	uint64_t bytes;
+	uint64_t payload;
 	int code;
 
 	if (!sender || !peer || (!part && parts))
 		return UTOFU_ERR_INVALID_POINTER;
 	if (!srb_where(peer->address.ring, &where))
 		return UTOFU_ERR_INVALID_ARG;
-	bytes = parts_bytes(part, parts);
-	code = send_check(sender, bytes, where.bytes);
+	payload = parts_bytes(part, parts);
+	code = send_check(sender, payload, where.bytes);
 	if (!code)
 		code = utofu_query_stadd(peer->address.vcq, where.stag,
 					 &counters);
 	if (code)
 		return code;
-	send = send_take(sender, bytes, cbdata);
+	send = send_reserve(sender, srb_record_bytes(payload));
 	if (!send)
 		return UTOFU_ERR_BUSY;
 	tofu_work(TOFU_WORK_SRB_SEND);
-	record_write(sender, send, part, parts);
+	parts_copy(record_begin(sender, send, payload), part, parts);
+	send_take(sender, cbdata);
 	flow = peer->flow;
 	if (!flow) {
 		flow = flow_take(sender, peer);
@@ -289,22 +304,28 @@ int tofu_srb_send(struct tofu_srb_sender *sender, struct tofu_srb_peer *peer,
 	return UTOFU_SUCCESS;
 }
 
-int tofu_srb_send_single(struct tofu_srb_sender *sender,
-			 struct tofu_srb_single *single,
-			 const struct iovec *part, unsigned int parts,
-			 void *cbdata)
+int tofu_srb_reserve(struct tofu_srb_sender *sender,
+		     const struct tofu_srb_single *single, size_t bytes,
+		     void **to)
 {
-	uint64_t bytes = parts_bytes(part, parts);
-	struct tofu_srb_flow *flow = single->peer.flow;
 	int code = send_check(sender, bytes, single->bytes);
 	struct srb_send *send;
 
 	if (code)
 		return code;
-	send = send_take(sender, bytes, cbdata);
+	send = send_reserve(sender, srb_record_bytes(bytes));
 	if (!send)
 		return UTOFU_ERR_BUSY;
-	record_write(sender, send, part, parts);
+	*to = record_begin(sender, send, bytes);
+	return UTOFU_SUCCESS;
+}
+
+void tofu_srb_commit(struct tofu_srb_sender *sender,
+		     struct tofu_srb_single *single, void *cbdata)
+{
+	struct srb_send *send = send_take(sender, cbdata);
+	struct tofu_srb_flow *flow = single->peer.flow;
+
 	if (!flow) {
 		flow = flow_take(sender, &single->peer);
 		flow->single = single;
@@ -312,11 +333,10 @@ int tofu_srb_send_single(struct tofu_srb_sender *sender,
 		flow->consumer = single->consumer;
 	}
 	if (srb_flow_put(flow, send))
-		return UTOFU_SUCCESS;
+		return;
 	tofu_work(TOFU_WORK_SRB_SEND);
 	srb_flow_add(flow, send);
 	srb_flow_advance(flow);
-	return UTOFU_SUCCESS;
 }
 
 /* ---- Polling ---- */

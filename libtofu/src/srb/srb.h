@@ -34,11 +34,22 @@ struct tofu_srb_single {
 	uint64_t producer;
 };
 
-/* tofu_srb_send_single - tofu_srb_send() to a ring with one sender */
-int tofu_srb_send_single(struct tofu_srb_sender *sender,
-			 struct tofu_srb_single *single,
-			 const struct iovec *part, unsigned int parts,
-			 void *cbdata);
+/**
+ * tofu_srb_reserve - begin a record to a ring with one sender
+ * @bytes: of its payload
+ * @to:    set to where the caller has to write that
+ *
+ * The next call with this sender has to be tofu_srb_commit().
+ *
+ * Return: as tofu_srb_send().
+ */
+int tofu_srb_reserve(struct tofu_srb_sender *sender,
+		     const struct tofu_srb_single *single, size_t bytes,
+		     void **to);
+
+/* tofu_srb_commit - send the record, as tofu_srb_send() */
+void tofu_srb_commit(struct tofu_srb_sender *sender,
+		     struct tofu_srb_single *single, void *cbdata);
 
 /*
  * tofu_srb_sender_create_single - tofu_srb_sender_create() for rings with one
