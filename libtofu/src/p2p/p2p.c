@@ -214,7 +214,8 @@ int tofu_p2p_progress(struct tofu_p2p *p2p)
 		p2p_receive_orphans(p2p);
 	if (!TAILQ_EMPTY(&p2p->peerless))
 		p2p_send_peerless(p2p);
-	p2p_rendezvous_run(p2p);
+	if (p2p->movers || !TAILQ_EMPTY(&p2p->starting))
+		p2p_rendezvous_run(p2p);
 	if (!TAILQ_EMPTY(&p2p->peers.active))
 		peers_push(p2p);
 	return p2p->error;

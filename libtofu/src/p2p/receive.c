@@ -380,8 +380,14 @@ static bool record_take(struct tofu_p2p *p2p,
 	return taken;
 }
 
-/* Return: whether it is empty, or was left and has been freed. */
-static bool ring_read(struct tofu_p2p *p2p, struct p2p_ring *ring)
+/*
+ * Out of line, as the others that read a ring: a turn in vain saves no registers
+ * for it.
+ *
+ * Return: whether it is empty, or was left and has been freed.
+ */
+__attribute__((noinline)) static bool ring_read(struct tofu_p2p *p2p,
+						struct p2p_ring *ring)
 {
 	struct tofu_srb_record record;
 	struct p2p_head head;
@@ -440,12 +446,10 @@ static bool shared_take(struct tofu_p2p *p2p,
 	return record_take(p2p, record, &head);
 }
 
-static int shared_read(struct tofu_p2p *p2p)
+__attribute__((noinline)) static int shared_read(struct tofu_p2p *p2p)
 {
 	struct tofu_srb_record record;
 
-	if (tofu_srb_is_quiet(p2p->requests))
-		return UTOFU_SUCCESS;
 	for (unsigned int i = 0; i < TURN; i++) {
 		int code = tofu_srb_receive(p2p->requests, &record);
 
@@ -477,7 +481,8 @@ static void own_read(struct tofu_p2p *p2p)
 }
 
 /* A record that cannot be kept stays, and stalls its sender only. */
-static void standing_read(struct tofu_p2p *p2p, struct p2p_standing_peer *peer)
+__attribute__((noinline)) static void
+standing_read(struct tofu_p2p *p2p, struct p2p_standing_peer *peer)
 {
 	struct srb_ring *ring = &peer->ring[P2P_STANDING_REQUEST];
 	struct tofu_srb_record record;
@@ -506,19 +511,27 @@ static void standing_all(struct tofu_p2p *p2p)
 			standing_read(p2p, peer);
 }
 
+static int shared_all(struct tofu_p2p *p2p)
+{
+	return tofu_srb_is_quiet(p2p->requests) ? UTOFU_SUCCESS :
+						  shared_read(p2p);
+}
+
 int p2p_receive_all(struct tofu_p2p *p2p)
 {
-	bool shared_first = p2p->shared_first;
 	int code;
 
 	if (p2p->config.standing) {
 		standing_all(p2p);
 		return UTOFU_SUCCESS;
 	}
-	code = shared_first ? shared_read(p2p) : UTOFU_SUCCESS;
-	p2p->shared_first = !shared_first;
-	if (code)
-		return code;
-	own_read(p2p);
-	return shared_first ? UTOFU_SUCCESS : shared_read(p2p);
+	p2p->shared_first = !p2p->shared_first;
+	if (p2p->shared_first) {
+		own_read(p2p);
+		return shared_all(p2p);
+	}
+	code = shared_all(p2p);
+	if (!code)
+		own_read(p2p);
+	return code;
 }

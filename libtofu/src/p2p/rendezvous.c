@@ -250,7 +250,8 @@ static bool is_of_notice(int code)
 	return code <= UTOFU_ERR_MRQ_OTHER && code >= UTOFU_ERR_MRQ_RMT_LENGTH;
 }
 
-static int notices_poll(struct tofu_p2p *p2p)
+/* Out of line, so that a turn in vain saves no registers for it. */
+__attribute__((noinline)) static int notices_poll(struct tofu_p2p *p2p)
 {
 	struct utofu_mrq_notice notice;
 

@@ -253,8 +253,13 @@ static bool reply_read(const struct tofu_srb_record *record,
 	return true;
 }
 
-/* Only its own sender can speak in a standing ring. */
-static void standing_read(struct tofu_p2p *p2p, struct p2p_standing_peer *peer)
+/*
+ * Only its own sender can speak in a standing ring.
+ *
+ * Out of line, so that a turn in vain saves no registers for it.
+ */
+__attribute__((noinline)) static void
+standing_read(struct tofu_p2p *p2p, struct p2p_standing_peer *peer)
 {
 	struct srb_ring *ring = &peer->ring[P2P_STANDING_REPLY];
 	struct tofu_srb_record record;
@@ -273,7 +278,8 @@ static void standing_read(struct tofu_p2p *p2p, struct p2p_standing_peer *peer)
 	}
 }
 
-static int shared_read(struct tofu_p2p *p2p)
+/* Out of line as well */
+__attribute__((noinline)) static int shared_read(struct tofu_p2p *p2p)
 {
 	struct tofu_srb_record record;
 	struct p2p_reply reply;
