@@ -756,8 +756,11 @@ void p2p_standing_look(struct tofu_p2p *p2p);
 /* p2p_standing_rotate - let another process be the first to be read */
 void p2p_standing_rotate(struct tofu_p2p *p2p);
 
-uint32_t p2p_standing_rank(const struct tofu_p2p *p2p,
-			   const struct p2p_standing_peer *peer);
+static inline uint32_t p2p_standing_rank(const struct tofu_p2p *p2p,
+					 const struct p2p_standing_peer *peer)
+{
+	return (uint32_t)(peer - p2p->standing.peer);
+}
 
 /* ---- rendezvous.c ---- */
 

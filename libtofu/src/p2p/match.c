@@ -30,9 +30,9 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 33;
 }
 
-static struct p2p_match_link **bucket_of(const struct p2p_match *match,
-					 const struct p2p_match_table *table,
-					 const struct p2p_match_key *key)
+static inline struct p2p_match_link **
+bucket_of(const struct p2p_match *match, const struct p2p_match_table *table,
+	  const struct p2p_match_key *key)
 {
 	uint64_t who = (uint64_t)key->source << 2 | key->any, hash;
 
@@ -45,9 +45,9 @@ static struct p2p_match_link **bucket_of(const struct p2p_match *match,
 /* ---- Queues in a table ---- */
 
 /* Finds the head of a key's queue, or NULL. */
-static struct p2p_match_link *find(struct p2p_match *match,
-				   const struct p2p_match_table *table,
-				   const struct p2p_match_key *key)
+static inline struct p2p_match_link *find(struct p2p_match *match,
+					  const struct p2p_match_table *table,
+					  const struct p2p_match_key *key)
 {
 	struct p2p_match_link *link;
 

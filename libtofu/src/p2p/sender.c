@@ -74,9 +74,9 @@ static void record_write(const struct p2p_record *record, char *to)
 		memcpy(to + record->head_bytes, record->data, record->bytes);
 }
 
-static int single_send(struct tofu_srb_sender *sender,
-		       struct tofu_srb_single *single,
-		       const struct p2p_record *record, void *cbdata)
+static inline int single_send(struct tofu_srb_sender *sender,
+			      struct tofu_srb_single *single,
+			      const struct p2p_record *record, void *cbdata)
 {
 	void *to;
 	int code = tofu_srb_reserve(sender, single,
@@ -89,10 +89,11 @@ static int single_send(struct tofu_srb_sender *sender,
 	return UTOFU_SUCCESS;
 }
 
-static int standing_send(struct tofu_p2p *p2p, struct tofu_srb_sender *sender,
-			 const struct p2p_peer *peer,
-			 enum p2p_standing_kind kind,
-			 const struct p2p_record *record, void *cbdata)
+static inline int standing_send(struct tofu_p2p *p2p,
+				struct tofu_srb_sender *sender,
+				const struct p2p_peer *peer,
+				enum p2p_standing_kind kind,
+				const struct p2p_record *record, void *cbdata)
 {
 	struct tofu_srb_single *single =
 		&p2p->standing.peer[peer->rank].to[kind];

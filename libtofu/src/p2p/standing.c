@@ -155,9 +155,3 @@ void p2p_standing_rotate(struct tofu_p2p *p2p)
 	TAILQ_REMOVE(&standing->heard, first, link);
 	TAILQ_INSERT_TAIL(&standing->heard, first, link);
 }
-
-uint32_t p2p_standing_rank(const struct tofu_p2p *p2p,
-			   const struct p2p_standing_peer *peer)
-{
-	return (uint32_t)(peer - p2p->standing.peer);
-}
