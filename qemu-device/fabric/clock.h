@@ -108,7 +108,7 @@ struct tofu_fabric_clock_ops {
 		      uint64_t promise, uint64_t counted);
 	void (*wake)(struct tofu_fabric *fabric, uint32_t node);
 
-	bool (*log_room)(struct tofu_fabric *fabric);
+	bool (*log_room)(struct tofu_fabric *fabric, uint64_t entries);
 	uint64_t (*log_append)(struct tofu_fabric *fabric,
 			       const struct tofu_log_entry *entry);
 	bool (*log_read)(struct tofu_fabric *fabric, uint32_t node,
@@ -252,10 +252,11 @@ static inline void tofu_fabric_clock_wake(struct tofu_fabric *fabric,
 
 /* ---- Logs ---- */
 
-/* tofu_fabric_log_room - whether this node's log takes another entry */
-static inline bool tofu_fabric_log_room(struct tofu_fabric *fabric)
+/* tofu_fabric_log_room - whether this node's log takes that many more entries */
+static inline bool tofu_fabric_log_room(struct tofu_fabric *fabric,
+					uint64_t entries)
 {
-	return fabric->ops->clock->log_room(fabric);
+	return fabric->ops->clock->log_room(fabric, entries);
 }
 
 /**

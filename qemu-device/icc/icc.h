@@ -62,6 +62,9 @@ struct icc;
  *           payload are complete
  * @tx_room: true when tx_begin() of the largest packet would succeed, or
  *           when @endpoint is gone (the packet then goes nowhere)
+ * @ready:   false: handle no further entry of the calendar in this call, since
+ *           what it sends may find no room; NULL: always true. Timed
+ *           controllers only.
  * @owner:   the endpoint that owns a queue or gate of a node of the machine, or
  *           -1; called where nodes can have several processes
  * @fence_begin, @fence_done: a fence is done when the receiver of each response
@@ -105,6 +108,7 @@ struct icc_host_ops {
 					int *err);
 	void (*tx_commit)(void *host);
 	bool (*tx_room)(void *host, uint32_t endpoint, enum tofu_class class_);
+	bool (*ready)(void *host);
 	int64_t (*owner)(void *host, uint32_t node, enum tofu_share share,
 			 unsigned int tni, unsigned int number);
 	void (*fence_begin)(void *host);

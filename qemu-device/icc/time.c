@@ -277,13 +277,18 @@ static void run(struct icc *icc, const struct icc_entry *entry)
 	}
 }
 
+static bool ready(const struct icc *icc)
+{
+	return !icc->ops->ready || icc->ops->ready(icc->host);
+}
+
 bool icc_time_run(struct icc *icc)
 {
 	struct icc_time *t = icc->time;
 	const uint64_t now = icc_now(icc);
 	bool done = false;
 
-	while (tofu_heap_time(&t->calendar) <= now) {
+	while (tofu_heap_time(&t->calendar) <= now && ready(icc)) {
 		const struct icc_entry entry = take(t);
 
 		run(icc, &entry);

@@ -2,6 +2,12 @@
 /*
  * Services for the controller in virtual time, where they differ from host.c: a
  * packet waits until it can be sent, and gets an entry in this node's log.
+ *
+ * Waiting for room must not happen inside the controller, where the home has
+ * its locks and cannot be stopped, and another node may stand still for any
+ * time. So the controller handles no entry of its calendar before there is room
+ * for a packet to each node, and the node waits at its horizon. Time stands
+ * still in both places, so no time depends on where it waits.
  */
 #define _GNU_SOURCE
 #include "node/virtual.h"
@@ -12,9 +18,64 @@
 /* Turns of waiting between two checks whether peers live. */
 #define TURNS_A_WATCH 64
 
+/* An entry of the calendar sends a packet, or the signals of gates of a TNI. */
+#define ENTRY_PACKETS TOFU_GATES
+
+/* ---- Room for what comes next ---- */
+
+/* Note that the next packet to a node may find its ring full. */
+static void note_room(struct tofu_virtual *v, uint32_t dst,
+		      enum tofu_class class_)
+{
+	if (!tofu_fabric_tx_room(v->node->fabric, dst, class_))
+		v->full[class_][dst / 64] |= 1ULL << dst % 64;
+}
+
+/* Whether all nodes of a word of @full have room again. */
+static bool have_room(struct tofu_virtual *v, enum tofu_class class_,
+		      uint32_t word)
+{
+	uint64_t *full = &v->full[class_][word];
+
+	while (*full) {
+		const uint32_t bit = (uint32_t)__builtin_ctzll(*full);
+
+		if (!tofu_fabric_tx_room(v->node->fabric, word * 64 + bit,
+					 class_))
+			return false;
+		*full &= *full - 1;
+	}
+	return true;
+}
+
+static bool all_have_room(struct tofu_virtual *v)
+{
+	const uint32_t nodes = v->node->fabric->nodes;
+
+	if (!tofu_fabric_log_room(v->node->fabric, ENTRY_PACKETS))
+		return false;
+	for (uint32_t word = 0; word * 64 < nodes; word++) {
+		if (!have_room(v, TOFU_REQUEST, word) ||
+		    !have_room(v, TOFU_RESPONSE, word))
+			return false;
+	}
+	return true;
+}
+
+static bool host_ready(void *host)
+{
+	struct tofu_virtual *v = ((struct tofu_node *)host)->virtual;
+
+	v->held_up = !all_have_room(v);
+	return !v->held_up;
+}
+
+/* ---- Packets out ---- */
+
 /*
- * Wait inside the controller. Meanwhile this node takes what others have sent,
- * since they may wait for that.
+ * Wait inside the controller, since more gates have fired at once than there is
+ * room for. Meanwhile this node takes what others have sent, since they may
+ * wait for that.
  */
 static void wait_inside(struct tofu_virtual *v, unsigned int turn)
 {
@@ -31,7 +92,8 @@ static struct tofu_packet *host_tx_begin(void *host, uint32_t dst,
 	struct tofu_node *node = host;
 	struct tofu_virtual *v = node->virtual;
 
-	for (unsigned int turn = 0; !tofu_fabric_log_room(node->fabric); turn++)
+	for (unsigned int turn = 0; !tofu_fabric_log_room(node->fabric, 1);
+	     turn++)
 		wait_inside(v, turn);
 	for (unsigned int turn = 0;; turn++) {
 		if (!tofu_clock_in(&v->clock, dst)) {
@@ -41,6 +103,7 @@ static struct tofu_packet *host_tx_begin(void *host, uint32_t dst,
 		v->record = tofu_node_tx_begin(node, dst, class_, payload, err);
 		if (v->record) {
 			v->dst = dst;
+			v->class_ = class_;
 			v->bytes = (uint32_t)payload;
 			return &v->packet;
 		}
@@ -70,6 +133,7 @@ static void host_tx_commit(void *host)
 	memcpy(v->record, pkt, sizeof(*pkt) + entry.payload);
 	tofu_fabric_tx_commit(node->fabric);
 	tofu_parcel_own(v, tofu_clock_append(&v->clock, &entry), &entry);
+	note_room(v, v->dst, v->class_);
 }
 
 static bool host_tx_room(void *host, uint32_t node, enum tofu_class class_)
@@ -126,6 +190,7 @@ const struct icc_host_ops tofu_virtual_host_ops = {
 	.tx_begin = host_tx_begin,
 	.tx_commit = host_tx_commit,
 	.tx_room = host_tx_room,
+	.ready = host_ready,
 	.fence_begin = host_fence_begin,
 	.fence_done = host_fence_done,
 	.irq = host_irq,

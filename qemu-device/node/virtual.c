@@ -93,7 +93,10 @@ static void advance(struct tofu_virtual *v, uint64_t now)
 
 /* ---- Stops ---- */
 
-/* Handle the next event that is due at @now; false where there is none. */
+/*
+ * Handle the next event that is due at @now; false where there is none, or no
+ * room for what it sends.
+ */
 static bool do_one(struct tofu_virtual *v, uint64_t now)
 {
 	if (tofu_heap_time(&v->credits) <= now) {
@@ -101,7 +104,7 @@ static bool do_one(struct tofu_virtual *v, uint64_t now)
 	} else if (tofu_heap_time(&v->due) <= now) {
 		tofu_parcel_deliver(v);
 	} else if (icc_next_time(v->node->icc) <= now) {
-		icc_progress(v->node->icc);
+		return icc_progress(v->node->icc);
 	} else {
 		return false;
 	}

@@ -84,9 +84,12 @@ struct tofu_links {
  * @credits: returning credits, by time
  * @owed:   by engine: packets whose credit has not returned
  * @starved: count of engines that may wait for a credit
+ * @full:   by class, a bit for each node: its ring had no room for another
+ *          packet of this node
+ * @held_up: the controller waits for room
  * @record: where the packet to be sent goes when complete; others can write
  *          there
- * @dst, @bytes: receiver and payload of that packet
+ * @dst, @class_, @bytes: receiver, class and payload of that packet
  * @packet, @payload: that packet while it is being made
  */
 struct tofu_virtual {
@@ -111,8 +114,11 @@ struct tofu_virtual {
 	struct tofu_parcel *unused;
 	struct tofu_links links;
 	struct tofu_trace *trace;
+	uint64_t full[TOFU_CLASSES][TOFU_FABRIC_NODES_MAX / 64];
+	bool held_up;
 	struct tofu_packet *record;
 	uint32_t dst;
+	enum tofu_class class_;
 	uint32_t bytes;
 	struct tofu_packet packet;
 	uint8_t payload[TOFU_PKT_MTU_MAX];

@@ -47,7 +47,7 @@ void tofu_node_wait(struct tofu_node *node, unsigned int turn)
 {
 	static const struct timespec nap = { .tv_nsec = 500000 };
 	struct tofu_virtual *v = node->virtual;
-	const bool sleeps = v->clock.joined && !v->inside;
+	const bool sleeps = v->clock.joined && !v->inside && !v->held_up;
 
 	if (!turn && sleeps)
 		tofu_clock_stir(&v->clock);

@@ -4,6 +4,7 @@
  * events are the same to the nanosecond.
  */
 #define _GNU_SOURCE
+#include "virtual-rings.h"
 #include "virtual-runner.h"
 
 #include "icc/trace.h"
@@ -19,6 +20,7 @@ static int child(const struct scenario *scenario, const char *path,
 {
 	struct runner *r = calloc(1, sizeof(*r));
 
+	virtual_rings.bytes = scenario->ring;
 	r->jitter = (unsigned int)(now_ms() + getpid());
 	if (!runner_open(r, scenario, path, number, trace, &log[number]))
 		return 1;
@@ -31,7 +33,10 @@ static int child(const struct scenario *scenario, const char *path,
 	ports_see(&r->cpu, SCENARIO_END);
 	runner_close(r);
 	free(r);
-	return 0;
+	/* There its home could not stop it. */
+	if (virtual_rings.inside)
+		return 5;
+	return scenario->ring && !virtual_rings.held ? 6 : 0;
 }
 
 static void trace_path(char path[64], const char *folder, uint32_t node,
@@ -312,6 +317,16 @@ FIXTURE_VARIANT_ADD(same, logs_wrap_at_64_bits){
 FIXTURE_VARIANT_ADD(same, nodes_are_stopped_and_continue){
 	.scenario = { "2x2", "fugaku", 600, 3, 4000, 100, true, true, false, 13,
 		      false, false, 0, true },
+};
+
+FIXTURE_VARIANT_ADD(same, rings_are_full){
+	.scenario = { "2x2", "fugaku", 100, 8, 30000, 100, true, true, false,
+		      14, false, false, 0, false, TOFU_SHM_RECORD_MAX },
+};
+
+FIXTURE_VARIANT_ADD(same, rings_are_full_of_nodes_that_are_stopped){
+	.scenario = { "3", "fx100", 200, 8, 20000, 100, true, true, false, 15,
+		      false, false, 0, true, TOFU_SHM_RECORD_MAX },
 };
 
 FIXTURE_SETUP(same)

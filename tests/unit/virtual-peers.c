@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Nodes in common virtual time, one of which does not come, dies, comes late or
- * lies. No node hangs.
+ * Nodes in common virtual time, one of which does not come, stands still, dies,
+ * comes late or lies. No node hangs.
  */
 #define _GNU_SOURCE
+#include "virtual-rings.h"
 #include "virtual-runner.h"
 
 #include "node/virtual.h"
@@ -98,6 +99,65 @@ TEST(who_waits_says_for_whom)
 	runner_close(&r[0]);
 	runner_close(&r[1]);
 	munmap(base, tofu_shm_size(2));
+	drop_log(log);
+	close(fd);
+	free(r);
+}
+
+/* ---- One that stands still ---- */
+
+/* Run a node, without its peers, as far as it comes. */
+static void run_alone(struct runner *r)
+{
+	uint64_t stop = tofu_node_run(r->home.node, r->clock);
+
+	while (stop > r->clock) {
+		const uint64_t step = r->cpu.next + r->origin;
+
+		r->clock = step < stop ? step : stop;
+		if (step < stop)
+			cpu_step(&r->cpu, r->clock - r->origin);
+		stop = tofu_node_run(r->home.node, r->clock);
+	}
+}
+
+TEST(a_node_that_finds_no_room_does_not_wait_in_the_controller)
+{
+	static const struct scenario stream = { .shape = "2",
+						.machine = "fugaku",
+						.commands = 100, .burst = 8,
+						.length = 30000, .poll = 100,
+						.seed = 3 };
+	struct runner *r = calloc(2, sizeof(*r));
+	struct seen_log *log = share_log();
+	char path[32];
+	int fd = machine_of("2", path);
+
+	for (uint32_t n = 0; n < 2; n++)
+		ASSERT_TRUE(runner_open(&r[n], &stream, path, n, NULL,
+					&log[n]));
+	tofu_node_join(r[0].home.node);
+	ASSERT_TRUE(runner_join(&r[1]));
+	ASSERT_TRUE(runner_join(&r[0]));
+	virtual_rings.bytes = TOFU_SHM_RECORD_MAX;
+	virtual_rings.inside = 0;
+	while (!r[0].home.node->virtual->held_up) {
+		/* The other one looks only now. */
+		tofu_node_run(r[1].home.node, r[1].clock + 1000000);
+		run_alone(&r[0]);
+	}
+	for (unsigned int turn = 0; turn < 100; turn++) {
+		tofu_node_wait(r[0].home.node, turn);
+		EXPECT_EQ(r[0].clock,
+			  tofu_node_run(r[0].home.node, r[0].clock));
+	}
+	/* It continues when the other one has looked again. */
+	tofu_node_run(r[1].home.node, r[1].clock + 1000000);
+	tofu_node_run(r[0].home.node, r[0].clock);
+	EXPECT_EQ(0, virtual_rings.inside);
+	virtual_rings.bytes = 0;
+	runner_close(&r[0]);
+	runner_close(&r[1]);
 	drop_log(log);
 	close(fd);
 	free(r);

@@ -53,6 +53,8 @@ struct seen_log {
  * @sessions: every other CQ is in session mode, and commands bring steps
  * @logged:   of nodes that are processes: entries that each log has had before
  * @stops:    of nodes that are processes: each is stopped in turn for a moment
+ * @ring:     of nodes that are processes: bytes that each ring seems to have, so
+ *            that nodes wait for room; or 0: all
  */
 struct scenario {
 	const char *shape;
@@ -69,6 +71,7 @@ struct scenario {
 	bool sessions;
 	uint64_t logged;
 	bool stops;
+	uint64_t ring;
 };
 
 /**

@@ -313,11 +313,11 @@ static void clock_sleep(struct tofu_fabric *fabric, uint32_t node,
 
 /* ---- Logs ---- */
 
-static bool log_room(struct tofu_fabric *fabric)
+static bool log_room(struct tofu_fabric *fabric, uint64_t entries)
 {
 	struct tofu_shm *shm = tofu_shm_of(fabric);
 
-	if (shm->log_tail != shm->log_room)
+	if (shm->log_room - shm->log_tail >= entries)
 		return true;
 	shm->log_room = shm->log_tail + TOFU_SHM_LOG;
 	for (uint32_t n = 0; n < fabric->nodes; n++) {
@@ -333,7 +333,7 @@ static bool log_room(struct tofu_fabric *fabric)
 		if (shm->log_room - shm->log_tail > TOFU_SHM_LOG - unread)
 			shm->log_room = shm->log_tail + TOFU_SHM_LOG - unread;
 	}
-	return shm->log_tail != shm->log_room;
+	return shm->log_room - shm->log_tail >= entries;
 }
 
 static uint64_t log_append(struct tofu_fabric *fabric,
