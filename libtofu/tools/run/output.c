@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -32,6 +33,33 @@ int tofu_output_open(struct tofu_output *output, unsigned int rank, int to,
 	return 0;
 }
 
+/* The output may be a pipe or terminal that someone else made nonblocking. */
+static bool try_again(int fd)
+{
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+
+	return errno == EINTR ||
+	       (errno == EAGAIN && (poll(&room, 1, -1) >= 0 || errno == EINTR));
+}
+
+/* What follows a write that took less than all tells why it did. */
+static int write_all(int fd, struct iovec *part, int parts)
+{
+	while (parts) {
+		ssize_t bytes = writev(fd, part, parts);
+
+		if (bytes < 0 && !try_again(fd))
+			return errno;
+		for (; bytes > 0 && (size_t)bytes >= part->iov_len; parts--)
+			bytes -= (ssize_t)(part++)->iov_len;
+		if (bytes > 0) {
+			part->iov_base = (char *)part->iov_base + bytes;
+			part->iov_len -= (size_t)bytes;
+		}
+	}
+	return 0;
+}
+
 /* One write a line, so that those of several nodes do not mix. */
 static void line_write(struct tofu_output *output, const char *line,
 		       size_t len)
@@ -43,15 +71,11 @@ static void line_write(struct tofu_output *output, const char *line,
 		{ (char *)line, len },
 		{ "\n", 1 },
 	};
-
-	ssize_t bytes = writev(output->to, part, 3);
+	const int err = write_all(output->to, part, 3);
 
 	/* If nobody reads the output, there is no one to tell about it. */
-	if (bytes < 0 && errno != EPIPE)
-		output->error = errno;
-	/* A disk takes less than a line only when it is full. */
-	else if (bytes >= 0 && (size_t)bytes < part[0].iov_len + len + 1)
-		output->error = ENOSPC;
+	if (err && err != EPIPE)
+		output->error = err;
 }
 
 static void lines_write(struct tofu_output *output)
