@@ -64,6 +64,9 @@ static int check(const struct sim_node *node, const char *path,
 	    strncmp(header->machine, p->machine->name, sizeof(header->machine)))
 		return fail(why, -EINVAL, "%s: of another --machine or --shape",
 			    path);
+	if (header->lost)
+		return fail(why, -EINVAL,
+			    "%s: its end is missing: it could not grow", path);
 	return 0;
 }
 

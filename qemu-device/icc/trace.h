@@ -50,6 +50,8 @@ enum icc_trace_kind {
  * @records: count of records; grows while the machine runs
  * @shape:   as TOFU_REG_SHAPE
  * @machine: name, NUL-terminated
+ * @lost:    count of records that are missing at the end, since the file could
+ *           not grow
  */
 struct icc_trace_header {
 	uint64_t magic;
@@ -57,7 +59,8 @@ struct icc_trace_header {
 	uint32_t node;
 	uint64_t records;
 	uint64_t shape;
-	char machine[32];
+	char machine[24];
+	uint64_t lost;
 };
 TOFU_ASSERT_SIZE(struct icc_trace_header, 64);
 

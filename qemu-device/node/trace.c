@@ -116,8 +116,10 @@ bool tofu_trace_add(struct tofu_trace *trace, const struct icc_trace *record)
 {
 	if (trace->used + sizeof(*record) > trace->size) {
 		trace->full = trace->full || grow(trace);
-		if (trace->full)
+		if (trace->full) {
+			trace->header->lost++;
 			return false;
+		}
 	}
 	memcpy(trace->base + trace->used, record, sizeof(*record));
 	trace->used += sizeof(*record);

@@ -28,7 +28,8 @@ int tofu_trace_create(const char *path, const struct tofu_shape *shape,
 void tofu_trace_destroy(struct tofu_trace *trace);
 
 /* tofu_trace_add - add a record, which is in the file even if the process is
- * killed; false: the file cannot grow and the record is lost
+ * killed; false: the file cannot grow and the record is lost, which the file's
+ * header says
  */
 bool tofu_trace_add(struct tofu_trace *trace, const struct icc_trace *record);
 

@@ -13,7 +13,7 @@ from .errors import TraceError
 
 MAGIC = b"TOFTRACE"
 VERSION = 2
-HEADER = struct.Struct("<8sIIQQ32s")
+HEADER = struct.Struct("<8sIIQQ24sQ")
 RECORD = struct.Struct("<QQQIIIBBBBII")
 # Records sorted at a time; of the others only positions are kept
 CHUNK = 1 << 16
@@ -82,7 +82,7 @@ class File:
         head = file.read(HEADER.size)
         if len(head) < HEADER.size or head[:8] != MAGIC:
             raise TraceError(f"{self.path}: not a trace")
-        _, version, self.node, self.count, word, machine = HEADER.unpack(head)
+        _, version, self.node, self.count, word, machine, lost = HEADER.unpack(head)
         if version != VERSION:
             raise TraceError(f"{self.path}: version {version}, and this program knows {VERSION}")
         self.machine = machine.split(b"\0")[0].decode("ascii", "replace")
@@ -92,6 +92,9 @@ class File:
             raise TraceError(f"{self.path}: {word:#x} is not a shape")
         if self.node >= self.nodes:
             raise TraceError(f"{self.path}: node {self.node} of a machine of {self.nodes}")
+        if lost:
+            raise TraceError(f"{self.path}: {lost} records are missing, since the file could not "
+                             "grow: is the disk full?")
         # It may still grow; the records that the header counts are complete.
         size = os.fstat(file.fileno()).st_size
         if HEADER.size + self.count * RECORD.size > size:
