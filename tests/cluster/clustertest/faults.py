@@ -2,18 +2,23 @@
 """Faults of nodes and of their driver, while the nodes send."""
 
 import contextlib
+import json
 import os
+import pathlib
 import signal
+import socket
 import tempfile
 import threading
 import time
 
-from .cluster import GUEST, Cluster, finish
+from .cluster import GUEST, Cluster, finish, is_alive, wait_until
 from .shared import STREAM_SECONDS, VICTIM, stream_until
 from .virtual import PERF, VIRTUAL, Traced
 
+RUN_SECONDS = 60
 NAP_SECONDS = 0.2  # long enough for others to wait; nothing depends on it
 RECORDS = 1000000
+MONITOR_SECONDS = 10  # that a person would wait for an answer
 
 FUNCTION = "cd /sys/bus/pci/drivers/tofu && function=$(ls | grep : | head -n 1)"
 UNBIND = f"{FUNCTION} && echo $function >unbind"
@@ -81,6 +86,59 @@ def stop_timed(tap):
                   f"{first}\n{second}")
 
 
+class Monitor:
+    """QEMU's monitor of a node."""
+
+    def __init__(self, path):
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(MONITOR_SECONDS)
+        self._socket.connect(str(path))
+        self._file = self._socket.makefile("rw", encoding="ascii")
+        self._file.readline()
+        self.ask("qmp_capabilities")
+
+    def ask(self, command):
+        """The answer, or None if none comes in time; events are skipped."""
+        self._file.write(json.dumps({"execute": command}) + "\n")
+        self._file.flush()
+        try:
+            for line in self._file:
+                if "return" in (answer := json.loads(line)):
+                    return answer["return"]
+        except TimeoutError:
+            pass
+        return None
+
+    def close(self):
+        self._file.close()
+        self._socket.close()
+
+
+def monitor(tap):
+    """in virtual time a node waits for one that stands still: its monitor answers"""
+    with tempfile.TemporaryDirectory() as folder, \
+            Cluster("vmonitor", 2, "2", memory=256, options=(
+                "--time", "virtual", "--qemu-args",
+                f"-qmp unix:{folder}/{{node}},server=on,wait=off")) as cluster:
+        pids = [node["pid"] for node in cluster.status()["nodes"]]
+        process = cluster.start_run(GUEST / "srb-storm", RECORDS, timeout=RUN_SECONDS)
+        time.sleep(RUN_SECONDS / 10)
+        os.kill(pids[1], signal.SIGSTOP)
+        time.sleep(NAP_SECONDS)
+        qmp = Monitor(pathlib.Path(folder, "0"))
+        for command, key, wanted in (("query-status", "running", True), ("stop", None, None),
+                                     ("query-status", "running", False), ("cont", None, None),
+                                     ("query-status", "running", True)):
+            answer = qmp.ask(command)
+            good = answer is not None and (not key or answer[key] == wanted)
+            tap.point(good, f"the monitor answers {command}", str(answer))
+        qmp.ask("quit")
+        qmp.close()
+        tap.point(wait_until(lambda: not is_alive(pids[0]), MONITOR_SECONDS), "the node can be ended")
+        os.kill(pids[1], signal.SIGCONT)
+        finish(process, RUN_SECONDS + 60)
+
+
 def _strike(tap, cluster, name, command):
     """A node loses its controller while all send to all."""
     process = cluster.start_run(GUEST / "survive", VICTIM, timeout=STREAM_SECONDS * 3)
@@ -121,5 +179,6 @@ def driver(tap):
 TESTS = {
     "faults-stop": stop,
     "faults-stop-timed": stop_timed,
+    "faults-monitor": monitor,
     "faults-driver": driver,
 }
