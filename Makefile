@@ -22,7 +22,7 @@ endif
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
 	check-conformance check-sim check-faults check-faults-vm check-qtest \
-	check-sanitize fuzz check-fjmpi check-cluster check-kvm check-kernel check-arm64 \
+	check-sanitize check-thread fuzz check-fjmpi check-cluster check-kvm check-kernel check-arm64 \
 	kernel-debug driver-debug check-long soak check-short check-trixie \
 	check-bookworm check-deb tests bench \
 	repro lint docs install uninstall deb clean
@@ -119,6 +119,10 @@ check-qtest: qemu ## registers and rings of the device
 
 check-sanitize: qemu ## check-qtest with ASan and UBSan in QEMU, which clang builds first (minutes)
 	@scripts/check sanitize
+
+check-thread: lib ## unit tests that have threads, with ThreadSanitizer
+	@$(MAKE) -C tests/unit O=$(O)/thread THREADS=1 all
+	@scripts/check thread
 
 fuzz: lib ## the device under random accesses and memory, for SECONDS_ (120), by QEMU's fuzzer
 	@tests/fuzz/device $(SECONDS_)

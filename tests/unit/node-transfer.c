@@ -286,6 +286,16 @@ static bool play(struct home *home, uint32_t other, bool first)
 	return true;
 }
 
+static bool is_up(struct home *home, uint32_t node)
+{
+	bool up;
+
+	tofu_node_lock(home->node);
+	up = tofu_fabric_up(tofu_node_fabric(home->node), node);
+	tofu_node_unlock(home->node);
+	return up;
+}
+
 static int play_child(const char *path, bool assist, int ready)
 {
 	struct home home;
@@ -298,7 +308,7 @@ static int play_child(const char *path, bool assist, int ready)
 	runner_start(&runner, &home);
 	good = play(&home, 0, false);
 	/* The other node still needs answers to its last commands. */
-	while (good && tofu_fabric_up(tofu_node_fabric(home.node), 0))
+	while (good && is_up(&home, 0))
 		usleep(1000);
 	runner_stop(&runner);
 	return good && !runner.lost ? 0 : 1;

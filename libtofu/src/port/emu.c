@@ -348,7 +348,10 @@ int tofu_emu_open(struct tofu_port_dev **dev)
 		err = tofu_emu_helper_start(&port->helper, port->node);
 	if (err)
 		goto err_node;
+	/* The helper may be connecting to a peer. */
+	tofu_node_lock(port->node);
 	tofu_job_attached(&port->job, tofu_node_fabric(port->node));
+	tofu_node_unlock(port->node);
 	*dev = &port->soft.dev;
 	return 0;
 
