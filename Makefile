@@ -124,7 +124,9 @@ check-thread: lib ## unit tests that have threads, with ThreadSanitizer
 	@$(MAKE) -C tests/unit O=$(O)/thread THREADS=1 all
 	@scripts/check thread
 
-fuzz: lib ## the device under random accesses and memory, for SECONDS_ (120), by QEMU's fuzzer
+fuzz: lib ## the device under random accesses and memory, for SECONDS_ (120), by QEMU's fuzzer; a node whose peer lies in virtual time
+	@$(MAKE) -C tests/unit O=$(O) $(O)/tests/unit/virtual-fuzz
+	@$(O)/tests/unit/virtual-fuzz 20000 2>/dev/null
 	@tests/fuzz/device $(SECONDS_)
 
 check-fjmpi: tests ## FJMPI_* on four ranks, with each MPI that is here
