@@ -16,6 +16,7 @@
 #include "utofu/instance.h"
 
 #define KIB 1024
+#define POLLS 100 /* more than the empty ones before a program lends its processor */
 
 static const struct srb_scene scene = {
 	.bytes = 4 * KIB,
@@ -243,6 +244,57 @@ TEST_F(alone, a_ring_that_goes)
 		ASSERT_EQ(result_wait(sender), UTOFU_ERR_MRQ_RMT_STADD);
 	EXPECT_EQ(peer.flow, NULL);
 	tofu_srb_sender_free(sender);
+	EXPECT_EQ(utofu_free_vcq(vcq), UTOFU_SUCCESS);
+}
+
+/* ---- A device that goes ---- */
+
+/* What a program finds in the pages of a queue whose device is gone. */
+static void device_lose(utofu_vcq_hdl_t hdl)
+{
+	struct tofu_cq_page *page = (struct tofu_cq_page *)(uintptr_t)
+		tofu_vcq_find(hdl)->queue->cq->page;
+
+	page->status = TOFU_WORD_GONE;
+	page->need_kick = TOFU_WORD_GONE;
+}
+
+static int receive_until_error(struct tofu_srb *srb)
+{
+	struct tofu_srb_record record;
+	int code = UTOFU_ERR_NOT_FOUND;
+
+	for (int i = 0; i < POLLS && code == UTOFU_ERR_NOT_FOUND; i++)
+		code = tofu_srb_receive(srb, &record);
+	return code;
+}
+
+TEST_F(alone, a_device_that_goes)
+{
+	struct tofu_srb *srb = scene_ring(&scene, self->vcq);
+	struct tofu_srb_peer peer = scene_peer(&scene, self->id);
+	struct tofu_srb_sender *sender;
+	utofu_vcq_hdl_t vcq;
+	int result, code = UTOFU_ERR_NOT_FOUND;
+	void *cbdata;
+
+	ASSERT_EQ(utofu_create_vcq(0, 0, &vcq), UTOFU_SUCCESS);
+	sender = sender_make(vcq, 16 * KIB, 5);
+	ASSERT_EQ(send_bytes(sender, &peer, 100), UTOFU_SUCCESS);
+	ASSERT_EQ(result_wait(sender), UTOFU_SUCCESS);
+	device_lose(vcq);
+	for (int i = 0; i < POLLS && code == UTOFU_ERR_NOT_FOUND; i++)
+		code = tofu_srb_poll(sender, &cbdata, &result);
+	EXPECT_EQ(code, UTOFU_ERR_FATAL);
+
+	/* What had come is still there. */
+	device_lose(self->vcq);
+	EXPECT_EQ(receive_until_error(srb), UTOFU_SUCCESS);
+	EXPECT_EQ(tofu_srb_release(srb), UTOFU_SUCCESS);
+	EXPECT_EQ(receive_until_error(srb), UTOFU_ERR_FATAL);
+	EXPECT_EQ(receive_until_error(srb), UTOFU_ERR_FATAL);
+	tofu_srb_sender_free(sender);
+	tofu_srb_free(srb);
 	EXPECT_EQ(utofu_free_vcq(vcq), UTOFU_SUCCESS);
 }
 
