@@ -23,6 +23,7 @@ from .model import OUT
 TOP = pathlib.Path(__file__).resolve().parents[2]
 CLUSTER = TOP / "scripts/tofu-cluster"
 BIN = OUT / "bin"
+PROGRAMS = TOP / "tests/repro/programs"
 SEPARATOR = "tofu-repro-next"
 BOOT_SECONDS = 600
 
@@ -118,9 +119,26 @@ class Simulated:
         yield from _by_hand(self)
 
 
+def program(name):
+    """Where a program of PROGRAMS is, once programs_build() has compiled it."""
+    return OUT / "tests/repro" / name
+
+
+def programs_build():
+    """Compiles all programs of PROGRAMS against the built library."""
+    for source in sorted(PROGRAMS.glob("*.c")):
+        out = program(source.stem)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        command = ["cc", "-std=c11", "-O2", "-Wall", "-Wextra", f"-I{TOP}/libtofu/include",
+                   str(source), f"-L{OUT}/lib", "-ltofucom", "-o", str(out)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ReproError(f"{' '.join(command)}\n{done.stderr.strip()}")
+
+
 def _by_hand(run):
     for call in run.calls:
-        yield " ".join(str(word).replace(f"{BIN}/", "build/bin/") for word in run.words(call))
+        yield " ".join(str(word).replace(f"{OUT}/", "build/") for word in run.words(call))
 
 
 def system():
@@ -178,6 +196,7 @@ def simulate(runs):
     Yields (run, its answers, their seconds). The largest machines begin: they
     take longest, and nothing waits for them at the end.
     """
+    programs_build()
     children = set()
     pool = concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)))
     try:
