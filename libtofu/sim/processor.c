@@ -246,6 +246,7 @@ static struct sim_loop *loop_of(struct sim_poll *poll)
 static void turn_begin(void)
 {
 	tofu_worked.alike = UINT_MAX;
+	tofu_worked.settle = 0;
 	tofu_worked.own = false;
 	tofu_worked.turn++;
 	tofu_worked.skipped = 0;
@@ -261,20 +262,22 @@ static void round_first(struct sim_poll *poll, const void *key,
 	poll->began = now;
 	poll->polls = 0;
 	poll->seen = false;
+	poll->quiet = 0;
 	turn_begin();
 }
 
 /*
- * @own: the loop is the library's, which tells when a round is not as this one
+ * @told: what the library has told in this round
  *
  * Return: whether nothing but such rounds is to be expected.
  */
-static bool round_last(struct sim_poll *poll, uint64_t now, bool own)
+static bool round_last(struct sim_poll *poll, uint64_t now,
+		       const struct tofu_worked *told)
 {
 	struct sim_loop *loop = loop_of(poll);
 	const uint64_t took = now - poll->began;
 
-	poll->quiet = !poll->seen;
+	poll->quiet = poll->seen ? 0 : poll->quiet + 1;
 	poll->again = took == poll->took ? poll->again + 1 : 0;
 	poll->took = took;
 	poll->began = now;
@@ -285,9 +288,9 @@ static bool round_last(struct sim_poll *poll, uint64_t now, bool own)
 		loop->rounds = 0;
 	}
 	loop->rounds++;
-	if (!poll->quiet || !poll->again)
+	if (poll->quiet <= told->settle || !poll->again || !told->alike)
 		return false;
-	if (own)
+	if (told->own)
 		return true;
 	if (poll->key == &yields)
 		return poll->again >= ROUNDS_YIELD;
@@ -318,12 +321,11 @@ bool sim_poll_empty(struct sim_node *node, const void *key)
 	sim_spend_work(node);
 	came = poll->came;
 	if (poll->key == key && poll->frame == frame) {
-		const unsigned int alike = tofu_worked.alike;
-		const bool own = tofu_worked.own;
+		const struct tofu_worked told = tofu_worked;
 
 		turn_begin();
-		if (round_last(poll, node->now, own) && alike)
-			nap(node, alike);
+		if (round_last(poll, node->now, &told))
+			nap(node, told.alike);
 	} else if (!poll->key || twice || poll->polls > ROUND_POLLS) {
 		round_first(poll, key, frame, node->now);
 	}

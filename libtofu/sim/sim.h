@@ -82,7 +82,7 @@ struct sim_loop {
  * @polls: polls of this round
  * @seen:  something has happened in this round that the program can see
  * @came:  the same, since this poll
- * @quiet: nothing has in the last whole round
+ * @quiet: rounds in a row, to the last whole one, in which nothing has
  * @asleep: the program sleeps since @began
  * @naps:  how often it slept for nothing in a row
  * @floor: when the event came that woke it. What it does earlier, in the rest
@@ -101,7 +101,7 @@ struct sim_poll {
 	unsigned int polls;
 	bool seen;
 	bool came;
-	bool quiet;
+	unsigned int quiet;
 	bool asleep;
 	unsigned int naps;
 	uint64_t floor;

@@ -428,7 +428,8 @@ struct p2p_config {
  * @rings:       peers' own rings, the most recently heard first
  * @taken:       number of rings that are being taken back
  * @clock:       requests received
- * @shared_first: the shared ring is read before own rings next time
+ * @turn:   of receiving; in odd ones own rings are read before the shared one
+ * @mark:   of tofu_work_turns()
  * @peerless:    sends that wait for an entry, and everything behind them
  * @orphans:     receives that wait for an entry
  * @starting, @posting, @moving: requests in these states
@@ -456,7 +457,8 @@ struct tofu_p2p {
 	struct p2p_rings rings;
 	unsigned int taken;
 	uint64_t clock;
-	bool shared_first;
+	unsigned int turn;
+	unsigned int mark;
 	struct p2p_match match;
 	struct p2p_requests peerless;
 	struct p2p_requests orphans;
@@ -706,11 +708,14 @@ int p2p_standing_find(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
 		      enum p2p_standing_kind kind,
 		      struct tofu_srb_single *single);
 
-/* p2p_standing_look - look for processes that have sent for the first time */
-void p2p_standing_look(struct tofu_p2p *p2p);
+/*
+ * p2p_standing_look - look for processes that have sent for the first time, @turns
+ * after the last look
+ */
+void p2p_standing_look(struct tofu_p2p *p2p, unsigned int turns);
 
 /* p2p_standing_rotate - let another process be the first to be read */
-void p2p_standing_rotate(struct tofu_p2p *p2p);
+void p2p_standing_rotate(struct tofu_p2p *p2p, unsigned int turns);
 
 static inline uint32_t p2p_standing_rank(const struct tofu_p2p *p2p,
 					 const struct p2p_standing_peer *peer)

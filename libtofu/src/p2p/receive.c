@@ -500,12 +500,12 @@ standing_read(struct tofu_p2p *p2p, struct p2p_standing_peer *peer)
 }
 
 /* Each process has its turn to find the memory that is left for messages. */
-static void standing_all(struct tofu_p2p *p2p)
+static void standing_all(struct tofu_p2p *p2p, unsigned int turns)
 {
 	struct p2p_standing_peer *peer;
 
-	p2p_standing_look(p2p);
-	p2p_standing_rotate(p2p);
+	p2p_standing_look(p2p, turns);
+	p2p_standing_rotate(p2p, turns);
 	TAILQ_FOREACH(peer, &p2p->standing.heard, link)
 		if (srb_ring_has(&peer->ring[P2P_STANDING_REQUEST]))
 			standing_read(p2p, peer);
@@ -519,14 +519,15 @@ static int shared_all(struct tofu_p2p *p2p)
 
 int p2p_receive_all(struct tofu_p2p *p2p)
 {
+	const unsigned int turns = tofu_work_turns(&p2p->mark);
 	int code;
 
 	if (p2p->config.standing) {
-		standing_all(p2p);
+		standing_all(p2p, turns);
 		return UTOFU_SUCCESS;
 	}
-	p2p->shared_first = !p2p->shared_first;
-	if (p2p->shared_first) {
+	p2p->turn += turns;
+	if (p2p->turn % 2) {
 		own_read(p2p);
 		return shared_all(p2p);
 	}

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "utofu/work.h"
+
 /* In a process's part of the region: the consumers' words, and the rings */
 #define WORDS 256
 #define WORD(kind) ((kind) * 128U)
@@ -124,7 +126,7 @@ static bool has_sent(const struct p2p_standing_peer *peer)
 	return false;
 }
 
-void p2p_standing_look(struct tofu_p2p *p2p)
+void p2p_standing_look(struct tofu_p2p *p2p, unsigned int turns)
 {
 	struct p2p_standing *standing = &p2p->standing;
 	const uint32_t processes = p2p->config.params.processes;
@@ -132,6 +134,11 @@ void p2p_standing_look(struct tofu_p2p *p2p)
 	/* A process does not send to itself. */
 	if (standing->heards == processes - 1)
 		return;
+	tofu_work_settle((processes + LOOK - 1) / LOOK);
+	if (turns > 1 && processes > LOOK)
+		standing->next = (uint32_t)((standing->next +
+					     (turns - 1) * (uint64_t)LOOK) %
+					    processes);
 	for (uint32_t i = 0; i < LOOK && i < processes; i++) {
 		struct p2p_standing_peer *peer =
 			&standing->peer[standing->next];
@@ -145,13 +152,18 @@ void p2p_standing_look(struct tofu_p2p *p2p)
 	}
 }
 
-void p2p_standing_rotate(struct tofu_p2p *p2p)
+void p2p_standing_rotate(struct tofu_p2p *p2p, unsigned int turns)
 {
 	struct p2p_standing *standing = &p2p->standing;
-	struct p2p_standing_peer *first = TAILQ_FIRST(&standing->heard);
+	struct p2p_standing_peer *first;
 
-	if (!first || !TAILQ_NEXT(first, link))
+	if (standing->heards < 2)
 		return;
-	TAILQ_REMOVE(&standing->heard, first, link);
-	TAILQ_INSERT_TAIL(&standing->heard, first, link);
+	if (turns > 1)
+		turns %= standing->heards;
+	for (; turns; turns--) {
+		first = TAILQ_FIRST(&standing->heard);
+		TAILQ_REMOVE(&standing->heard, first, link);
+		TAILQ_INSERT_TAIL(&standing->heard, first, link);
+	}
 }

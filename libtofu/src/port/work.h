@@ -179,7 +179,8 @@ struct tofu_cost {
  * @memory_bytes: that it has loaded and stored meanwhile
  * @found:     it has found what it polls for
  * @alike:     tofu_work_alike()'s, the least since the home's last look
- * @own:       the loop that polls is the library's
+ * @settle:    tofu_work_settle()'s, the most since the home's last look
+ * @own:       tofu_work_own() since the home's last look
  * @turn:      number of the turn in which the program is
  * @skipped:   turns that the home has left out before this one
  * @cost:      by enum tofu_work
@@ -191,6 +192,7 @@ struct tofu_worked {
 	bool found;
 	bool own;
 	unsigned int alike;
+	unsigned int settle;
 	unsigned int turn;
 	unsigned int skipped;
 	const struct tofu_cost *cost;
@@ -232,7 +234,20 @@ static inline void tofu_work_alike(unsigned int turns)
 		tofu_worked.alike = turns;
 }
 
-/* tofu_work_own - the loop is the library's, and all that counts has told */
+/*
+ * tofu_work_settle - a loop looks at a part of what it waits for in each turn, and
+ * has found what comes after so many turns
+ */
+static inline void tofu_work_settle(unsigned int turns)
+{
+	if (turns > tofu_worked.settle)
+		tofu_worked.settle = turns;
+}
+
+/*
+ * tofu_work_own - the loop is the library's, and has told of all that it counts, but
+ * for counts of ten thousands of turns
+ */
 static inline void tofu_work_own(void)
 {
 	tofu_worked.own = true;
@@ -259,6 +274,11 @@ static inline unsigned int tofu_work_turns(unsigned int *mark)
 }
 #else
 static inline void tofu_work_alike(unsigned int turns)
+{
+	(void)turns;
+}
+
+static inline void tofu_work_settle(unsigned int turns)
 {
 	(void)turns;
 }
