@@ -126,7 +126,7 @@ check-thread: lib ## unit tests that have threads, with ThreadSanitizer
 
 fuzz: lib ## the device under random accesses and memory, for SECONDS_ (120), by QEMU's fuzzer; a node whose peer lies in virtual time
 	@$(MAKE) -C tests/unit O=$(O) $(O)/tests/unit/virtual-fuzz
-	@$(O)/tests/unit/virtual-fuzz 20000 2>/dev/null
+	@$(O)/tests/unit/virtual-fuzz 20000
 	@tests/fuzz/device $(SECONDS_)
 
 check-fjmpi: tests ## FJMPI_* on four ranks, with each MPI that is here

@@ -5,10 +5,8 @@
  * four nodes. For any input, the model must stay inside its memory (ASan), and
  * an undisturbed pair of CQs must still work in the end.
  *
- * With clang's -fsanitize=fuzzer the input is libFuzzer's. Otherwise the
- * program makes inputs itself, the same ones each time:
- *
- *   icc-fuzz [inputs [first seed]]
+ * With clang's -fsanitize=fuzzer the input is libFuzzer's; without, and with
+ * seeds.c, it is random.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +14,7 @@
 
 #include "../unit/icc-clock.h"
 #include "../unit/icc-mesh.h"
+#include "seeds.h"
 
 struct input {
 	const uint8_t *at;
@@ -391,7 +390,7 @@ static void check_calm(struct machine *m)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+const unsigned long fuzz_inputs = 300;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -411,31 +410,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	machine_destroy(&m);
 	return 0;
 }
-
-#ifndef TOFU_LIBFUZZER
-#define INPUT_BYTES 4000
-
-int main(int argc, char **argv)
-{
-	const unsigned long inputs = argc > 1 ? strtoul(argv[1], NULL, 0) : 300;
-	const unsigned long first = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
-	static uint8_t data[INPUT_BYTES];
-
-	printf("TAP version 13\n1..1\n");
-	fflush(stdout);
-	for (unsigned long seed = first; seed < first + inputs; seed++) {
-		uint64_t x = seed * 0x9e3779b97f4a7c15ULL;
-
-		for (unsigned int i = 0; i < INPUT_BYTES; i++) {
-			x ^= x << 13;
-			x ^= x >> 7;
-			x ^= x << 17;
-			data[i] = (uint8_t)(x >> 32);
-		}
-		fprintf(stderr, "# seed %lu\r", seed);
-		LLVMFuzzerTestOneInput(data, INPUT_BYTES);
-	}
-	printf("ok 1 - %lu inputs from seed %lu\n", inputs, first);
-	return 0;
-}
-#endif

@@ -5,15 +5,13 @@
  * has commands of its own, to the peer and to itself. Each of its steps ends,
  * and what it keeps of the peer is bounded.
  *
- * Where LLVMFuzzerTestOneInput is not called by a fuzzer, main() calls it with
- * random inputs:
- *
- *   virtual-fuzz [inputs [first seed]]
+ * The input is as for icc-fuzz.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
 #include "node/virtual.h"
+#include "seeds.h"
 #include "virtual-runner.h"
 
 #define VICTIM 0
@@ -315,7 +313,7 @@ static void step(struct machine *m, struct input *in)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+const unsigned long fuzz_inputs = 1000;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -331,33 +329,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(m);
 	return 0;
 }
-
-#ifndef TOFU_LIBFUZZER
-#define INPUT_BYTES 4000
-#define INPUT_SECONDS 30
-
-int main(int argc, char **argv)
-{
-	const unsigned long inputs = argc > 1 ? strtoul(argv[1], NULL, 0) : 1000;
-	const unsigned long first = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
-	static uint8_t data[INPUT_BYTES];
-
-	printf("TAP version 13\n1..1\n");
-	fflush(stdout);
-	for (unsigned long seed = first; seed < first + inputs; seed++) {
-		uint64_t x = seed * 0x9e3779b97f4a7c15ULL;
-
-		for (unsigned int i = 0; i < INPUT_BYTES; i++) {
-			x ^= x << 13;
-			x ^= x >> 7;
-			x ^= x << 17;
-			data[i] = (uint8_t)(x >> 32);
-		}
-		fprintf(stderr, "# seed %lu\r", seed);
-		alarm(INPUT_SECONDS);
-		LLVMFuzzerTestOneInput(data, INPUT_BYTES);
-	}
-	printf("ok 1 - %lu inputs from seed %lu\n", inputs, first);
-	return 0;
-}
-#endif
