@@ -131,10 +131,10 @@ static int post(SELF *self, const uint64_t command[8], unsigned int slots)
 	struct tofu_toq_desc desc;
 
 	memcpy(&desc, command, sizeof(desc));
-	if (self->easily && slots == 1 &&
-	    tofu_post_is_easy(self->queue, self->lane, &desc))
+	if (self->easily &&
+	    tofu_post_is_easy(self->queue, self->lane, &desc, slots))
 		return tofu_queue_post_easily(self->queue, self->lane, desc,
-					      NULL);
+					      slots, command + 4, NULL);
 	return tofu_queue_post_locked(self->queue, self->lane, command, slots,
 				      NULL);
 }

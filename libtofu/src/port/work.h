@@ -13,7 +13,8 @@
 
 /**
  * enum tofu_work - kinds of work
- * @TOFU_WORK_POST: a command of one slot, on the fast path, up to its doorbell
+ * @TOFU_WORK_POST: a command on the fast path, up to its doorbell
+ * @TOFU_WORK_POST_SLOT: more, for its second slot
  * @TOFU_WORK_POST_SLOWLY: any other command, up to its doorbell
  * @TOFU_WORK_POST_ALONE: more, where no other command is under way: the
  *	descriptor is stored into the page, too; of each slot
@@ -82,6 +83,7 @@
  */
 enum tofu_work {
 	TOFU_WORK_POST,
+	TOFU_WORK_POST_SLOT,
 	TOFU_WORK_POST_SLOWLY,
 	TOFU_WORK_POST_ALONE,
 	TOFU_WORK_POST_PACED,

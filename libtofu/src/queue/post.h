@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fast path of posting one command of one slot. It is inlined into the
+ * The fast path of posting one command. It is inlined into the
  * file of the transfers, so that the command stays in registers from its
  * arguments to the stores. All other cases are in post.c, which shares these
  * functions.
@@ -9,6 +9,7 @@
 #define QUEUE_POST_H
 
 #include <endian.h>
+#include <string.h>
 
 #include "port/barrier.h"
 #include "port/work.h"
@@ -74,6 +75,19 @@ static inline void tofu_direct_copy(__u8 *direct,
 	tofu_direct_write(&to[3], slot->lcl);
 }
 
+/* A second slot, which may be the program's data */
+static inline void tofu_direct_copy_data(__u8 *direct, const void *data)
+{
+	__le64 *to = (__le64 *)(void *)(direct + sizeof(struct tofu_toq_desc));
+	struct tofu_toq_data slot;
+
+	memcpy(&slot, data, sizeof(slot));
+	tofu_direct_write(&to[0], slot.word[0]);
+	tofu_direct_write(&to[1], slot.word[1]);
+	tofu_direct_write(&to[2], slot.word[2]);
+	tofu_direct_write(&to[3], slot.word[3]);
+}
+
 /* ---- Posting ---- */
 
 /* Records the command written at the tail, and advances the tail. */
@@ -93,37 +107,47 @@ static inline void tofu_command_remember(struct tofu_queue *queue,
 /* tofu_post_is_easy - whether tofu_queue_post_easily() may be called */
 static inline bool tofu_post_is_easy(const struct tofu_queue *queue,
 				     const struct tofu_lane *lane,
-				     const struct tofu_toq_desc *command)
+				     const struct tofu_toq_desc *command,
+				     unsigned int slots)
 {
-	return !queue->locked && tofu_post_is_free(queue, lane, 1) &&
+	return !queue->locked && tofu_post_is_free(queue, lane, slots) &&
 	       !(le64toh(command->ctrl) & TOFU_COMMAND_DELAY);
 }
 
 /**
  * tofu_queue_post_easily - fast path of tofu_queue_post_one_locked()
- * @command: of one slot; by value, so that it can stay in registers
+ * @command: its first slot; by value, so that it can stay in registers
+ * @slots:   1, or 2: a constant
+ * @data:    the second one; needs no alignment
  *
  * Return: whether tofu_queue_start() is to be called.
  */
-static inline bool tofu_queue_post_easily(struct tofu_queue *queue,
-					  const struct tofu_lane *lane,
-					  struct tofu_toq_desc command,
-					  void *cbdata)
+__attribute__((always_inline)) static inline bool
+tofu_queue_post_easily(struct tofu_queue *queue, const struct tofu_lane *lane,
+		       struct tofu_toq_desc command, unsigned int slots,
+		       const void *data, void *cbdata)
 {
 	const struct tofu_port_cq *cq = queue->cq;
 	struct tofu_cq_page *page = cq->page;
-	uint64_t index = queue->toq_tail, tail = index + 1;
+	uint64_t index = queue->toq_tail, tail = index + slots;
 	bool direct = cq->direct, alone = tofu_post_begin(queue);
 
 	command.ctrl |= htole64(
 		TOFU_SET(TOFU_TOQ_FLIP, tofu_flip(index, queue->toq_mask)));
 	cq->toq[index & queue->toq_mask] = command;
-	tofu_command_remember(queue, lane, 1, cbdata);
+	if (slots == 2) {
+		tofu_work(TOFU_WORK_POST_SLOT);
+		memcpy(&cq->toq[(index + 1) & queue->toq_mask], data,
+		       sizeof(struct tofu_toq_data));
+	}
+	tofu_command_remember(queue, lane, slots, cbdata);
 	if (direct) {
 		tofu_notice_expect(queue, le64toh(command.ctrl), 1);
 		if (alone) {
-			tofu_work(TOFU_WORK_POST_ALONE);
+			tofu_work_times(TOFU_WORK_POST_ALONE, slots);
 			tofu_direct_copy(page->direct, &command);
+			if (slots == 2)
+				tofu_direct_copy_data(page->direct, data);
 			tail |= TOFU_FETCH_DIRECT;
 		}
 	}

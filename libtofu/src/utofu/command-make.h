@@ -117,7 +117,7 @@ tofu_desc_fill(struct tofu_toq_desc *desc, const struct tofu_transfer *transfer,
 	desc->lcl = htole64(lcl);
 }
 
-/* ---- Commands of one slot ---- */
+/* ---- Commands on the fast path ---- */
 
 /*
  * tofu_desc_putget - check the arguments and fill @desc
@@ -161,6 +161,22 @@ static inline int tofu_desc_piggyback8(struct tofu_toq_desc *desc,
 	return UTOFU_SUCCESS;
 }
 
+/*
+ * tofu_desc_piggyback - check the arguments and fill @desc, whose data fill a
+ * second slot; returns a code
+ */
+static inline int tofu_desc_piggyback(struct tofu_toq_desc *desc,
+				      struct tofu_transfer *transfer)
+{
+	int code = tofu_transfer_check(transfer);
+
+	if (code)
+		return code;
+	tofu_desc_fill(desc, transfer, TOFU_CMD_PUT_PIGGYBACK, 0,
+		       TOFU_PIGGYBACK_MAX, 0);
+	return UTOFU_SUCCESS;
+}
+
 /* @size is 4 or 8 and not checked. */
 static inline void tofu_desc_armw_fill(struct tofu_toq_desc *desc,
 				       const struct tofu_transfer *transfer,
@@ -197,16 +213,19 @@ static inline int tofu_desc_armw(struct tofu_toq_desc *desc,
 	return UTOFU_SUCCESS;
 }
 
-/* tofu_desc_post - queue @desc; by value, so that it can stay in registers */
+/*
+ * tofu_desc_post - queue @desc; by value, so that it can stay in registers
+ * @slots: 1, or 2 with @data, a constant
+ */
 __attribute__((always_inline)) static inline int
 tofu_desc_post(const struct tofu_vcq *vcq, struct tofu_toq_desc desc,
-	       void *cbdata)
+	       unsigned int slots, const void *data, void *cbdata)
 {
 	struct tofu_queue *queue = vcq->queue;
 
-	if (!tofu_post_is_easy(queue, vcq->lane, &desc))
-		return tofu_desc_post_slowly(vcq, desc, cbdata);
-	if (tofu_queue_post_easily(queue, vcq->lane, desc, cbdata))
+	if (!tofu_post_is_easy(queue, vcq->lane, &desc, slots))
+		return tofu_desc_post_slowly(vcq, desc, slots, data, cbdata);
+	if (tofu_queue_post_easily(queue, vcq->lane, desc, slots, data, cbdata))
 		tofu_queue_start(queue);
 	return UTOFU_SUCCESS;
 }

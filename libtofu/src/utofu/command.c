@@ -193,9 +193,11 @@ int tofu_cmd_post_one(const struct tofu_vcq *vcq, const struct tofu_cmd *cmd,
 }
 
 int tofu_desc_post_slowly(const struct tofu_vcq *vcq, struct tofu_toq_desc desc,
-			  void *cbdata)
+			  unsigned int slots, const void *data, void *cbdata)
 {
-	const struct tofu_cmd cmd = { .desc = desc, .slots = 1 };
+	struct tofu_cmd cmd = { .desc = desc, .slots = slots };
 
+	if (slots == 2)
+		memcpy(&cmd.data, data, sizeof(cmd.data));
 	return tofu_cmd_post_one(vcq, &cmd, cbdata);
 }

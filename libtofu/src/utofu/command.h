@@ -112,9 +112,9 @@ int tofu_cmd_post(const struct tofu_vcq *vcq, const void *cmd, size_t slots,
 int tofu_cmd_post_one(const struct tofu_vcq *vcq, const struct tofu_cmd *cmd,
 		      void *cbdata);
 
-/* tofu_desc_post_slowly - queue a command of one slot, off the fast path */
+/* tofu_desc_post_slowly - queue a command off the fast path, with @data in slot 2 */
 int tofu_desc_post_slowly(const struct tofu_vcq *vcq, struct tofu_toq_desc desc,
-			  void *cbdata);
+			  unsigned int slots, const void *data, void *cbdata);
 
 /* tofu_cmd_posted - turn @ret of a post into a code; kick the queue if due */
 int tofu_cmd_posted(struct tofu_queue *queue, int ret);

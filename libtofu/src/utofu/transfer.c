@@ -17,7 +17,7 @@ int utofu_put(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		return tofu_error_no_vcq();
 	code = tofu_desc_putget(&desc, &transfer, TOFU_CMD_PUT, lcl_stadd,
 				length);
-	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
+	return code ? code : tofu_desc_post(transfer.vcq, desc, 1, NULL, cbdata);
 }
 
 int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -33,7 +33,7 @@ int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 		return tofu_error_no_vcq();
 	code = tofu_desc_putget(&desc, &transfer, TOFU_CMD_GET, lcl_stadd,
 				length);
-	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
+	return code ? code : tofu_desc_post(transfer.vcq, desc, 1, NULL, cbdata);
 }
 
 static int post_putget(struct tofu_transfer *transfer, enum tofu_command kind,
@@ -155,19 +155,32 @@ int utofu_get_stride_gap(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			   cbdata);
 }
 
+/* What does not fill a second slot, or is wrong */
+static int post_piggyback(struct tofu_transfer *transfer, const void *data,
+			  size_t length, void *cbdata)
+{
+	struct tofu_cmd cmd;
+	int code = tofu_cmd_piggyback(&cmd, transfer, data, length);
+
+	return code ? code : tofu_cmd_post_one(transfer->vcq, &cmd, cbdata);
+}
+
 int utofu_put_piggyback(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 			void *lcl_data, utofu_stadd_t rmt_stadd, size_t length,
 			uint64_t edata, unsigned long int flags, void *cbdata)
 {
 	struct tofu_transfer transfer = tofu_transfer_of(
 		vcq_hdl, rmt_vcq_id, rmt_stadd, edata, flags);
-	struct tofu_cmd cmd;
+	struct tofu_toq_desc desc;
 	int code;
 
 	if (!transfer.vcq)
 		return tofu_error_no_vcq();
-	code = tofu_cmd_piggyback(&cmd, &transfer, lcl_data, length);
-	return code ? code : tofu_cmd_post_one(transfer.vcq, &cmd, cbdata);
+	if (length != TOFU_PIGGYBACK_MAX || !lcl_data)
+		return post_piggyback(&transfer, lcl_data, length, cbdata);
+	code = tofu_desc_piggyback(&desc, &transfer);
+	return code ? code :
+		      tofu_desc_post(transfer.vcq, desc, 2, lcl_data, cbdata);
 }
 
 int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -183,7 +196,7 @@ int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	if (!transfer.vcq)
 		return tofu_error_no_vcq();
 	code = tofu_desc_piggyback8(&desc, &transfer, lcl_data, length);
-	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
+	return code ? code : tofu_desc_post(transfer.vcq, desc, 1, NULL, cbdata);
 }
 
 int utofu_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -199,7 +212,7 @@ int utofu_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	if (!transfer.vcq)
 		return tofu_error_no_vcq();
 	code = tofu_desc_armw(&desc, &transfer, armw_op, 4, op_value);
-	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
+	return code ? code : tofu_desc_post(transfer.vcq, desc, 1, NULL, cbdata);
 }
 
 int utofu_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
@@ -215,7 +228,7 @@ int utofu_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
 	if (!transfer.vcq)
 		return tofu_error_no_vcq();
 	code = tofu_desc_armw(&desc, &transfer, armw_op, 8, op_value);
-	return code ? code : tofu_desc_post(transfer.vcq, desc, cbdata);
+	return code ? code : tofu_desc_post(transfer.vcq, desc, 1, NULL, cbdata);
 }
 
 int utofu_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id,
