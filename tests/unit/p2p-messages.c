@@ -528,11 +528,16 @@ static void hostile_request(struct world *world, uint64_t *random)
 		0, 8, 16, 17, sizeof(struct p2p_announce), RECORD_MAX,
 	};
 	struct p2p_peer *peer;
-	char contents[RECORD_MAX];
-	struct p2p_record record = { .head = contents };
+	union {
+		struct p2p_head head;
+		char contents[RECORD_MAX];
+	} made;
+	struct p2p_record record = { .head = &made.head };
 
-	record_make(random, contents);
+	record_make(random, made.contents);
 	record.head_bytes = lengths[*random / 3 % 6];
+	if (record.head_bytes)
+		record.known = P2P_REQUEST_KNOWN;
 	if (!p2p_peer_get(world->p2p[1], 0, &peer))
 		p2p_sender_send(world->p2p[1], peer, &record, 0, false);
 }

@@ -585,11 +585,13 @@ bool p2p_sender_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
 /**
  * struct p2p_record - contents of a record
  * @head, @head_bytes: struct p2p_head, and what its kind has behind it
+ * @known: of these bytes, those that are not in a ring of one sender
  * @data, @bytes: of an eager message
  */
 struct p2p_record {
-	const void *head;
+	const struct p2p_head *head;
 	size_t head_bytes;
+	size_t known;
 	const void *data;
 	size_t bytes;
 };

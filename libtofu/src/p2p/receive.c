@@ -21,6 +21,17 @@ static size_t least(size_t a, size_t b)
 
 /* ---- Records ---- */
 
+/**
+ * struct incoming - a record that has come
+ * @head:  its head
+ * @known: bytes of struct p2p_head that are not in it
+ */
+struct incoming {
+	struct tofu_srb_record record;
+	struct p2p_head head;
+	size_t known;
+};
+
 /* Copies bytes of a record that are not all in its first piece. */
 static void pieces_copy(const struct tofu_srb_record *record, size_t from,
 			void *to, size_t bytes)
@@ -36,7 +47,7 @@ static void pieces_copy(const struct tofu_srb_record *record, size_t from,
 	       bytes - head);
 }
 
-/* Copies bytes of a record, which may be in two pieces. */
+/* Copies bytes of a record, which may be in two pieces: @from counts in it. */
 static inline void record_copy(const struct tofu_srb_record *record,
 			       size_t from, void *to, size_t bytes)
 {
@@ -49,18 +60,40 @@ static inline void record_copy(const struct tofu_srb_record *record,
 		pieces_copy(record, from, to, bytes);
 }
 
-/* Return: whether it is a request from a process of this program. */
-static bool head_read(const struct tofu_p2p *p2p,
-		      const struct tofu_srb_record *record,
-		      struct p2p_head *head)
+/*
+ * In a ring of several senders.
+ *
+ * Return: whether it is a request from a process of this program.
+ */
+static bool head_read(const struct tofu_p2p *p2p, struct incoming *in)
 {
 	const struct tofu_p2p_params *params = &p2p->config.params;
+	struct p2p_head *head = &in->head;
 
-	if (record->bytes < sizeof(*head))
+	in->known = 0;
+	if (in->record.bytes < sizeof(*head))
 		return false;
-	record_copy(record, 0, head, sizeof(*head));
+	record_copy(&in->record, 0, head, sizeof(*head));
 	return head->source < params->processes &&
 	       head->source != params->rank && head->tag != TOFU_P2P_ANY_TAG;
+}
+
+/* The same in a ring of one, the process @source */
+static inline bool head_known(const struct srb_ring *ring, uint32_t source,
+			      struct incoming *in)
+{
+	in->head = p2p_label_head(ring->label, source);
+	in->known = P2P_REQUEST_KNOWN;
+	if (in->record.bytes < sizeof(in->head.tag))
+		return false;
+	record_copy(&in->record, 0, &in->head.tag, sizeof(in->head.tag));
+	return in->head.tag != TOFU_P2P_ANY_TAG;
+}
+
+/* Copies what is behind the head. */
+static inline void body_copy(const struct incoming *in, void *to, size_t bytes)
+{
+	record_copy(&in->record, sizeof(in->head) - in->known, to, bytes);
 }
 
 /* ---- Matching ---- */
@@ -146,24 +179,23 @@ bool p2p_receive_probe(struct tofu_p2p *p2p, uint32_t source, uint64_t tag,
 
 /* ---- Messages ---- */
 
-static bool message_read(const struct tofu_srb_record *record,
-			 const struct p2p_head *head,
-			 struct p2p_message *message)
+static bool message_read(const struct incoming *in, struct p2p_message *message)
 {
+	const struct p2p_head *head = &in->head;
 	struct p2p_announce announce;
 
 	*message = (struct p2p_message){
 		.source = head->source,
 		.kind = head->kind,
 		.tag = head->tag,
-		.bytes = record->bytes - sizeof(*head),
+		.bytes = in->record.bytes + in->known - sizeof(*head),
 	};
 	if (head->kind == P2P_EAGER)
 		return true;
 	if ((head->kind != P2P_GET && head->kind != P2P_PUT) ||
-	    record->bytes != sizeof(announce))
+	    message->bytes != sizeof(announce) - sizeof(*head))
 		return false;
-	record_copy(record, 0, &announce, sizeof(announce));
+	body_copy(in, (char *)&announce + sizeof(*head), message->bytes);
 	message->bytes = announce.bytes;
 	message->handle = announce.handle;
 	message->vcq = announce.vcq;
@@ -209,33 +241,31 @@ static void unexpected_free(struct tofu_p2p *p2p,
 
 /* Return: false if it cannot be kept now. */
 static bool record_keep(struct tofu_p2p *p2p, const struct p2p_message *message,
-			const struct tofu_srb_record *record)
+			const struct incoming *in)
 {
 	struct p2p_unexpected *unexpected =
 		message_keep(p2p, message, P2P_UNEXPECTED);
 
 	if (unexpected && message->kind == P2P_EAGER)
-		record_copy(record, sizeof(struct p2p_head), unexpected->data,
-			    message->bytes);
+		body_copy(in, unexpected->data, message->bytes);
 	return unexpected;
 }
 
 static bool message_take(struct tofu_p2p *p2p,
 			 const struct p2p_message *message,
-			 const struct tofu_srb_record *record)
+			 const struct incoming *in)
 {
 	struct tofu_p2p_request *request = posted_take(p2p, message);
 
 	tofu_work(TOFU_WORK_P2P_MESSAGE);
 	if (!request)
-		return record_keep(p2p, message, record);
+		return record_keep(p2p, message, in);
 	request_match(request, message);
 	if (message->kind != P2P_EAGER) {
 		p2p_rendezvous_begin(p2p, request);
 		return true;
 	}
-	record_copy(record, sizeof(struct p2p_head), request->buf,
-		    request->length);
+	body_copy(in, request->buf, request->length);
 	p2p_request_end(p2p, request, UTOFU_SUCCESS);
 	return true;
 }
@@ -355,25 +385,23 @@ void p2p_receive_orphans(struct tofu_p2p *p2p)
  *
  * Return: false if it has to stay in the ring.
  */
-static bool record_take(struct tofu_p2p *p2p,
-			const struct tofu_srb_record *record,
-			const struct p2p_head *head)
+static bool record_take(struct tofu_p2p *p2p, const struct incoming *in)
 {
 	struct p2p_message message;
 	struct p2p_peer *peer;
 	bool taken;
 	int code;
 
-	if (!message_read(record, head, &message))
+	if (!message_read(in, &message))
 		return true;
-	if (!(head->flags & P2P_ASK))
-		return message_take(p2p, &message, record);
+	if (!(in->head.flags & P2P_ASK))
+		return message_take(p2p, &message, in);
 	/* A ring that is requested needs an answer: get the entry first. */
-	code = p2p_peer_get(p2p, head->source, &peer);
+	code = p2p_peer_get(p2p, in->head.source, &peer);
 	if (code)
 		return code != UTOFU_ERR_OUT_OF_MEMORY;
 	p2p_peer_pin(p2p, peer);
-	taken = message_take(p2p, &message, record);
+	taken = message_take(p2p, &message, in);
 	if (taken)
 		p2p_ring_asked(p2p, peer);
 	p2p_peer_unpin(p2p, peer);
@@ -389,19 +417,17 @@ static bool record_take(struct tofu_p2p *p2p,
 __attribute__((noinline)) static bool ring_read(struct tofu_p2p *p2p,
 						struct p2p_ring *ring)
 {
-	struct tofu_srb_record record;
-	struct p2p_head head;
+	struct incoming in;
 
 	for (unsigned int i = 0; i < TURN; i++) {
-		if (!srb_ring_receive(&ring->ring, &record))
+		if (!srb_ring_receive(&ring->ring, &in.record))
 			return true;
-		if (head_read(p2p, &record, &head) &&
-		    head.source == ring->peer->rank) {
-			if (head.kind == P2P_MOVED) {
+		if (head_known(&ring->ring, ring->peer->rank, &in)) {
+			if (in.head.kind == P2P_MOVED) {
 				p2p_ring_free(p2p, ring);
 				return true;
 			}
-			if (!record_take(p2p, &record, &head))
+			if (!record_take(p2p, &in))
 				return false;
 		}
 		srb_ring_release(&ring->ring);
@@ -430,33 +456,30 @@ static bool own_first(struct tofu_p2p *p2p, uint32_t rank)
 }
 
 /* Return: false if it has to stay in the ring. */
-static bool shared_take(struct tofu_p2p *p2p,
-			const struct tofu_srb_record *record)
+static bool shared_take(struct tofu_p2p *p2p, struct incoming *in)
 {
-	struct p2p_head head;
-
-	if (!head_read(p2p, record, &head))
+	if (!head_read(p2p, in))
 		return true;
-	if (!own_first(p2p, head.source))
+	if (!own_first(p2p, in->head.source))
 		return false;
-	if (head.kind == P2P_MOVED) {
-		p2p_ring_open(p2p, head.source);
+	if (in->head.kind == P2P_MOVED) {
+		p2p_ring_open(p2p, in->head.source);
 		return true;
 	}
-	return record_take(p2p, record, &head);
+	return record_take(p2p, in);
 }
 
 __attribute__((noinline)) static int shared_read(struct tofu_p2p *p2p)
 {
-	struct tofu_srb_record record;
+	struct incoming in;
 
 	for (unsigned int i = 0; i < TURN; i++) {
-		int code = tofu_srb_receive(p2p->requests, &record);
+		int code = tofu_srb_receive(p2p->requests, &in.record);
 
 		if (code)
 			return code == UTOFU_ERR_NOT_FOUND ? UTOFU_SUCCESS :
 							     code;
-		if (!shared_take(p2p, &record))
+		if (!shared_take(p2p, &in))
 			return UTOFU_SUCCESS;
 		tofu_srb_release(p2p->requests);
 		p2p->clock++;
@@ -485,15 +508,13 @@ __attribute__((noinline)) static void
 standing_read(struct tofu_p2p *p2p, struct p2p_standing_peer *peer)
 {
 	struct srb_ring *ring = &peer->ring[P2P_STANDING_REQUEST];
-	struct tofu_srb_record record;
-	struct p2p_head head;
+	const uint32_t rank = p2p_standing_rank(p2p, peer);
+	struct incoming in;
 
 	for (unsigned int i = 0; i < TURN; i++) {
-		if (!srb_ring_receive(ring, &record))
+		if (!srb_ring_receive(ring, &in.record))
 			return;
-		if (head_read(p2p, &record, &head) &&
-		    head.source == p2p_standing_rank(p2p, peer) &&
-		    !record_take(p2p, &record, &head))
+		if (head_known(ring, rank, &in) && !record_take(p2p, &in))
 			return;
 		srb_ring_release(ring);
 	}

@@ -4,14 +4,19 @@
  * sizes are compared with the record's, ranks with the number of processes,
  * handles with the existing requests; uTofu checks STADDs.
  *
- * A sender can write another process's rank. Then the message is taken for that
- * process's, and answers go to that process, which has no request of that
- * handle. The processes of a program are not protected from each other's false
- * statements, but their memory is.
+ * In a ring of several, a sender can write another process's rank. Then the
+ * message is taken for that process's, and answers go to that process, which has
+ * no request of that handle. The processes of a program are not protected from
+ * each other's false statements, but their memory is.
+ *
+ * A ring of one sender tells the source, and the label of its record has kind
+ * and flags. The record begins behind what is known so: a short one then fits
+ * into a command.
  */
 #ifndef P2P_RECORD_H
 #define P2P_RECORD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /**
@@ -55,11 +60,33 @@ enum p2p_kind {
  * @tag:    tag of a message, else 0
  */
 struct p2p_head {
-	uint16_t kind;
-	uint16_t flags;
+	uint8_t kind;
+	uint8_t flags;
+	uint16_t unused;
 	uint32_t source;
 	uint64_t tag;
 };
+
+/* Bytes of the head that are not in a request, or reply, in a ring of one sender */
+#define P2P_REQUEST_KNOWN offsetof(struct p2p_head, tag)
+#define P2P_REPLY_KNOWN sizeof(struct p2p_head)
+
+/* Labels of records: flags above kind */
+#define P2P_LABEL_SHIFT 8
+
+static inline uint16_t p2p_label(const struct p2p_head *head)
+{
+	return (uint16_t)(head->flags << P2P_LABEL_SHIFT | head->kind);
+}
+
+static inline struct p2p_head p2p_label_head(uint16_t label, uint32_t source)
+{
+	return (struct p2p_head){
+		.kind = (uint8_t)label,
+		.flags = (uint8_t)(label >> P2P_LABEL_SHIFT),
+		.source = source,
+	};
+}
 
 /**
  * struct p2p_announce - P2P_GET, P2P_PUT
@@ -85,6 +112,8 @@ struct p2p_announce {
  * @vcq, @stadd, @bytes: P2P_READY: where to put, and how much; P2P_OWN: the
  *     ring
  * @consumer: P2P_OWN: STADD of the consumer's word
+ *
+ * Other kinds than P2P_READY and P2P_OWN end with @slot.
  */
 struct p2p_reply {
 	struct p2p_head head;
@@ -99,5 +128,12 @@ struct p2p_reply {
 };
 
 #define P2P_SILENT UINT32_MAX
+
+static inline size_t p2p_reply_bytes(uint16_t kind)
+{
+	return kind == P2P_READY || kind == P2P_OWN ?
+		       sizeof(struct p2p_reply) :
+		       offsetof(struct p2p_reply, own);
+}
 
 #endif /* P2P_RECORD_H */

@@ -18,7 +18,7 @@
 static struct p2p_reply reply_of(const struct tofu_p2p *p2p, enum p2p_kind kind)
 {
 	return (struct p2p_reply){
-		.head.kind = (uint16_t)kind,
+		.head.kind = (uint8_t)kind,
 		.head.source = p2p->config.params.rank,
 		.slot = P2P_SILENT,
 	};
@@ -239,23 +239,28 @@ static void reply_take(struct tofu_p2p *p2p, const struct p2p_reply *reply)
 	}
 }
 
-static bool reply_read(const struct tofu_srb_record *record,
+/*
+ * @known: bytes of @reply that are not in the record
+ *
+ * Return: whether it has the size of its kind.
+ */
+static bool reply_read(const struct tofu_srb_record *record, size_t known,
 		       struct p2p_reply *reply)
 {
 	size_t first = record->part[0].iov_len;
+	char *to = (char *)reply + known;
 
-	if (record->bytes != sizeof(*reply))
+	if (record->bytes + known > sizeof(*reply))
 		return false;
-	memcpy(reply, record->part[0].iov_base, first);
-	if (first < sizeof(*reply))
-		memcpy((char *)reply + first, record->part[1].iov_base,
-		       sizeof(*reply) - first);
-	return true;
+	memcpy(to, record->part[0].iov_base, first);
+	if (first < record->bytes)
+		memcpy(to + first, record->part[1].iov_base,
+		       record->bytes - first);
+	return record->bytes + known >= sizeof(reply->head) &&
+	       record->bytes + known == p2p_reply_bytes(reply->head.kind);
 }
 
 /*
- * Only its own sender can speak in a standing ring.
- *
  * Out of line, so that a turn in vain saves no registers for it.
  */
 __attribute__((noinline)) static void
@@ -270,10 +275,11 @@ standing_read(struct tofu_p2p *p2p, struct p2p_standing_peer *peer)
 
 		if (!srb_ring_receive(ring, &record))
 			return;
-		whole = reply_read(&record, &reply);
+		reply.head = p2p_label_head(ring->label,
+					    p2p_standing_rank(p2p, peer));
+		whole = reply_read(&record, P2P_REPLY_KNOWN, &reply);
 		srb_ring_release(ring);
-		if (whole &&
-		    reply.head.source == p2p_standing_rank(p2p, peer))
+		if (whole)
 			reply_take(p2p, &reply);
 	}
 }
@@ -291,7 +297,7 @@ __attribute__((noinline)) static int shared_read(struct tofu_p2p *p2p)
 		if (code)
 			return code == UTOFU_ERR_NOT_FOUND ? UTOFU_SUCCESS :
 							     code;
-		whole = reply_read(&record, &reply);
+		whole = reply_read(&record, 0, &reply);
 		tofu_srb_release(p2p->replies);
 		if (whole)
 			reply_take(p2p, &reply);

@@ -11,7 +11,7 @@ static struct p2p_head head_of(const struct tofu_p2p *p2p, enum p2p_kind kind,
 			       uint64_t tag)
 {
 	return (struct p2p_head){
-		.kind = (uint16_t)kind,
+		.kind = (uint8_t)kind,
 		.source = p2p->config.params.rank,
 		.tag = tag,
 	};
@@ -29,7 +29,11 @@ static bool path_move(struct tofu_p2p *p2p, struct p2p_peer *peer, bool own,
 		      enum p2p_path next)
 {
 	struct p2p_head head = head_of(p2p, P2P_MOVED, 0);
-	const struct p2p_record record = { &head, sizeof(head), NULL, 0 };
+	const struct p2p_record record = {
+		.head = &head,
+		.head_bytes = sizeof(head),
+		.known = P2P_REQUEST_KNOWN,
+	};
 	int code = p2p_sender_send(p2p, peer, &record, 0, own);
 
 	if (code == UTOFU_ERR_BUSY)
@@ -167,6 +171,7 @@ static int eager_send(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 	const struct p2p_record record = {
 		.head = head,
 		.head_bytes = sizeof(*head),
+		.known = P2P_REQUEST_KNOWN,
 		.data = request->buf,
 		.bytes = request->room,
 	};
@@ -188,8 +193,9 @@ static int announce_send(struct tofu_p2p *p2p,
 		.stadd = request->local,
 	};
 	const struct p2p_record record = {
-		.head = &announce,
+		.head = &announce.head,
 		.head_bytes = sizeof(announce),
+		.known = P2P_REQUEST_KNOWN,
 	};
 
 	return p2p_sender_send(p2p, request->peer, &record, announce.handle,
@@ -211,10 +217,10 @@ static bool request_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	bool asking = asks(peer);
 	int code;
 
-	request->message.kind = (uint16_t)kind_of(p2p, request);
+	head.kind = (uint8_t)kind_of(p2p, request);
+	request->message.kind = head.kind;
 	if (!p2p_sender_fits(p2p, peer, record_bytes(request)))
 		return false;
-	head.kind = request->message.kind;
 	head.flags = asking ? P2P_ASK : 0;
 	code = head.kind == P2P_EAGER ? eager_send(p2p, request, &head) :
 					announce_send(p2p, request, &head);

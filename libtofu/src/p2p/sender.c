@@ -63,28 +63,31 @@ static void flight_give(struct tofu_p2p *p2p, struct p2p_sender *sender,
 	sender->flying--;
 }
 
-static void record_write(const struct p2p_record *record, char *to)
+static void record_write(const struct p2p_record *record, size_t head, char *to)
 {
+	const char *from = (const char *)record->head + record->known;
+
 	/* Most are eager, and a constant size needs no call. */
-	if (record->head_bytes == sizeof(struct p2p_head))
-		memcpy(to, record->head, sizeof(struct p2p_head));
+	if (head == sizeof(uint64_t))
+		memcpy(to, from, sizeof(uint64_t));
 	else
-		memcpy(to, record->head, record->head_bytes);
+		memcpy(to, from, head);
 	if (record->bytes)
-		memcpy(to + record->head_bytes, record->data, record->bytes);
+		memcpy(to + head, record->data, record->bytes);
 }
 
 static inline int single_send(struct tofu_srb_sender *sender,
 			      struct tofu_srb_single *single,
 			      const struct p2p_record *record, void *cbdata)
 {
+	const size_t head = record->head_bytes - record->known;
 	void *to;
-	int code = tofu_srb_reserve(sender, single,
-				    record->head_bytes + record->bytes, &to);
+	int code = tofu_srb_reserve(sender, single, p2p_label(record->head),
+				    head + record->bytes, &to);
 
 	if (code)
 		return code;
-	record_write(record, to);
+	record_write(record, head, to);
 	tofu_srb_commit(sender, single, cbdata);
 	return UTOFU_SUCCESS;
 }
@@ -149,7 +152,11 @@ int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 int p2p_sender_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		     const struct p2p_reply *reply, uint64_t handle)
 {
-	const struct p2p_record record = { reply, sizeof(*reply), NULL, 0 };
+	const struct p2p_record record = {
+		.head = &reply->head,
+		.head_bytes = p2p_reply_bytes(reply->head.kind),
+		.known = P2P_REPLY_KNOWN,
+	};
 	struct p2p_sender *sender = &p2p->back;
 	struct p2p_flight *flight;
 	int code;

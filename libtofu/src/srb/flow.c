@@ -183,15 +183,21 @@ static uint64_t put_bytes(const struct srb_send *send)
 	return bytes < flow->sender->put_max ? bytes : flow->sender->put_max;
 }
 
+/* The engine need not read what its command has in itself. */
 static inline int put_post(struct srb_send *send, utofu_stadd_t to,
 			   uint64_t bytes)
 {
 	const struct tofu_srb_flow *flow = send->flow;
 	const struct tofu_srb_sender *sender = flow->sender;
+	uint64_t at = send->block.at + send->posted;
 
+	if (bytes <= sender->piggyback_max)
+		return utofu_put_piggyback(sender->vcq, flow->peer->address.vcq,
+					   sender->memory + at, to, bytes,
+					   slot_of(send), ORDERED, send);
 	return utofu_put(sender->vcq, flow->peer->address.vcq,
-			 sender->stadd + send->block.at + send->posted, to,
-			 bytes, slot_of(send), ORDERED, send);
+			 sender->stadd + at, to, bytes, slot_of(send), ORDERED,
+			 send);
 }
 
 static bool put_next(struct srb_send *send)

@@ -28,9 +28,11 @@
 
 #define SRB_WORD 8
 
-/* Heads: kind above payload length */
-#define SRB_DATA (UINT64_C(0x53524244) << 32)
-#define SRB_PADDING (UINT64_C(0x53524250) << 32)
+/* Heads: kind above label above payload length */
+#define SRB_DATA (UINT64_C(0x5244) << 48)
+#define SRB_PADDING (UINT64_C(0x5250) << 48)
+#define SRB_HEAD_KIND (UINT64_C(0xffff) << 48)
+#define SRB_LABEL_SHIFT 32
 #define SRB_HEAD_BYTES UINT64_C(0xffffffff)
 
 /* Places are multiples of 8, so a tail is never 0. */

@@ -21,6 +21,7 @@ static uint64_t word_read(const struct srb_ring *ring, uint64_t place)
  */
 struct found {
 	bool padding;
+	uint16_t label;
 	uint64_t payload;
 	uint64_t bytes;
 };
@@ -29,11 +30,12 @@ static inline bool record_find(const struct srb_ring *ring, uint64_t place,
 			       struct found *found)
 {
 	uint64_t head = word_read(ring, place);
-	uint64_t kind = head & ~SRB_HEAD_BYTES;
+	uint64_t kind = head & SRB_HEAD_KIND;
 
 	if (kind != SRB_DATA && kind != SRB_PADDING)
 		return false;
 	found->padding = kind == SRB_PADDING;
+	found->label = (uint16_t)(head >> SRB_LABEL_SHIFT);
 	found->payload = head & SRB_HEAD_BYTES;
 	found->bytes = srb_record_bytes(found->payload);
 	return found->bytes <= ring->bytes / 2 &&
@@ -47,6 +49,7 @@ static void record_hold(struct srb_ring *ring, const struct found *found)
 {
 	ring->held = found->bytes;
 	ring->payload = found->payload;
+	ring->label = found->label;
 }
 
 static void record_show(const struct srb_ring *ring,

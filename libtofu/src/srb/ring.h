@@ -20,6 +20,7 @@
  * @place:    place of the next record, or of the held one
  * @held:     bytes of the held record; 0: none
  * @payload:  payload of the held record
+ * @label:    its label, which the layer above gave it
  * @padding:  records of padding so far
  */
 struct srb_ring {
@@ -29,6 +30,7 @@ struct srb_ring {
 	uint64_t place;
 	uint64_t held;
 	uint64_t payload;
+	uint16_t label;
 	uint64_t padding;
 };
 

@@ -35,6 +35,7 @@ static int sender_limits(struct tofu_srb_sender *sender, bool *armw)
 		return code;
 	*armw = caps->flags & UTOFU_ONESIDED_CAP_FLAG_ARMW;
 	sender->put_max = caps->max_putget_size & ~(size_t)(ALIGN - 1);
+	sender->piggyback_max = caps->max_piggyback_size;
 	return UTOFU_SUCCESS;
 }
 
@@ -197,14 +198,15 @@ static uint64_t parts_bytes(const struct iovec *part, unsigned int parts)
 
 /* The tail is written when the place is known. Return: where the payload goes */
 static void *record_begin(struct tofu_srb_sender *sender, struct srb_send *send,
-			  uint64_t payload)
+			  uint16_t label, uint64_t payload)
 {
 	uint64_t bytes = send->block.bytes;
 
 	tofu_work_bytes(TOFU_WORK_COPY, bytes);
 	/* Padding, or payload that follows */
 	*srb_send_word(sender, send, bytes - TOFU_SRB_OVERHEAD) = 0;
-	*srb_send_word(sender, send, 0) = SRB_DATA | payload;
+	*srb_send_word(sender, send, 0) =
+		SRB_DATA | (uint64_t)label << SRB_LABEL_SHIFT | payload;
 	return srb_send_word(sender, send, SRB_WORD);
 }
 
@@ -290,7 +292,7 @@ int tofu_srb_send(struct tofu_srb_sender *sender, struct tofu_srb_peer *peer,
 	if (!send)
 		return UTOFU_ERR_BUSY;
 	tofu_work(TOFU_WORK_SRB_SEND);
-	parts_copy(record_begin(sender, send, payload), part, parts);
+	parts_copy(record_begin(sender, send, 0, payload), part, parts);
 	send_take(sender, cbdata);
 	flow = peer->flow;
 	if (!flow) {
@@ -305,8 +307,8 @@ int tofu_srb_send(struct tofu_srb_sender *sender, struct tofu_srb_peer *peer,
 }
 
 int tofu_srb_reserve(struct tofu_srb_sender *sender,
-		     const struct tofu_srb_single *single, size_t bytes,
-		     void **to)
+		     const struct tofu_srb_single *single, uint16_t label,
+		     size_t bytes, void **to)
 {
 	int code = send_check(sender, bytes, single->bytes);
 	struct srb_send *send;
@@ -316,7 +318,7 @@ int tofu_srb_reserve(struct tofu_srb_sender *sender,
 	send = send_reserve(sender, srb_record_bytes(bytes));
 	if (!send)
 		return UTOFU_ERR_BUSY;
-	*to = record_begin(sender, send, bytes);
+	*to = record_begin(sender, send, label, bytes);
 	return UTOFU_SUCCESS;
 }
 

@@ -109,6 +109,7 @@ struct tofu_srb_flow {
  * struct tofu_srb_sender
  * @memory, @stadd: the pool
  * @put_max: most bytes of a put
+ * @piggyback_max: most bytes that a put has in its command
  * @words, @words_stadd: on a machine without remote atomics, a word for each
  *           slot, to which consumers are read; else NULL
  * @send:    all slots
@@ -124,6 +125,7 @@ struct tofu_srb_sender {
 	char *memory;
 	utofu_stadd_t stadd;
 	size_t put_max;
+	size_t piggyback_max;
 	uint64_t *words;
 	utofu_stadd_t words_stadd;
 	struct srb_send *send;

@@ -36,6 +36,7 @@ struct tofu_srb_single {
 
 /**
  * tofu_srb_reserve - begin a record to a ring with one sender
+ * @label: comes with the record, in struct srb_ring
  * @bytes: of its payload
  * @to:    set to where the caller has to write that
  *
@@ -44,8 +45,8 @@ struct tofu_srb_single {
  * Return: as tofu_srb_send().
  */
 int tofu_srb_reserve(struct tofu_srb_sender *sender,
-		     const struct tofu_srb_single *single, size_t bytes,
-		     void **to);
+		     const struct tofu_srb_single *single, uint16_t label,
+		     size_t bytes, void **to);
 
 /* tofu_srb_commit - send the record, as tofu_srb_send() */
 void tofu_srb_commit(struct tofu_srb_sender *sender,

@@ -495,7 +495,7 @@ int main(void)
 	exchange(test, 1, 1);
 	exchange(test, 4, 1);
 	exchange(test, 4, 4);
-	srb_measure(test, 8);
+	srb_measure(test, 64);
 	srb_measure(test, 8192);
 	p2p_measure(test, 8, 0, "8");
 	p2p_measure(test, 1024, 0, "1024");
