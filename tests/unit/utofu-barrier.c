@@ -546,6 +546,18 @@ TEST_F(node, a_mismatch_leaves_the_data_alone)
 	EXPECT_EQ(both(self->a, self->b), UTOFU_SUCCESS);
 }
 
+/* What the driver stores then looks like the end of barrier 2^32 - 1. */
+TEST_F(node, a_device_that_is_gone_ends_no_barrier)
+{
+	struct tofu_vbg_group *group = tofu_vbg_find(self->a[0])->group;
+
+	ASSERT_EQ(utofu_barrier(self->a[0], 0), UTOFU_SUCCESS);
+	group->started = UINT32_MAX;
+	group->gates->channel->done = htole64(TOFU_CHANNEL_GONE);
+	EXPECT_EQ(utofu_poll_barrier(self->a[0], 0), UTOFU_ERR_FATAL);
+	EXPECT_EQ(utofu_poll_barrier(self->a[0], 0), UTOFU_ERR_NOT_PROCESSED);
+}
+
 /* a[1] gets two signals of b[0] before one of a[0]. */
 TEST_F(node, an_overrun_is_told)
 {

@@ -182,6 +182,9 @@ static int barrier_code(uint64_t status)
 		return UTOFU_SUCCESS;
 	case TOFU_BARRIER_MISMATCH:
 		return UTOFU_ERR_BARRIER_MISMATCH;
+	/* The device is gone, which looks like the end of barrier 2^32 - 1. */
+	case TOFU_GET(TOFU_CHANNEL_GONE, TOFU_CHANNEL_STATUS):
+		return UTOFU_ERR_FATAL;
 	default:
 		return UTOFU_ERR_BARRIER_OTHER;
 	}
