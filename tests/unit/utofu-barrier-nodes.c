@@ -12,7 +12,10 @@
 
 #include "gates/network.h"
 #include "harness.h"
+#include "icc/internal.h"
+#include "port/soft.h"
 #include "utofu-util.h"
+#include "utofu/instance.h"
 
 /* The network that the processes of a test build: set before they are made. */
 static enum tofu_network network;
@@ -203,6 +206,71 @@ TEST_F(over, integers_are_reduced)
 	EXPECT_EQ(tofu_nodes_run(2, integers, -1), 0);
 	EXPECT_EQ(tofu_nodes_run(7, integers, -1), 0);
 }
+
+/* ---- Numbers that wrap ---- */
+
+#define WRAP_ROUNDS 12
+
+/* As if there had been so many barriers */
+static void gates_begin(const struct gates *gates, uint32_t at)
+{
+	struct tofu_vbg_group *group = tofu_vbg_find(gates->id[0])->group;
+	const struct tofu_port_gates *port = group->gates;
+	struct tofu_soft *soft = (struct tofu_soft *)port->port;
+
+	soft->ops->lock(soft);
+	for (unsigned int i = 0; i < port->count; i++) {
+		struct icc_gate *gate =
+			soft->icc->tni[port->tni].gate[port->gate[i]];
+
+		gate->fired = at;
+		gate->ended = at;
+	}
+	group->started = at;
+	port->channel->done = htole64(TOFU_SET(TOFU_CHANNEL_ENDED, at));
+	soft->ops->unlock(soft);
+}
+
+/* Each node's number wraps in another round. */
+static void wraps(struct tofu_nodes *nodes, unsigned int node)
+{
+	struct gates gates = gates_open(nodes, node, 0);
+	const unsigned int count = nodes->count;
+	uint64_t sum;
+	double real;
+
+	gates_begin(&gates, UINT32_MAX - node);
+	for (unsigned int i = 1; i <= WRAP_ROUNDS; i++) {
+		__atomic_fetch_add(&nodes->word[0], 1, __ATOMIC_SEQ_CST);
+		CHECK(!utofu_barrier(gates.id[0], 0));
+		CHECK(!tofu_wait_barrier(gates.id[0]));
+		CHECK(__atomic_load_n(&nodes->word[0], __ATOMIC_SEQ_CST) >=
+		      (uint64_t)i * count);
+		sum = i + node;
+		CHECK(!utofu_reduce_uint64(gates.id[0], UTOFU_REDUCE_OP_SUM,
+					   &sum, 1, 0));
+		CHECK(!tofu_wait_uint64(gates.id[0], &sum));
+		CHECK(sum == i * count + count * (count - 1) / 2);
+		real = i + 0.5;
+		CHECK(!utofu_reduce_double(gates.id[0], UTOFU_REDUCE_OP_BFPSUM,
+					   &real, 1, 0));
+		CHECK(!tofu_wait_double(gates.id[0], &real));
+		CHECK(real == (i + 0.5) * count);
+	}
+	CHECK(tofu_vbg_find(gates.id[0])->group->started ==
+	      3 * WRAP_ROUNDS - 1 - node);
+	gates_close(nodes, &gates);
+}
+
+TEST_F(over, barriers_end_when_their_number_wraps)
+{
+	for (unsigned int count = 1; count <= 5; count++) {
+		EXPECT_EQ(tofu_nodes_run(count, wraps, -1), 0)
+		TH_LOG("%u nodes", count);
+	}
+}
+
+/* ---- */
 
 /* The largest value is at nodes 2 and 1, at 1 and 0 with locations to match. */
 static void locations(struct tofu_nodes *nodes, unsigned int node)
