@@ -14,6 +14,7 @@
 #include <tofu/boot.h>
 #include <tofu/error.h>
 
+#include "boot/internal.h"
 #include "harness.h"
 #include "utofu-util.h"
 
@@ -152,6 +153,49 @@ static void notes_main(struct tofu_nodes *nodes, unsigned int rank)
 TEST(notes_are_there_after_a_barrier)
 {
 	EXPECT_EQ(0, tofu_nodes_run(3, notes_main, -1));
+}
+
+/* ---- Numbers that wrap ---- */
+
+#define WRAP_ROUNDS 8
+
+/* Barriers and tables so far, which are the same in all processes */
+static uint32_t so_far;
+
+static void wrap_main(struct tofu_nodes *nodes, unsigned int rank)
+{
+	struct timespec nap = { .tv_nsec = 5000000 };
+	struct tofu_boot *boot;
+
+	job_set(rank, nodes->count, 1);
+	boot = joined();
+	CHECK(!tofu_boot_barrier(boot));
+	tofu_nodes_meet(nodes);
+	boot->epoch = so_far;
+	boot->gathers = so_far;
+	tofu_nodes_meet(nodes);
+	for (unsigned int i = 1; i <= WRAP_ROUNDS; i++) {
+		/* Others have its last signals, with larger numbers. */
+		if (i % nodes->count == rank)
+			nanosleep(&nap, NULL);
+		__atomic_fetch_add(&nodes->word[0], 1, __ATOMIC_SEQ_CST);
+		CHECK(!tofu_boot_barrier(boot));
+		CHECK(__atomic_load_n(&nodes->word[0], __ATOMIC_SEQ_CST) >=
+		      (uint64_t)i * nodes->count);
+		gather_check(boot, nodes->count, rank, i);
+	}
+	left(boot);
+}
+
+/* A signal has 31 bits of a barrier's number. */
+TEST(barriers_end_when_their_number_wraps)
+{
+	for (unsigned int count = 1; count <= 5; count++) {
+		so_far = (UINT32_C(1) << 31) - 4;
+		EXPECT_EQ(0, tofu_nodes_run(count, wrap_main, -1));
+		so_far = UINT32_MAX - 3;
+		EXPECT_EQ(0, tofu_nodes_run(count, wrap_main, -1));
+	}
 }
 
 /* ---- Several processes on a node ---- */
