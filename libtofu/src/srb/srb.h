@@ -4,9 +4,9 @@
  *
  * Such a ring has the same records, but no producer at its owner: the sender
  * counts by itself, in its struct tofu_srb_single, and needs no request for a
- * place. There are no epochs, since a hole harms only the one sender: all
- * places are of epoch 0. The owner uses a plain struct srb_ring, in memory that
- * is initially 0, with srb_ring_receive() and srb_ring_release().
+ * place. There are no epochs, since a hole harms only the one sender: places
+ * go on without end. The owner uses a plain struct srb_ring, in memory that is
+ * initially 0, with srb_ring_receive() and srb_ring_release().
  *
  * May include: utofu/
  */
