@@ -131,7 +131,9 @@ static int post(SELF *self, const uint64_t command[8], unsigned int slots)
 	struct tofu_toq_desc desc;
 
 	memcpy(&desc, command, sizeof(desc));
+	/* A strided command never goes that way. */
 	if (self->easily &&
+	    !(command[0] & TOFU_SET(TOFU_TOQ_FLAGS, TOFU_TOQ_F_STRIDE)) &&
 	    tofu_post_is_easy(self->queue, self->lane, &desc, slots))
 		return tofu_queue_post_easily(self->queue, self->lane, desc,
 					      slots, command + 4, NULL);

@@ -15,6 +15,7 @@
  * step before.
  */
 #include "coll/algorithms.h"
+#include "utofu/work.h"
 
 #define STEPS_MAX 32
 /* Tags below are those of the steps. */
@@ -136,6 +137,7 @@ static void doubling_step(const struct coll_plan *plan, unsigned int lane,
 	uint64_t before = d->partner ? 2 : 0;
 
 	(void)lane;
+	tofu_work(TOFU_WORK_COLL_DOUBLING);
 	if (d->rest)
 		rest_step(plan, index, odd, step);
 	else if (index < before)

@@ -16,6 +16,7 @@
  * for notices that members send without waiting.
  */
 #include "coll/algorithms.h"
+#include "utofu/work.h"
 
 #define PARTS_MAX COLL_ENGINES_MAX
 #define DIRECTIONS_MAX (2 * TOFU_COLL_AXES)
@@ -134,6 +135,7 @@ static void stage_step(const struct coll_plan *plan, const struct part *part,
 	uint64_t number = (index - 1) / 2, by = number / stage->held;
 	uint64_t puts = (m->fold.size[stage->axis] - 1) * stage->held;
 
+	tofu_work(TOFU_WORK_COLL_RING);
 	if (!index)
 		coll_await(step,
 			   m->told[direction(m, stage->axis, stage->down)], 1);

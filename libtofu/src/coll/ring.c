@@ -15,6 +15,7 @@
  * the first step waits only for a notice that members send without waiting.
  */
 #include "coll/algorithms.h"
+#include "utofu/work.h"
 
 enum { TAG_SUM,
        TAG_BLOCK,
@@ -114,6 +115,7 @@ static void sums_step(const struct coll_plan *plan, uint64_t index,
 	const struct ring *ring = plan->state;
 	uint64_t at = index / 3;
 
+	tofu_work(TOFU_WORK_COLL_RING);
 	if (index % 3 == 0)
 		sum_goes(plan, at, step);
 	else if (index % 3 == 1)
@@ -141,6 +143,7 @@ static void blocks_step(const struct coll_plan *plan, uint64_t index,
 	const struct ring *ring = plan->state;
 	uint32_t gone;
 
+	tofu_work(TOFU_WORK_COLL_RING);
 	if (index % 2) {
 		coll_await(step, ring->blocks_in, index / 2 + 1);
 		return;

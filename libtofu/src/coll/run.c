@@ -155,6 +155,7 @@ static void reduce(const struct tofu_coll *coll, const struct coll_step *step)
 	char *dst = memory_at(coll, step->dst);
 	const char *a = memory_at(coll, step->a), *b = memory_at(coll, step->b);
 
+	tofu_work(TOFU_WORK_COLL_COMBINE);
 	tofu_work_bytes(TOFU_WORK_COLL_REDUCE, step->bytes);
 	if (coll->blank)
 		return;

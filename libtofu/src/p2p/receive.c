@@ -547,6 +547,7 @@ int p2p_receive_all(struct tofu_p2p *p2p)
 		standing_all(p2p, turns);
 		return UTOFU_SUCCESS;
 	}
+	tofu_work(TOFU_WORK_P2P_SHARED);
 	p2p->turn += turns;
 	if (p2p->turn % 2) {
 		own_read(p2p);

@@ -15,8 +15,11 @@
 #define WORDS 256
 #define WORD(kind) ((kind) * 128U)
 
-/* Processes not heard so far whose rings are looked at per turn */
-#define LOOK 64
+/*
+ * Rings of processes that are looked at per turn, whether one is heard for the
+ * first time. Most turns look in vain.
+ */
+#define LOOK 16
 
 static size_t part_bytes(const struct p2p_config *config)
 {
@@ -114,22 +117,37 @@ int p2p_standing_find(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
 
 /* ---- Receiving ---- */
 
-/* The first word of a record is never 0. */
-static bool has_sent(const struct p2p_standing_peer *peer)
+static inline uint64_t word_at(const char *at)
 {
-	for (unsigned int kind = 0; kind < P2P_STANDING_KINDS; kind++) {
-		const void *first = peer->ring[kind].memory;
+	return __atomic_load_n((const uint64_t *)(const void *)at,
+			       __ATOMIC_RELAXED);
+}
 
-		if (__atomic_load_n((const uint64_t *)first, __ATOMIC_RELAXED))
-			return true;
-	}
-	return false;
+/* The first word of a record is never 0. */
+static inline bool has_sent(const char *part)
+{
+	return word_at(part + ring_at(P2P_STANDING_REQUEST)) |
+	       word_at(part + ring_at(P2P_STANDING_REPLY));
+}
+
+static void hear(struct p2p_standing *standing, uint32_t rank)
+{
+	struct p2p_standing_peer *peer = &standing->peer[rank];
+
+	if (peer->heard)
+		return;
+	peer->heard = true;
+	standing->heards++;
+	TAILQ_INSERT_TAIL(&standing->heard, peer, link);
 }
 
 void p2p_standing_look(struct tofu_p2p *p2p, unsigned int turns)
 {
 	struct p2p_standing *standing = &p2p->standing;
 	const uint32_t processes = p2p->config.params.processes;
+	const uint32_t look = processes < LOOK ? processes : LOOK;
+	const size_t bytes = part_bytes(&p2p->config);
+	const char *part;
 
 	/* A process does not send to itself. */
 	if (standing->heards == processes - 1)
@@ -139,16 +157,16 @@ void p2p_standing_look(struct tofu_p2p *p2p, unsigned int turns)
 		standing->next = (uint32_t)((standing->next +
 					     (turns - 1) * (uint64_t)LOOK) %
 					    processes);
-	for (uint32_t i = 0; i < LOOK && i < processes; i++) {
-		struct p2p_standing_peer *peer =
-			&standing->peer[standing->next];
-
-		standing->next = (standing->next + 1) % processes;
-		if (peer->heard || !has_sent(peer))
-			continue;
-		peer->heard = true;
-		standing->heards++;
-		TAILQ_INSERT_TAIL(&standing->heard, peer, link);
+	tofu_work_times(TOFU_WORK_P2P_UNHEARD, look);
+	part = standing->memory + standing->next * bytes;
+	for (uint32_t i = 0; i < look; i++) {
+		if (has_sent(part))
+			hear(standing, standing->next);
+		part += bytes;
+		if (++standing->next == processes) {
+			standing->next = 0;
+			part = standing->memory;
+		}
 	}
 }
 

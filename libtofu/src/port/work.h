@@ -36,7 +36,7 @@
  * @TOFU_WORK_BARRIER_EMPTY, @TOFU_WORK_BARRIER_ENDED: a poll of a barrier
  * @TOFU_WORK_CLOCK: reading the system's clock
  * @TOFU_WORK_COUNTER: reading the processor's
- * @TOFU_WORK_WAIT: a turn of a wait that does not give way, as in virtual time
+ * @TOFU_WORK_WAIT: a turn of a wait, beside its polls
  * @TOFU_WORK_YIELD: giving way to other processes
  * @TOFU_WORK_QUEUE, @TOFU_WORK_QUEUE_FREE: making or freeing a command queue
  * @TOFU_WORK_MEMORY, @TOFU_WORK_MEMORY_FREE: registering or deregistering
@@ -65,6 +65,8 @@
  * @TOFU_WORK_P2P_RECORD, @TOFU_WORK_P2P_FLOWN: a record that is sent, and its
  *	end
  * @TOFU_WORK_P2P_PROGRESS: a turn
+ * @TOFU_WORK_P2P_SHARED: more, where rings are shared
+ * @TOFU_WORK_P2P_UNHEARD: looking for a first record of a process, each time
  * @TOFU_WORK_P2P_MESSAGE, @TOFU_WORK_P2P_REPLY: more, where one has come
  * @TOFU_WORK_P2P_CHUNK: moving a part of a long message
  * @TOFU_WORK_P2P_REGION: looking for a buffer that is still registered, and
@@ -77,8 +79,11 @@
  * @TOFU_WORK_COLL_NOTICE: more, for each notice that has come
  * @TOFU_WORK_COLL_LANE: looking whether a lane can go on
  * @TOFU_WORK_COLL_STEP: a step of a lane
+ * @TOFU_WORK_COLL_DOUBLING, @TOFU_WORK_COLL_RING: more, where it is planned by
+ *	recursive doubling, or for a ring
  * @TOFU_WORK_COLL_PUT: more, where it is a put
  * @TOFU_WORK_COLL_CARRY: or one whose bytes are in its command
+ * @TOFU_WORK_COLL_COMBINE: more, where it combines
  * @TOFU_WORK_COLL_REDUCE: combining TOFU_WORK_BYTES
  */
 enum tofu_work {
@@ -140,6 +145,8 @@ enum tofu_work {
 	TOFU_WORK_P2P_RECORD,
 	TOFU_WORK_P2P_FLOWN,
 	TOFU_WORK_P2P_PROGRESS,
+	TOFU_WORK_P2P_SHARED,
+	TOFU_WORK_P2P_UNHEARD,
 	TOFU_WORK_P2P_MESSAGE,
 	TOFU_WORK_P2P_REPLY,
 	TOFU_WORK_P2P_CHUNK,
@@ -153,8 +160,11 @@ enum tofu_work {
 	TOFU_WORK_COLL_NOTICE,
 	TOFU_WORK_COLL_LANE,
 	TOFU_WORK_COLL_STEP,
+	TOFU_WORK_COLL_DOUBLING,
+	TOFU_WORK_COLL_RING,
 	TOFU_WORK_COLL_PUT,
 	TOFU_WORK_COLL_CARRY,
+	TOFU_WORK_COLL_COMBINE,
 	TOFU_WORK_COLL_REDUCE,
 	TOFU_WORKS,
 };

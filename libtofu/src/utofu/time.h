@@ -47,6 +47,7 @@ static inline unsigned int tofu_give_way(struct tofu_turns *loop)
 		return left_out +
 		       port->ops->wait(port, loop->polls++ - TOFU_PATIENCE);
 	loop->polls++;
+	tofu_work(TOFU_WORK_WAIT);
 	tofu_work_alike(TOFU_PATIENCE - loop->polls);
 	tofu_work_own();
 	return left_out + 1;

@@ -93,6 +93,12 @@ void coll_measure(struct test *test)
 		.algorithm = TOFU_COLL_MULTIRING,
 		.engines = 2,
 	};
+	const struct tofu_coll_tuning ring = {
+		.algorithm = TOFU_COLL_RING,
+	};
+	const struct tofu_coll_tuning dissemination = {
+		.algorithm = TOFU_COLL_DISSEMINATION,
+	};
 	const struct tofu_coll_tuning gates = {
 		.algorithm = TOFU_COLL_GATES,
 	};
@@ -112,11 +118,13 @@ void coll_measure(struct test *test)
 	if (!spec.send || !spec.recv)
 		errx(EXIT_FAILURE, "no memory");
 	collective(test, "8", &spec, &doubling);
+	collective(test, "ring", &spec, &ring);
 	spec.count = BYTES_COLL / sizeof(double);
 	collective(test, "8192", &spec, &doubling);
 	spec.kind = TOFU_COLL_ALLGATHER;
 	collective(test, "rings", &spec, &rings);
 	collective(test, "gates", &barrier, &gates);
+	collective(test, "dissemination", &barrier, &dissemination);
 	free(send);
 	free(spec.recv);
 }

@@ -203,3 +203,34 @@ void p2p_measure(struct test *test, size_t bytes, size_t get, const char *name)
 		report(test, text, &sums[i], i == 4 ? test->tests : 1);
 	}
 }
+
+/* Enough that no turn looks at all */
+#define UNHEARD 20
+
+void p2p_measure_unheard(struct test *test)
+{
+	const struct tofu_p2p_params params = {
+		.processes = UNHEARD,
+		.rank = test->guest.machine.node,
+		.tni = 1,
+		.where = where,
+		.arg = test,
+		.memory = 8 << 20,
+		.mode = TOFU_P2P_FAST,
+	};
+	struct meter turns = { 0 };
+	struct tofu_p2p *p2p;
+
+	check(tofu_p2p_create(&params, &p2p), "tofu_p2p_create");
+	guest_barrier(&test->guest);
+	rounds_begin(test);
+	while (round_next(test)) {
+		start(test);
+		for (unsigned int i = 0; i < test->tests; i++)
+			tofu_p2p_progress(p2p);
+		stop(test, &turns);
+	}
+	guest_barrier(&test->guest);
+	tofu_p2p_free(p2p);
+	report(test, "p2p-progress-unheard", &turns, test->tests);
+}

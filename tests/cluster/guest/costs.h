@@ -149,6 +149,9 @@ void srb_measure(struct test *test, size_t bytes);
 /* p2p_measure - messages of @bytes; long ones are got up to @get bytes, or put */
 void p2p_measure(struct test *test, size_t bytes, size_t get, const char *name);
 
+/* p2p_measure_unheard - turns of an endpoint that hears of nobody */
+void p2p_measure_unheard(struct test *test);
+
 /* ---- costs-coll.c ---- */
 
 void coll_measure(struct test *test);
