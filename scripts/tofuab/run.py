@@ -31,8 +31,8 @@ def _call(seconds, script, *words):
 def _cluster(args, build, *more):
     name = f"ab-{os.getpid()}"
     shape = ["--shape", args.shape] if args.shape else ["-n", args.nodes]
-    _call(BOOT_SECONDS, "tofu-cluster", "up", "--name", name, "--time", "virtual",
-          "--machine", args.machine, *shape, "--memory", 256,
+    _call(BOOT_SECONDS, "tofu-cluster", "up", "--name", name, "--owner", os.getpid(),
+          "--time", "virtual", "--machine", args.machine, *shape, "--memory", 256,
           "--guest-arg=--build", f"--guest-arg={build}", *more)
     try:
         yield name

@@ -82,6 +82,16 @@ def configuration(args):
     }
 
 
+def _owner(pid):
+    """A descriptor of the process of --owner, for the supervisor; or nothing."""
+    if pid is None:
+        return contextlib.nullcontext()
+    try:
+        return open(os.pidfd_open(pid), "rb", buffering=0)
+    except OSError as error:
+        raise ClusterError(f"--owner: process {pid}: {error.strerror}") from None
+
+
 def _is_up(name):
     try:
         wire.Connection.open(name).close()
@@ -90,16 +100,17 @@ def _is_up(name):
     return True
 
 
-def _spawn(config):
+def _spawn(config, owner):
     """The supervisor, and the connection on which it depends until `up`."""
     ours, theirs = socket.socketpair()
     folder = pathlib.Path(config["log_dir"])
     folder.mkdir(parents=True, exist_ok=True)
     with theirs, open(folder / "supervisor.log", "wb") as log:
+        kept = [file.fileno() for file in (theirs, owner) if file]
         subprocess.Popen([sys.executable, host.TOP / "scripts/tofu-cluster",
-                          "--supervise", str(theirs.fileno())],
+                          "--supervise", *map(str, kept)],
                          stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
-                         pass_fds=[theirs.fileno()], start_new_session=True)
+                         pass_fds=kept, start_new_session=True)
     connection = wire.Connection(ours)
     connection.send(config)
     return connection
@@ -135,9 +146,10 @@ def up(args):
     if _is_up(args.name):
         raise ClusterError(f"cluster '{args.name}' is up already; "
                            "take it down or use another --name")
-    config = configuration(args)
-    began = time.monotonic()
-    connection = _spawn(config)
+    with _owner(args.owner) as owner:
+        config = configuration(args)
+        began = time.monotonic()
+        connection = _spawn(config, owner)
     try:
         while True:
             message, _ = connection.receive()

@@ -163,7 +163,17 @@ def listen(name):
     return sock
 
 
-async def _main(sock, config):
+def _end_with(owner, cluster):
+    """End the cluster when the process of this descriptor has ended."""
+    def ended():
+        asyncio.get_running_loop().remove_reader(owner)
+        print("the owner has ended", flush=True)
+        cluster.down.set()
+
+    asyncio.get_running_loop().add_reader(owner, ended)
+
+
+async def _main(sock, config, owner):
     reader, starter = await asyncio.open_connection(sock=sock)
     try:
         listening = listen(config["name"])
@@ -174,6 +184,8 @@ async def _main(sock, config):
         return
     for signo in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(signo, cluster.down.set)
+    if owner is not None:
+        _end_with(owner, cluster)
     server = await asyncio.start_unix_server(Server(cluster).serve, sock=listening,
                                              limit=wire.LINE_MAX)
     try:
@@ -187,9 +199,13 @@ async def _main(sock, config):
             starter.close()
 
 
-def main(fd):
-    """Entry of the process; descriptor `fd` provides the configuration."""
+def main(fd, owner=None):
+    """Entry of the process.
+
+    Descriptor `fd` provides the configuration; `owner` is that of a process
+    with which the cluster ends.
+    """
     sock = socket.socket(fileno=fd)
     with sock.makefile("rb") as file:
         config = json.loads(file.readline())
-    asyncio.run(_main(sock, config))
+    asyncio.run(_main(sock, config, owner))

@@ -57,8 +57,8 @@ class Cluster:
         self._folder = folder
 
     def up(self, accel):
-        words = [TOFU_CLUSTER, "up", "--name", self.name, "-n", "2", "--accel", accel,
-                 "--log-dir", BUILD / "bench/cluster",
+        words = [TOFU_CLUSTER, "up", "--name", self.name, "--owner", str(os.getpid()),
+                 "-n", "2", "--accel", accel, "--log-dir", BUILD / "bench/cluster",
                  f"--qemu-args={network_arguments(self._folder)}",
                  *(f"--guest-arg={word}" for word in guest_arguments())]
         if subprocess.run(words, check=False, timeout=1800).returncode:

@@ -74,7 +74,7 @@ class Cluster:
         return [str(w) for w in (TOOL, command, "--name", self.name, *words)]
 
     def up_words(self):
-        return self.words("up", "-n", self.nodes, "--shape", self.shape,
+        return self.words("up", "--owner", os.getpid(), "-n", self.nodes, "--shape", self.shape,
                            "--memory", self.memory, "--accel", self.accel, *self._options)
 
     def start_up(self):

@@ -63,7 +63,7 @@ def _pids(cluster):
 
 
 def nothing_left(tap):
-    """after down, Ctrl-C and a supervisor's death nothing is left"""
+    """after down, Ctrl-C and the death of supervisor or owner nothing is left"""
     shm = _shm()
     cluster = Cluster("down", 2, "2")
     with cluster:
@@ -77,6 +77,14 @@ def nothing_left(tap):
         pids = _pids(cluster)
         os.kill(pids[0], signal.SIGKILL)
         _check_gone(tap, "supervisor killed", cluster, pids, shm)
+
+    owner = subprocess.Popen(["sleep", "1000"])
+    cluster = Cluster("orphaned", 2, "2", options=("--owner", owner.pid))
+    with cluster:
+        pids = _pids(cluster)
+        owner.kill()
+        owner.wait()
+        _check_gone(tap, "owner killed", cluster, pids, shm)
 
     cluster = Cluster("interrupted", 2, "2")
     process = cluster.start_up()
