@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mailbox: frames to and from the host. There is no processor here that
- * could wait, so an access that would have to wait returns AGAIN.
+ * The mailbox: frames to and from the host. But for the last test there is no
+ * processor here that could wait, so an access that would have to wait returns
+ * AGAIN.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "hw/pci/pci_regs.h"
+#include "standard-headers/linux/virtio_config.h"
+#include "standard-headers/linux/virtio_pci.h"
+#include "standard-headers/linux/virtio_ring.h"
 #include "../libqos/pci-pc.h"
 #include <tofu/mailbox.h>
 #include "tofu-vm.h"
@@ -26,14 +30,15 @@ struct mailbox {
 	int host;
 };
 
-static char *mailbox_args(int fd)
+static char *mailbox_args(int fd, const char *firmware, const char *more)
 {
 	return g_strdup_printf("-nodefaults -machine pc -bios %s -m 64M "
-			       "-device tofu-mailbox,addr=%d,fd=%d",
-			       tofu_vm_firmware(), TOFU_SLOT, fd);
+			       "-device tofu-mailbox,addr=%d,fd=%d %s",
+			       firmware, TOFU_SLOT, fd, more);
 }
 
-static struct mailbox mailbox_start(void)
+/* @more: further arguments of QEMU */
+static struct mailbox mailbox_start_with(const char *firmware, const char *more)
 {
 	g_autofree char *args = NULL;
 	struct mailbox box;
@@ -41,7 +46,7 @@ static struct mailbox mailbox_start(void)
 
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), ==, 0);
 	g_assert_cmpint(fcntl(fds[0], F_SETFD, FD_CLOEXEC), ==, 0);
-	args = mailbox_args(fds[1]);
+	args = mailbox_args(fds[1], firmware, more);
 	box.qts = qtest_init(args);
 	close(fds[1]);
 	box.host = fds[0];
@@ -53,6 +58,11 @@ static struct mailbox mailbox_start(void)
 				 &box.windows_size);
 	qpci_device_enable(box.dev);
 	return box;
+}
+
+static struct mailbox mailbox_start(void)
+{
+	return mailbox_start_with(tofu_vm_firmware(), "");
 }
 
 static void mailbox_hang_up(struct mailbox *box)
@@ -253,7 +263,8 @@ static void test_wrong_fd(void)
 	size_t i;
 
 	for (i = 0; i < G_N_ELEMENTS(wrong); i++) {
-		g_autofree char *args = mailbox_args(wrong[i]);
+		g_autofree char *args = mailbox_args(wrong[i],
+						      tofu_vm_firmware(), "");
 		g_autofree char *line = g_strdup_printf(
 			"%s -accel qtest -display none %s",
 			g_getenv("QTEST_QEMU_BINARY"), args);
@@ -268,6 +279,131 @@ static void test_wrong_fd(void)
 	}
 }
 
+/* ---- A processor, and a device that it makes read the mailbox ---- */
+
+#define RNG_SLOT 5
+#define RNG                                                                   \
+	"-device virtio-rng-pci,addr=5,ioeventfd=off,disable-modern=on,"       \
+	"disable-legacy=off"
+
+/* Words where the processor finds what to do; the port is 0 when it is done. */
+#define CPU_PORT 0x1000
+#define CPU_VALUE 0x1004
+
+/* The device's queue, of eight entries in the layout of virtio 0.9 */
+#define QUEUE_AT 0x2000
+#define QUEUE_AVAIL (QUEUE_AT + 8 * sizeof(struct vring_desc))
+
+#define FIRMWARE_SIZE 0x10000
+#define FIRMWARE_CODE 0xff00
+#define FIRMWARE_RESET 0xfff0
+
+/* Real mode, in which segment 0 is the data segment after a reset */
+static const unsigned char firmware_code[] = {
+	0xa1, 0x00, 0x10,		    /* wait: mov ax, [CPU_PORT] */
+	0x85, 0xc0,			    /* test ax, ax */
+	0x74, 0xf9,			    /* jz wait */
+	0x89, 0xc2,			    /* mov dx, ax */
+	0xa1, 0x04, 0x10,		    /* mov ax, [CPU_VALUE] */
+	0xef,				    /* out dx, ax */
+	0xc7, 0x06, 0x00, 0x10, 0x00, 0x00, /* mov word [CPU_PORT], 0 */
+	0xeb, 0xeb,			    /* jmp wait */
+};
+
+/* jmp FIRMWARE_CODE */
+static const unsigned char firmware_reset[] = { 0xe9, 0x0d, 0xff };
+
+/* Path of a firmware that writes to ports, to be removed and freed */
+static char *firmware_with_code(void)
+{
+	g_autofree char *image = g_malloc0(FIRMWARE_SIZE);
+	char *path;
+	int fd = g_file_open_tmp("tofu-qtest-XXXXXX", &path, NULL);
+
+	g_assert_cmpint(fd, >=, 0);
+	memcpy(image + FIRMWARE_CODE, firmware_code, sizeof(firmware_code));
+	memcpy(image + FIRMWARE_RESET, firmware_reset, sizeof(firmware_reset));
+	g_assert_cmpint(write(fd, image, FIRMWARE_SIZE), ==, FIRMWARE_SIZE);
+	close(fd);
+	return path;
+}
+
+/*
+ * A virtio device whose next request is described at @table, in a table of one
+ * entry; it reads that as soon as it is notified. Return: the port for that.
+ */
+static uint16_t rng_prepare(struct mailbox *box, QPCIDevice *rng,
+			    uint64_t table)
+{
+	const struct vring_desc desc = {
+		.addr = cpu_to_le64(table),
+		.len = cpu_to_le32(sizeof(desc)),
+		.flags = cpu_to_le16(VRING_DESC_F_INDIRECT),
+	};
+	QPCIBar port;
+
+	qpci_device_enable(rng);
+	port = qpci_iomap(rng, 0, NULL);
+	g_assert_true(port.is_io);
+	g_assert_cmpuint(qpci_io_readw(rng, port, VIRTIO_PCI_QUEUE_NUM), ==, 8);
+	qtest_memwrite(box->qts, QUEUE_AT, &desc, sizeof(desc));
+	/* Entry 0 is the first of the ring, whose index is one now. */
+	qtest_writew(box->qts, QUEUE_AVAIL + 2, 1);
+	qpci_io_writel(rng, port, VIRTIO_PCI_QUEUE_PFN,
+		       QUEUE_AT >> VIRTIO_PCI_QUEUE_ADDR_SHIFT);
+	qpci_io_writeb(rng, port, VIRTIO_PCI_STATUS,
+		       VIRTIO_CONFIG_S_ACKNOWLEDGE | VIRTIO_CONFIG_S_DRIVER |
+			       VIRTIO_CONFIG_S_DRIVER_OK);
+	return port.addr + VIRTIO_PCI_QUEUE_NOTIFY;
+}
+
+/* Let the processor write; false if it does not come back from that. */
+static bool cpu_write(struct mailbox *box, uint16_t port, uint16_t value)
+{
+	int look;
+
+	qtest_writew(box->qts, CPU_VALUE, value);
+	qtest_writew(box->qts, CPU_PORT, port);
+	for (look = 0; look < 6000; look++) {
+		if (!qtest_readw(box->qts, CPU_PORT))
+			return true;
+		g_usleep(10000);
+	}
+	return false;
+}
+
+/*
+ * The processor notifies a device, which reads RECEIVE first on the
+ * processor's thread. It must not wait there: it is in the middle of its own
+ * work, and relies on the BQL.
+ */
+static void test_device_does_not_wait(void)
+{
+	g_autofree char *firmware = firmware_with_code();
+	struct mailbox box;
+	unsigned char frame[64];
+	QPCIDevice *rng;
+	uint16_t port;
+
+	box = mailbox_start_with(firmware, "-accel tcg " RNG);
+	rng = qpci_device_find(box.bus, QPCI_DEVFN(RNG_SLOT, 0));
+	g_assert_nonnull(rng);
+	port = rng_prepare(&box, rng,
+			   box.regs.addr + TOFU_MAILBOX_RECEIVE);
+
+	/* The device takes a frame that is there ... */
+	mailbox_say(&box, frame, frame_make(frame, 20));
+	g_assert_true(cpu_write(&box, port, 0));
+	g_assert_cmphex(mailbox_reg(&box, TOFU_MAILBOX_RECEIVE), ==,
+			TOFU_MAILBOX_AGAIN);
+	/* ... and goes on without one. */
+	g_assert_true(cpu_write(&box, port, 0));
+
+	g_free(rng);
+	mailbox_stop(&box);
+	unlink(firmware);
+}
+
 int main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
@@ -279,5 +415,7 @@ int main(int argc, char **argv)
 	qtest_add_func("tofu/mailbox/send", test_send);
 	qtest_add_func("tofu/mailbox/send-waits", test_send_waits);
 	qtest_add_func("tofu/mailbox/wrong-fd", test_wrong_fd);
+	qtest_add_func("tofu/mailbox/device-does-not-wait",
+		       test_device_does_not_wait);
 	return g_test_run();
 }
