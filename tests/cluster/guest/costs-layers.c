@@ -204,7 +204,7 @@ void p2p_measure(struct test *test, size_t bytes, size_t get, const char *name)
 	}
 }
 
-/* Enough that no turn looks at all */
+/* More than a turn looks for: each turn looks for a part of them */
 #define UNHEARD 20
 
 void p2p_measure_unheard(struct test *test)
