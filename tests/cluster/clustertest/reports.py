@@ -22,6 +22,11 @@ _REPORT = re.compile(
 # time: it has no room to count that. Memory may be registered any number of times.
 _KNOWN = re.compile(r"DMA-API: exceeded \d+ overlapping mappings of cacheline.*?"
                     r"(?:---\[ end trace|\Z)", re.DOTALL)
+# KCSAN's reports. The kernel has races of its own, which are no concern here: a
+# report counts if the driver makes an access itself, or calls what does.
+_RACE = re.compile(r"BUG: KCSAN: .*?(?:={20}|\Z)", re.DOTALL)
+_ACCESS = re.compile(r" by (?:task|interrupt)\b.*\n(.*\n.*)")
+_DRIVER = "[tofu]"
 _LINES = 60
 # kmemleak's own limit is 5 s.
 _SCAN = "cd /sys/kernel/debug && [ -e kmemleak ] || exit 0; for i in 1 2; do sleep 6; " \
@@ -29,9 +34,14 @@ _SCAN = "cd /sys/kernel/debug && [ -e kmemleak ] || exit 0; for i in 1 2; do sle
 _SCAN_SECONDS = 300
 
 
+def _race(match):
+    """A report of KCSAN if it is the driver's, else nothing."""
+    return match[0] if any(_DRIVER in frames for frames in _ACCESS.findall(match[0])) else ""
+
+
 def first(text):
     """The first report of a console, up to its likely end; empty if there is none."""
-    lines = _KNOWN.sub("", text).splitlines()
+    lines = _RACE.sub(_race, _KNOWN.sub("", text)).splitlines()
     for number, line in enumerate(lines):
         if _REPORT.search(line):
             return "\n".join(lines[number:number + _LINES])
