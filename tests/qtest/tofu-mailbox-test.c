@@ -290,9 +290,8 @@ static void test_wrong_fd(void)
 #define CPU_PORT 0x1000
 #define CPU_VALUE 0x1004
 
-/* The device's queue, of eight entries in the layout of virtio 0.9 */
+/* The device's queue, in the layout of virtio 0.9: the ring follows the entries */
 #define QUEUE_AT 0x2000
-#define QUEUE_AVAIL (QUEUE_AT + 8 * sizeof(struct vring_desc))
 
 #define FIRMWARE_SIZE 0x10000
 #define FIRMWARE_CODE 0xff00
@@ -340,15 +339,17 @@ static uint16_t rng_prepare(struct mailbox *box, QPCIDevice *rng,
 		.len = cpu_to_le32(sizeof(desc)),
 		.flags = cpu_to_le16(VRING_DESC_F_INDIRECT),
 	};
+	uint64_t ring;
 	QPCIBar port;
 
 	qpci_device_enable(rng);
 	port = qpci_iomap(rng, 0, NULL);
 	g_assert_true(port.is_io);
-	g_assert_cmpuint(qpci_io_readw(rng, port, VIRTIO_PCI_QUEUE_NUM), ==, 8);
+	ring = QUEUE_AT + qpci_io_readw(rng, port, VIRTIO_PCI_QUEUE_NUM) *
+				  sizeof(struct vring_desc);
 	qtest_memwrite(box->qts, QUEUE_AT, &desc, sizeof(desc));
 	/* Entry 0 is the first of the ring, whose index is one now. */
-	qtest_writew(box->qts, QUEUE_AVAIL + 2, 1);
+	qtest_writew(box->qts, ring + offsetof(struct vring_avail, idx), 1);
 	qpci_io_writel(rng, port, VIRTIO_PCI_QUEUE_PFN,
 		       QUEUE_AT >> VIRTIO_PCI_QUEUE_ADDR_SHIFT);
 	qpci_io_writeb(rng, port, VIRTIO_PCI_STATUS,
