@@ -88,8 +88,9 @@ def _owner(pid):
         return contextlib.nullcontext()
     try:
         return open(os.pidfd_open(pid), "rb", buffering=0)
-    except OSError as error:
-        raise ClusterError(f"--owner: process {pid}: {error.strerror}") from None
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", "no such number")
+        raise ClusterError(f"--owner: process {pid}: {why}") from None
 
 
 def _is_up(name):
