@@ -218,8 +218,8 @@ def measure(run, more=()):
     name = f"repro-{os.getpid()}-{run.name}"
     with tempfile.TemporaryDirectory() as folder:
         try:
-            _tool(name, "up", "--owner", os.getpid(), *run.up_words(), *more, "--boot-timeout", BOOT_SECONDS,
-                  seconds=2 * BOOT_SECONDS)
+            _tool(name, "up", "--owner", os.getpid(), *run.up_words(), *more,
+                  "--boot-timeout", BOOT_SECONDS, seconds=2 * BOOT_SECONDS)
             _tool(name, "run", "--timeout", run.seconds, "--output-dir", folder,
                   "sh", "-c", run.script(), seconds=run.seconds + BOOT_SECONDS)
         finally:

@@ -283,8 +283,8 @@ static void test_wrong_fd(void)
 
 #define RNG_SLOT 5
 #define RNG                                                                   \
-	"-device virtio-rng-pci,addr=5,ioeventfd=off,disable-modern=on,"       \
-	"disable-legacy=off"
+	"-device virtio-rng-pci,addr=" G_STRINGIFY(RNG_SLOT)                   \
+	",ioeventfd=off,disable-modern=on,disable-legacy=off"
 
 /* Words where the processor finds what to do; the port is 0 when it is done. */
 #define CPU_PORT 0x1000
