@@ -110,6 +110,7 @@ struct tofu_fabric_report {
  */
 struct tofu_fabric_ops {
 	void (*detach)(struct tofu_fabric *fabric);
+	void (*forked)(struct tofu_fabric *fabric);
 	bool (*up)(struct tofu_fabric *fabric, uint32_t node);
 	void (*report)(struct tofu_fabric *fabric, uint32_t node,
 		       struct tofu_fabric_report *report);
@@ -234,6 +235,16 @@ int tofu_fabric_observe(const char *path, struct tofu_fabric **fabric);
 static inline void tofu_fabric_detach(struct tofu_fabric *fabric)
 {
 	fabric->ops->detach(fabric);
+}
+
+/*
+ * tofu_fabric_forked - called in a forked child: it is not the node, and must
+ * not use the fabric. What the parent executes later ends the node at once.
+ * Takes no lock.
+ */
+static inline void tofu_fabric_forked(struct tofu_fabric *fabric)
+{
+	fabric->ops->forked(fabric);
 }
 
 /* ---- Nodes ---- */

@@ -4,6 +4,7 @@
 #include "fabric-util.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "fabric/process.h"
@@ -534,19 +535,64 @@ TEST_F(machine, the_number_of_the_dead_can_be_had_though_a_child_lives)
 
 /* ---- Executing another program ---- */
 
+/* A child of the node that lives as long as its process. */
+static void be_child(struct tofu_fabric *of_parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	tofu_fabric_forked(of_parent);
+	_exit(pause());
+}
+
 /* A node that sends, and executes a program when @go says so. */
-static void send_and_execute(const char *path, int go)
+static void send_and_execute(const char *path, int go, bool has_child)
 {
 	struct tofu_fabric *b = attach(path, 1);
 	char byte;
 
+	if (b && has_child && !fork())
+		be_child(b);
 	if (!b || send_one(b, 0, TOFU_REQUEST, 1) || read(go, &byte, 1) != 1)
 		_exit(1);
 	execlp("sleep", "sleep", "60", NULL);
 	_exit(2);
 }
 
-TEST_F(machine, who_executes_another_program_is_dead_at_once)
+FIXTURE(execution)
+{
+	int fd;
+	char path[32];
+	struct tofu_fabric *a;
+	struct sink sink;
+};
+
+FIXTURE_VARIANT(execution)
+{
+	bool has_child;
+};
+
+FIXTURE_VARIANT_ADD(execution, alone){
+	.has_child = false,
+};
+
+FIXTURE_VARIANT_ADD(execution, with_a_child){
+	.has_child = true,
+};
+
+FIXTURE_SETUP(execution)
+{
+	self->fd = machine_create(3, self->path);
+	ASSERT_GE(self->fd, 0);
+	self->a = attach(self->path, 0);
+	ASSERT_NE(NULL, self->a);
+}
+
+FIXTURE_TEARDOWN(execution)
+{
+	tofu_fabric_detach(self->a);
+	close(self->fd);
+}
+
+TEST_F(execution, who_executes_another_program_is_dead_at_once)
 {
 	struct tofu_fabric *b;
 	pid_t child;
@@ -555,7 +601,7 @@ TEST_F(machine, who_executes_another_program_is_dead_at_once)
 	ASSERT_EQ(0, pipe(go));
 	child = start_child();
 	if (!child)
-		send_and_execute(self->path, go[0]);
+		send_and_execute(self->path, go[0], variant->has_child);
 	ASSERT_TRUE(sink_wait(self->a, &self->sink, 1));
 	EXPECT_TRUE(tofu_fabric_up(self->a, 1));
 	EXPECT_FALSE(readable(self->a, 0));

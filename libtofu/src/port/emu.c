@@ -240,6 +240,13 @@ static void emu_leave(struct tofu_port_dev *dev)
 	tofu_job_leave(&port->job);
 }
 
+static void emu_forked(struct tofu_port_dev *dev)
+{
+	struct emu_port *port = (struct emu_port *)dev;
+
+	tofu_fabric_forked(tofu_node_fabric(port->node));
+}
+
 static void emu_close(struct tofu_port_dev *dev)
 {
 	struct emu_port *port = (struct emu_port *)dev;
@@ -266,6 +273,7 @@ static const struct tofu_port_ops emu_ops = {
 	.now = emu_now,
 	.wait = emu_wait,
 	.leave = emu_leave,
+	.forked = emu_forked,
 	.close = emu_close,
 };
 

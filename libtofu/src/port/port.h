@@ -151,6 +151,8 @@ struct tofu_port_links {
  * @leave:      the process exits; other threads may still poll. It may exit in
  *              a signal handler that has interrupted any other call. Does not
  *              block for ever. May be NULL.
+ * @forked:     called in a forked child, which is not the node: it keeps nothing
+ *              by which others see that the process lives. May be NULL.
  * @close:      undo tofu_port_open(); no queues or gates are left
  *
  * Functions that return int return 0 or a negative errno of tofu/ioctl.h. Only
@@ -179,6 +181,7 @@ struct tofu_port_ops {
 	void (*spend)(struct tofu_port_dev *port, uint64_t ns);
 	unsigned int (*wait)(struct tofu_port_dev *port, unsigned int turn);
 	void (*leave)(struct tofu_port_dev *port);
+	void (*forked)(struct tofu_port_dev *port);
 	void (*close)(struct tofu_port_dev *port);
 };
 

@@ -36,7 +36,11 @@ struct tofu_instance *tofu_instance_current = &of_process;
 static void instance_forked(void)
 {
 	struct tofu_instance *instance = tofu_instance();
+	struct tofu_port_dev *port = instance->port;
 
+	/* A child's child has done so before. */
+	if (port && port->ops->forked && !instance->forked)
+		port->ops->forked(port);
 	instance->forked = true;
 	tofu_mark_forked();
 	tofu_vbg_forked();

@@ -388,8 +388,18 @@ bool tofu_shm_up(struct tofu_fabric *fabric, uint32_t node)
 	return entry_taken(shm, node);
 }
 
+/* Peers are told when nobody is left who could read the wake pipe. */
+static void shm_forked(struct tofu_fabric *fabric)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+
+	close(shm->pipe[0]);
+	shm->pipe[0] = -1;
+}
+
 static const struct tofu_fabric_ops shm_ops = {
 	.detach = shm_detach,
+	.forked = shm_forked,
 	.up = tofu_shm_up,
 	.report = tofu_shm_report,
 	.owner = tofu_shm_owner,

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,8 +52,8 @@
 #define EAT_BYTES (1ULL << 30)
 #define NOT_EATEN 3
 
-static const char *const faults[] = { "kill", "exec", "exit",
-				      "crash", "wait", "eat",  "none" };
+static const char *const faults[] = { "kill", "exec", "parent", "exit",
+				      "crash", "wait", "eat",	 "none" };
 
 /**
  * struct test
@@ -131,6 +132,16 @@ static int eat(void)
 	return NOT_EATEN;
 }
 
+/* Execute a program while a child lives that has what the parent had open. */
+static void execute_as_parent(void)
+{
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(pause());
+	}
+	execl("/bin/sleep", "sleep", "600", (char *)NULL);
+}
+
 static int strike(const struct test *test)
 {
 	guest_note(&test->guest, "struck");
@@ -138,6 +149,8 @@ static int strike(const struct test *test)
 		raise(SIGKILL);
 	else if (!strcmp(test->fault, "exec"))
 		execl("/bin/true", "true", (char *)NULL);
+	else if (!strcmp(test->fault, "parent"))
+		execute_as_parent();
 	else if (!strcmp(test->fault, "crash"))
 		raise(SIGSEGV);
 	else if (!strcmp(test->fault, "wait"))
