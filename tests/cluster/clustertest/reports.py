@@ -23,10 +23,12 @@ _REPORT = re.compile(
 _KNOWN = re.compile(r"DMA-API: exceeded \d+ overlapping mappings of cacheline.*?"
                     r"(?:---\[ end trace|\Z)", re.DOTALL)
 # KCSAN's reports. The kernel has races of its own, which are no concern here: a
-# report counts if the driver makes an access itself, or calls what does.
+# report counts if the driver makes an access itself, or calls what does. The
+# words of struct page are the kernel's, also where it pins for the driver.
 _RACE = re.compile(r"BUG: KCSAN: .*?(?:={20}|\Z)", re.DOTALL)
 _ACCESS = re.compile(r" by (?:task|interrupt)\b.*\n(.*\n.*)")
 _DRIVER = "[tofu]"
+_PINS = re.compile(r" (?:(?:un)?pin_user_page|internal_get_user_pages_fast)")
 _LINES = 60
 # kmemleak's own limit is 5 s.
 _SCAN = "cd /sys/kernel/debug && [ -e kmemleak ] || exit 0; for i in 1 2; do sleep 6; " \
@@ -36,7 +38,9 @@ _SCAN_SECONDS = 300
 
 def _race(match):
     """A report of KCSAN if it is the driver's, else nothing."""
-    return match[0] if any(_DRIVER in frames for frames in _ACCESS.findall(match[0])) else ""
+    of_driver = (_DRIVER in frames and not _PINS.search(frames.splitlines()[0])
+                 for frames in _ACCESS.findall(match[0]))
+    return match[0] if any(of_driver) else ""
 
 
 def first(text):
