@@ -91,7 +91,7 @@ tests: lib ## build the programs of the tests
 	@$(MAKE) -C tests/fjmpi O=$(O) all
 
 check: all tests ## all tests; ends in 'N passed, N failed'
-	@scripts/check unit build conformance sim faults qtest fjmpi cluster
+	@scripts/check unit build conformance sim faults qtest fuzz fjmpi cluster
 
 check-unit: lib ## model, fabric and library, with sanitizers
 	@$(MAKE) -C tests/unit O=$(O) all
