@@ -395,7 +395,8 @@ static inline int tofu_fabric_read(struct tofu_fabric *fabric, uint32_t node,
  * Sending: struct icc_host_ops documents the functions of the same names. Here
  * tx_begin can also fail with an error that tofu_fabric_lack() explains: the
  * first packet between two nodes needs memory for their rings in the shared
- * file, and descriptors.
+ * file, and descriptors. In virtual time tx_room of TOFU_RESPONSE means room for
+ * the signals of all gates of a TNI, too.
  */
 static inline struct tofu_packet *
 tofu_fabric_tx_begin(struct tofu_fabric *fabric, uint32_t node,

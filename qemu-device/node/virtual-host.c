@@ -6,8 +6,8 @@
  * Waiting for room must not happen inside the controller, where the home has
  * its locks and cannot be stopped, and another node may stand still for any
  * time. So the controller handles no entry of its calendar before there is room
- * for a packet to each node, and the node waits at its horizon. Time stands
- * still in both places, so no time depends on where it waits.
+ * for all that it can send to each node, and the node waits at its horizon. Time
+ * stands still in both places, so no time depends on where it waits.
  */
 #define _GNU_SOURCE
 #include "node/virtual.h"
@@ -73,9 +73,10 @@ static bool host_ready(void *host)
 /* ---- Packets out ---- */
 
 /*
- * Wait inside the controller, since more gates have fired at once than there is
- * room for. Meanwhile this node takes what others have sent, since they may
- * wait for that.
+ * Wait inside the controller for room that host_ready() did not see. No entry of
+ * the calendar needs it; should one, a delay is better than the loss of a
+ * packet. Meanwhile this node takes what others have sent, since they may wait
+ * for that.
  */
 static void wait_inside(struct tofu_virtual *v, unsigned int turn)
 {

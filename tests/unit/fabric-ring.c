@@ -163,6 +163,30 @@ TEST_F(pair, room_means_that_the_largest_packet_fits)
 	EXPECT_GT(full, 10);
 }
 
+TEST_F(pair, room_in_virtual_time_means_that_all_signals_of_a_tni_fit)
+{
+	uint8_t payload[1024] = { 0 };
+	unsigned int full = 0;
+
+	ASSERT_EQ(0, tofu_fabric_clock_create(self->a));
+	ASSERT_EQ(0, tofu_fabric_clock_create(self->b));
+	for (unsigned int i = 0; i < 500; i++) {
+		if (!tofu_fabric_tx_room(self->a, 1, TOFU_RESPONSE)) {
+			full++;
+			while (sink_poll(self->b, &self->at_b))
+				;
+			continue;
+		}
+		for (unsigned int gate = 0; gate < TOFU_GATES; gate++)
+			ASSERT_EQ(0, send_flags(self->a, 1, TOFU_RESPONSE, i,
+						payload, TOFU_SIGNAL_BYTES, 0));
+		/* The tail is at every distance from the end. */
+		send_flags(self->a, 1, TOFU_RESPONSE, i, payload,
+			   i * 64 % sizeof(payload), 0);
+	}
+	EXPECT_GT(full, 10);
+}
+
 TEST_F(pair, what_is_begun_and_not_committed_is_not_there)
 {
 	int err;

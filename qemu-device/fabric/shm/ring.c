@@ -288,6 +288,21 @@ void tofu_shm_tx_commit(struct tofu_fabric *fabric)
 		tofu_ring_notify(shm, shm->open_node);
 }
 
+/*
+ * What is sent to a node at once: a packet, or the signals of all gates of a
+ * TNI. In virtual time nobody can be waited for between two of these.
+ */
+static uint64_t most_at_once(const struct tofu_shm *shm, enum tofu_class class_)
+{
+	const uint64_t packet = TOFU_SHM_RECORD(shm->payload_max);
+	const uint64_t signals =
+		TOFU_GATES * TOFU_SHM_RECORD(TOFU_SIGNAL_BYTES);
+
+	if (!shm->timed || class_ != TOFU_RESPONSE || packet > signals)
+		return packet;
+	return signals;
+}
+
 bool tofu_shm_tx_room(struct tofu_fabric *fabric, uint32_t node,
 		      enum tofu_class class_)
 {
@@ -296,7 +311,7 @@ bool tofu_shm_tx_room(struct tofu_fabric *fabric, uint32_t node,
 
 	return !peer ||
 	       has_room(shm, node, &peer->tx[class_],
-			TOFU_SHM_RECORD(shm->payload_max)) ||
+			most_at_once(shm, class_)) ||
 	       peer->broken;
 }
 
