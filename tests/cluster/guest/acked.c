@@ -53,7 +53,7 @@
 #define NOT_EATEN 3
 
 static const char *const faults[] = { "kill", "exec", "parent", "exit",
-				      "crash", "wait", "eat",	 "none" };
+				      "crash", "wait", "eat",    "none" };
 
 /**
  * struct test
