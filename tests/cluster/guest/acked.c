@@ -10,6 +10,7 @@
  * each has put enough:
  *
  *   kill, exec, exit, crash   ends, in that way
+ *   parent    executes a program that stays, and has a child from before
  *   wait      does nothing more until the test ends it
  *   eat       stops; when it is continued, touches memory until a limit kills it,
  *             or says that none does
