@@ -38,8 +38,8 @@ struct tofu_trace;
  * @assists: count of kicks by polls that followed a poll, not a post
  * @assists_seen: value of @assists when the node's thread last went to sleep
  * @assisted_until: the node's thread leaves the work to polls until this time
- * @idle_since: time of the first of the latest kicks in a row that found
- *          nothing; 0: the last kick found something
+ * @idle_since: time of the first kick of a poll since which the node had no
+ *          work; 0: no such kick
  * @assist: polls that find nothing are asked to kick
  * @virtual: virtual time, or NULL
  * @bounce: a piece of an ordered pull whose source is not mapped
@@ -69,6 +69,13 @@ static inline uint64_t tofu_node_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* tofu_node_idle_end - what polls wait for may have come */
+static inline void tofu_node_idle_end(struct tofu_node *node)
+{
+	if (__atomic_load_n(&node->idle_since, __ATOMIC_RELAXED))
+		__atomic_store_n(&node->idle_since, 0, __ATOMIC_RELAXED);
 }
 
 /* tofu_node_kicks - the TOFU_NEED_KICK_* to set; @asleep: the thread sleeps */

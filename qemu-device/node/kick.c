@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
 /*
  * Kicks that find nothing for that long yield the processor. A node with a
@@ -25,6 +26,17 @@
 #define PATIENCE_NS 100000
 
 /*
+ * Kicks that find nothing for longer sleep, a NAP_SHARE-th of the time that they
+ * have waited. A yield leaves the processor to others only if the scheduler
+ * wants it so: one that takes a task's time from it for each yield (Linux 6.18)
+ * may let a task that has yielded often wait for minutes, beside another that
+ * yields without end. A task that sleeps leaves its processor to any other.
+ */
+#define YIELDS_NS 200000
+#define NAP_SHARE 8
+#define NAP_MAX_NS 1000000
+
+/*
  * Unseen packets were sent before the first kick that found nothing. If the
  * lock is taken, the next kick tries again.
  */
@@ -34,6 +46,16 @@ static void wake_unseen(struct tofu_node *node)
 		return;
 	tofu_fabric_wake_unseen(node->fabric);
 	tofu_node_unlock(node);
+}
+
+static void nap(uint64_t waited)
+{
+	uint64_t ns = waited / NAP_SHARE;
+	const struct timespec nap = {
+		.tv_nsec = (long)(ns < NAP_MAX_NS ? ns : NAP_MAX_NS),
+	};
+
+	nanosleep(&nap, NULL);
 }
 
 /* The process that this one waits for may need the processor. */
@@ -48,7 +70,9 @@ static void idle(struct tofu_node *node)
 	}
 	if (now - since > PATIENCE_NS)
 		wake_unseen(node);
-	if (now - since > IDLE_NS)
+	if (now - since > YIELDS_NS)
+		nap(now - since);
+	else if (now - since > IDLE_NS)
 		sched_yield();
 }
 
@@ -74,9 +98,9 @@ bool tofu_node_kick(struct tofu_node *node, bool poll)
 		count_assist(node);
 	__atomic_store_n(&node->polled, poll, __ATOMIC_RELAXED);
 	work = tofu_node_try_progress(node);
-	if (work || !poll)
-		__atomic_store_n(&node->idle_since, 0, __ATOMIC_RELAXED);
-	else
+	if (!poll)
+		tofu_node_idle_end(node);
+	else if (!work)
 		idle(node);
 	return work;
 }

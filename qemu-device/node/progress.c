@@ -28,9 +28,12 @@ static const struct tofu_fabric_handler handler = { packet, peer_down };
 
 bool tofu_node_progress(struct tofu_node *node)
 {
-	bool work = tofu_fabric_poll(node->fabric, &handler, node);
+	bool packets = tofu_fabric_poll(node->fabric, &handler, node);
+	bool work = icc_progress(node->icc) || packets;
 
-	return icc_progress(node->icc) || work;
+	if (work)
+		tofu_node_idle_end(node);
+	return work;
 }
 
 /* The rounds of a kick; the node's thread is woken for further work. */
