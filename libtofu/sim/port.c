@@ -89,9 +89,18 @@ static void sim_doorbell(struct tofu_port_cq *cq)
 	sim_spend(node, node->sim->params.machine->store_ns);
 }
 
-static bool sim_poll(struct tofu_port_dev *dev, const void *what)
+static bool sim_poll(struct tofu_port_cq *cq)
 {
-	return sim_poll_empty(node_of(dev), what);
+	return sim_poll_empty(node_of(cq->port), cq);
+}
+
+/*
+ * Nobody asks for a gate that another program has disabled: where nothing else
+ * happens, the simulation says what all programs wait for.
+ */
+static bool sim_channel_poll(struct tofu_port_gates *gates)
+{
+	return sim_poll_empty(node_of(gates->port), gates);
 }
 
 static void sim_channel(struct tofu_port_gates *gates)
@@ -197,6 +206,7 @@ static const struct tofu_port_ops port_ops = {
 	.gate_set = tofu_soft_gate_set,
 	.doorbell = sim_doorbell,
 	.poll = sim_poll,
+	.channel_poll = sim_channel_poll,
 	.channel = sim_channel,
 	.stamps = sim_stamps,
 	.now = sim_now,

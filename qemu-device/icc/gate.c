@@ -65,6 +65,7 @@ static void forget(struct icc_gate *gate)
 	struct icc_gate new = {
 		.tni = gate->tni,
 		.gate = gate->gate,
+		.enables = gate->enables,
 	};
 
 	memcpy(new.setting, gate->setting, sizeof(new.setting));
@@ -105,6 +106,11 @@ static int64_t link_owner(const struct icc *icc, const struct icc_link *link)
 {
 	return icc_endpoint(icc, link->node, TOFU_SHARE_GATE, link->tni,
 			    link->gate);
+}
+
+int64_t icc_gate_source(const struct icc *icc, const struct icc_gate *gate)
+{
+	return link_owner(icc, &gate->src[ICC_RMT]);
 }
 
 static bool link_remote(const struct icc *icc, uint64_t word,
@@ -175,6 +181,7 @@ void icc_gate_enable(struct icc *icc, struct icc_gate *gate)
 	gate->gpid = (uint16_t)setting(gate, TOFU_GATE_GPID);
 	gate->channel = setting(gate, TOFU_GATE_CHANNEL);
 	gate->enabled = true;
+	gate->enables++;
 	if (gate->sources & BIT(ICC_RMT))
 		icc->tni[gate->tni].unwatched |= 1ULL << gate->gate;
 }
@@ -347,8 +354,17 @@ void icc_gate_signal(struct icc *icc, const struct tofu_packet *pkt,
 		return;
 	}
 	gate = icc->tni[pkt->dst_tni].gate[pkt->dst_cq];
+	if (pkt->flags & TOFU_PKT_F_ASK && !(pkt->flags & TOFU_PKT_F_LAST)) {
+		icc_gate_asked(icc, gate, pkt);
+		return;
+	}
 	if (!gate || !is_source(icc, gate, pkt)) {
 		icc_drop(icc, pkt, "not a source of that gate");
+		return;
+	}
+	if (pkt->flags & TOFU_PKT_F_ASK) {
+		if (pkt->operand == gate->enables)
+			icc_gate_lose(icc, gate);
 		return;
 	}
 	signal = signal_of(pkt, payload);
@@ -375,7 +391,7 @@ static void put_in_local(struct icc *icc, const struct icc_gate *from,
 
 /* ---- A peer that is gone ---- */
 
-static void lose(struct icc *icc, struct icc_gate *gate)
+void icc_gate_lose(struct icc *icc, struct icc_gate *gate)
 {
 	const struct icc_signal last = failed(true);
 
@@ -393,7 +409,7 @@ void icc_gates_peer_down(struct icc *icc, uint32_t endpoint)
 
 			if (gate && gate->sources & BIT(ICC_RMT) &&
 			    gate->src[ICC_RMT].peer == endpoint)
-				lose(icc, gate);
+				icc_gate_lose(icc, gate);
 		}
 	}
 }
@@ -412,16 +428,12 @@ static uint64_t signal_tid(const struct icc_gate *gate)
 	       TOFU_SET(ICC_TID_SEQ, gate->fired);
 }
 
-static void signal_packet(const struct icc *icc, const struct icc_gate *gate,
-			  struct tofu_packet *pkt)
+static struct tofu_packet signal_packet(const struct icc_gate *gate)
 {
 	const struct icc_link *dst = &gate->dst[ICC_RMT];
 	const struct icc_signal *out = &gate->out;
 
-	*pkt = (struct tofu_packet){
-		.src = icc->node,
-		.payload = TOFU_SIGNAL_BYTES,
-		.type = TOFU_PKT_SIGNAL,
+	return (struct tofu_packet){
 		.flags = out->last ? TOFU_PKT_F_LAST : 0,
 		.path = dst->path,
 		.src_tni = gate->tni,
@@ -433,39 +445,50 @@ static void signal_packet(const struct icc *icc, const struct icc_gate *gate,
 		.armw_op = out->op,
 		.armw_size = out->count,
 		.tid = signal_tid(gate),
-		.time = icc->time ? icc_now(icc) + icc->machine->send_ns : 0,
 	};
-	memcpy(pkt + 1, out->word, TOFU_SIGNAL_BYTES);
+}
+
+int icc_signal_post(struct icc *icc, uint32_t peer, struct tofu_packet *pkt,
+		    const uint64_t *word)
+{
+	struct tofu_packet *to;
+	int err = -EHOSTDOWN;
+
+	to = icc->ops->tx_begin(icc->host, peer, TOFU_RESPONSE,
+				TOFU_SIGNAL_BYTES, &err);
+	if (!to)
+		return err;
+	pkt->src = icc->node;
+	pkt->payload = TOFU_SIGNAL_BYTES;
+	pkt->type = TOFU_PKT_SIGNAL;
+	pkt->time = icc->time ? icc_now(icc) + icc->machine->send_ns : 0;
+	*to = *pkt;
+	memcpy(to + 1, word, TOFU_SIGNAL_BYTES);
+	icc->ops->tx_commit(icc->host);
+	if (icc->time)
+		icc_engine_committed(icc, pkt->src_tni);
+	icc_port_count_sent(icc, peer, pkt->path, TOFU_SIGNAL_BYTES);
+	return 0;
 }
 
 /* False: there is no room now. */
 static bool send_remote(struct icc *icc, struct icc_gate *gate)
 {
-	const struct icc_link *dst = &gate->dst[ICC_RMT];
-	const int64_t peer = link_owner(icc, dst);
-	struct tofu_packet *pkt = NULL;
+	const int64_t peer = link_owner(icc, &gate->dst[ICC_RMT]);
+	struct tofu_packet pkt = signal_packet(gate);
 	int err = -EHOSTDOWN;
 
 	if (peer >= 0)
-		pkt = icc->ops->tx_begin(icc->host, (uint32_t)peer,
-					 TOFU_RESPONSE, TOFU_SIGNAL_BYTES,
-					 &err);
-	if (!pkt && err == -EAGAIN)
+		err = icc_signal_post(icc, (uint32_t)peer, &pkt,
+				      gate->out.word);
+	if (err == -EAGAIN)
 		return false;
 	gate->pending &= ~BIT(ICC_RMT);
-	if (!pkt) {
-		/* No signal comes from there either. */
-		if (peer >= 0)
-			icc_gates_peer_down(icc, (uint32_t)peer);
-		return true;
-	}
-	signal_packet(icc, gate, pkt);
-	if (icc_traced(icc))
-		trace_sent(icc, gate, pkt);
-	icc->ops->tx_commit(icc->host);
-	if (icc->time)
-		icc_engine_committed(icc, gate->tni);
-	icc_port_count_sent(icc, (uint32_t)peer, dst->path, TOFU_SIGNAL_BYTES);
+	/* No signal comes from a peer that is gone either. */
+	if (err && peer >= 0)
+		icc_gates_peer_down(icc, (uint32_t)peer);
+	if (!err && icc_traced(icc))
+		trace_sent(icc, gate, &pkt);
 	return true;
 }
 
@@ -636,6 +659,36 @@ void icc_channel_start(struct icc *icc, unsigned int tni, unsigned int channel)
 	defer(icc, gate, m ? m->doorbell_ns + m->fetch_ns : 0);
 }
 
+/*
+ * The first poll only starts the clock: a node without virtual time has none
+ * that it could read at each barrier's begin.
+ */
+void icc_channel_poll(struct icc *icc, unsigned int tni, unsigned int channel,
+		      uint64_t now)
+{
+	struct icc_gate *gate;
+
+	if (tni >= icc->tnis || channel >= TOFU_CHANNELS)
+		return;
+	gate = icc->tni[tni].gate[channel];
+	if (!gate || gate->phase != ICC_GATE_BEGUN)
+		return;
+	if (icc->time)
+		now = icc_now(icc);
+	if (!gate->ask_at) {
+		gate->ask_at = now + TOFU_ASK_NS;
+		return;
+	}
+	if (now < gate->ask_at)
+		return;
+	gate->ask_at = now + TOFU_ASK_NS;
+	gate->ask = true;
+	if (icc->time)
+		plan(icc, gate, icc->machine->doorbell_ns);
+	else
+		touch(icc, gate);
+}
+
 /* The signal of a channel's block, copied once; OTHER where it is invalid. */
 static struct icc_signal command(struct icc *icc, const struct icc_gate *gate)
 {
@@ -665,6 +718,8 @@ static struct icc_signal command(struct icc *icc, const struct icc_gate *gate)
 static void channel_begin(struct icc *icc, struct icc_gate *gate)
 {
 	gate->phase = ICC_GATE_BEGUN;
+	gate->ask = false;
+	gate->ask_at = 0;
 	gate->out = command(icc, gate);
 	send_out(icc, gate);
 	icc_gates_watch(icc, gate);
@@ -707,6 +762,15 @@ static void channel_write(struct icc *icc, struct icc_gate *gate)
 
 /* ---- Steps ---- */
 
+static bool asks(struct icc *icc, struct icc_gate *gate)
+{
+	if (!gate->ask)
+		return false;
+	gate->ask = false;
+	icc_gates_ask(icc, gate);
+	return true;
+}
+
 /* Take a gate's next step; true when there was one. */
 static bool step(struct icc *icc, struct icc_gate *gate)
 {
@@ -721,7 +785,7 @@ static bool step(struct icc *icc, struct icc_gate *gate)
 	else if (gate->phase == ICC_GATE_ENDING)
 		channel_write(icc, gate);
 	else if (!fires(gate))
-		return false;
+		return asks(icc, gate);
 	else if (gate->channel)
 		channel_end(icc, gate);
 	else

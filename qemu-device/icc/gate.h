@@ -65,6 +65,10 @@ enum icc_gate_phase {
  * @pending:  destinations that have not got @out yet
  * @out:      the signal it sends; of an ending channel the result
  * @due:      if timed: when it continues with @pending or @phase
+ * @ask:      of a channel: its network's gates ask for their sources
+ * @ask_at:   of a channel: the poll at this time makes them ask; 0: there was no
+ *            poll yet since the barrier began
+ * @enables:  times that it was enabled; never reset
  * @fired:    count of firings
  * @ended:    TOFU_CHANNEL_ENDED
  * @setting:  registers TOFU_GATE_SRC_LCL … TOFU_GATE_CHANNEL
@@ -82,11 +86,14 @@ struct icc_gate {
 	uint8_t full;
 	uint8_t lost;
 	uint8_t pending;
+	bool ask;
 	uint16_t gpid;
+	uint32_t enables;
 	uint32_t fired;
 	uint32_t ended;
 	uint64_t channel;
 	uint64_t due;
+	uint64_t ask_at;
 	struct icc_link src[ICC_SIDES];
 	struct icc_link dst[ICC_SIDES];
 	struct icc_signal in[ICC_SIDES];
@@ -116,6 +123,22 @@ bool icc_gates_progress(struct icc *icc);
 void icc_gate_signal(struct icc *icc, const struct tofu_packet *pkt,
 		     const void *payload);
 
+/**
+ * icc_signal_post - send a SIGNAL packet to an endpoint
+ * @pkt:  its header but for src, payload, type and time, which are set
+ * @word: TOFU_REDUCE_WORDS elements in the form of signals
+ *
+ * Return: 0, -EAGAIN: there is no room now, -EHOSTDOWN: the endpoint is gone.
+ */
+int icc_signal_post(struct icc *icc, uint32_t peer, struct tofu_packet *pkt,
+		    const uint64_t *word);
+
+/* icc_gate_source - the endpoint that now owns a gate's remote source, or -1 */
+int64_t icc_gate_source(const struct icc *icc, const struct icc_gate *gate);
+
+/* icc_gate_lose - count a gate's remote source as lost */
+void icc_gate_lose(struct icc *icc, struct icc_gate *gate);
+
 /* icc_gates_peer_down - count sources at @endpoint as lost */
 void icc_gates_peer_down(struct icc *icc, uint32_t endpoint);
 
@@ -135,5 +158,18 @@ void icc_gate_due(struct icc *icc, const struct icc_entry *entry);
  * Not for timed controllers, whose nodes all know each other.
  */
 void icc_gates_watch(struct icc *icc, const struct icc_gate *channel);
+
+/**
+ * icc_gates_ask - ask the sources that a barrier which has begun waits for
+ * @channel: its start and end gate
+ *
+ * A source can be disabled while its node lives. It then says so, see
+ * icc_gate_asked().
+ */
+void icc_gates_ask(struct icc *icc, const struct icc_gate *channel);
+
+/* icc_gate_asked - take a question for @gate, which may be NULL */
+void icc_gate_asked(struct icc *icc, const struct icc_gate *gate,
+		    const struct tofu_packet *pkt);
 
 #endif /* ICC_GATE_H */

@@ -210,6 +210,16 @@ void icc_channel_start(struct icc *icc, unsigned int tni,
 		       unsigned int channel);
 
 /**
+ * icc_channel_poll - software has written to TOFU_CHANNEL_POLL of a channel
+ * @now: ns of any clock that all calls read; timed controllers have their own
+ *
+ * If its barrier waits for long, icc_progress() asks other nodes whether it can
+ * still end. Numbers that do not exist are ignored.
+ */
+void icc_channel_poll(struct icc *icc, unsigned int tni, unsigned int channel,
+		      uint64_t now);
+
+/**
  * icc_progress - start commands and continue those that wait
  *
  * Takes a bounded number of commands of each enabled CQ in turn, as far as its

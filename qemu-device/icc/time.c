@@ -132,6 +132,12 @@ static bool is_request(const struct tofu_packet *pkt)
 	return pkt->type < TOFU_PKT_DONE;
 }
 
+/* Nobody sees these in a trace: they carry nothing of a barrier. */
+static bool is_question(const struct tofu_packet *pkt)
+{
+	return pkt->type == TOFU_PKT_SIGNAL && pkt->flags & TOFU_PKT_F_ASK;
+}
+
 static bool keeps(const struct icc *icc)
 {
 	return icc->ops->release;
@@ -228,7 +234,7 @@ static void arrival(struct icc *icc, struct icc_held *held)
 	const struct tofu_packet *pkt = held->pkt;
 	struct icc_xfer x;
 
-	if (icc_traced(icc))
+	if (icc_traced(icc) && !is_question(pkt))
 		arrival_trace(icc, held);
 	if (pkt->type == TOFU_PKT_SIGNAL) {
 		icc_gate_signal(icc, pkt, pkt + 1);

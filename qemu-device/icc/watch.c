@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sources of a barrier's gates in other nodes: whether they are there.
+ * The sources of a barrier's gates in other nodes: whether they are there, and
+ * can still signal.
  */
 #include <errno.h>
 
@@ -81,4 +82,80 @@ void icc_gates_watch(struct icc *icc, const struct icc_gate *channel)
 		if (is_gone(icc, (uint32_t)source))
 			icc_gates_peer_down(icc, (uint32_t)source);
 	}
+}
+
+/* ---- A source that is disabled ---- */
+
+static const uint64_t no_elements[TOFU_REDUCE_WORDS];
+
+static struct tofu_packet question(const struct icc_gate *gate)
+{
+	const struct icc_link *src = &gate->src[ICC_RMT];
+
+	return (struct tofu_packet){
+		.flags = TOFU_PKT_F_ASK,
+		.src_tni = gate->tni,
+		.src_cq = gate->gate,
+		.dst_tni = src->tni,
+		.dst_cq = src->gate,
+		.gpid = gate->gpid,
+		.status = TOFU_BARRIER_OTHER,
+		.operand = gate->enables,
+	};
+}
+
+/* A question that finds no room is lost: the next poll asks again. */
+static void ask(struct icc *icc, struct icc_gate *gate)
+{
+	const int64_t source = icc_gate_source(icc, gate);
+	struct tofu_packet pkt = question(gate);
+
+	if (source < 0 ||
+	    icc_signal_post(icc, (uint32_t)source, &pkt, no_elements) ==
+		    -EHOSTDOWN)
+		icc_gate_lose(icc, gate);
+}
+
+void icc_gates_ask(struct icc *icc, const struct icc_gate *channel)
+{
+	const struct icc_tni *tni = &icc->tni[channel->tni];
+	uint64_t left = network(icc, channel);
+
+	for (; left; left &= left - 1) {
+		struct icc_gate *gate = tni->gate[__builtin_ctzll(left)];
+
+		if (gate && gate->enabled &&
+		    gate->sources & ~gate->full & 1U << ICC_RMT)
+			ask(icc, gate);
+	}
+}
+
+static bool signals_to(const struct icc *icc, const struct icc_gate *gate,
+		       const struct tofu_packet *asker)
+{
+	const struct icc_link *dst = &gate->dst[ICC_RMT];
+
+	return gate->enabled && gate->destinations & 1U << ICC_RMT &&
+	       gate->gpid == asker->gpid && dst->tni == asker->src_tni &&
+	       dst->gate == asker->src_cq &&
+	       icc_endpoint(icc, dst->node, TOFU_SHARE_GATE, dst->tni,
+			    dst->gate) == asker->src;
+}
+
+void icc_gate_asked(struct icc *icc, const struct icc_gate *gate,
+		    const struct tofu_packet *pkt)
+{
+	struct tofu_packet answer = {
+		.flags = TOFU_PKT_F_ASK | TOFU_PKT_F_LAST,
+		.src_tni = pkt->dst_tni,
+		.src_cq = pkt->dst_cq,
+		.dst_tni = pkt->src_tni,
+		.dst_cq = pkt->src_cq,
+		.gpid = pkt->gpid,
+		.status = TOFU_BARRIER_OTHER,
+		.operand = pkt->operand,
+	};
+
+	if (!gate || !signals_to(icc, gate, pkt))
+		icc_signal_post(icc, pkt->src, &answer, no_elements);
 }

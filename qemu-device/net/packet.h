@@ -49,6 +49,7 @@ enum tofu_share { TOFU_SHARE_CQ,
 #define TOFU_PKT_F_REFS (1U << 3) /* the payload is struct tofu_ref[] */
 #define TOFU_PKT_F_BLANK (1U << 4) /* the payload takes time, but is not there */
 #define TOFU_PKT_F_INJECT (1U << 5) /* into the cache of the target's processor */
+#define TOFU_PKT_F_ASK (1U << 6) /* of SIGNAL: a question or, with F_LAST, its answer */
 
 #define TOFU_PKT_INLINE_MAX 1024 /* bytes of data in a packet */
 #define TOFU_PKT_MTU_MAX 2048 /* bytes of data in a packet of a stream */
@@ -76,9 +77,14 @@ TOFU_ASSERT_SIZE(struct tofu_ref, 16);
  * src_cq and dst_cq are the numbers of the two gates, armw_op is enum
  * tofu_reduce_op, armw_size the count of elements, status enum
  * tofu_barrier_status; with F_LAST the gate will never signal again; tid is for
- * traces. The payload is TOFU_SIGNAL_BYTES.
+ * traces. The payload is TOFU_SIGNAL_BYTES. With F_ASK alone the gate asks the
+ * other one whether that can still signal to it, with F_ASK and F_LAST it says
+ * that it cannot; operand is the number of the question.
  */
 #define TOFU_SIGNAL_BYTES 48
+
+/* Polling in vain for so long makes a gate ask; ns */
+#define TOFU_ASK_NS 100000000
 
 /**
  * struct tofu_packet - header of a packet; the payload follows

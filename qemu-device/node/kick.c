@@ -36,6 +36,9 @@
 #define NAP_SHARE 8
 #define NAP_MAX_NS 1000000
 
+/* One in so many polls of channels that find nothing looks at its barrier. */
+#define CHANNEL_LOOKS 64
+
 /*
  * Unseen packets were sent before the first kick that found nothing. If the
  * lock is taken, the next kick tries again.
@@ -103,4 +106,34 @@ bool tofu_node_kick(struct tofu_node *node, bool poll)
 	else if (!work)
 		idle(node);
 	return work;
+}
+
+/* If the lock is taken, a later poll looks. */
+static void channel_look(struct tofu_node *node, unsigned int tni,
+			 unsigned int channel)
+{
+	if (pthread_mutex_trylock(&node->lock))
+		return;
+	icc_channel_poll(node->icc, tni, channel, tofu_node_now());
+	tofu_node_unlock(node);
+}
+
+/* Where two threads poll, a lost count does no harm. */
+bool tofu_node_channel_poll(struct tofu_node *node, unsigned int tni,
+			    unsigned int channel)
+{
+	unsigned int polls;
+
+	if (node->virtual) {
+		if (tofu_node_joined(node))
+			icc_channel_poll(node->icc, tni, channel, 0);
+		return false;
+	}
+	if (tofu_node_kick(node, true))
+		return true;
+	polls = __atomic_load_n(&node->channel_polls, __ATOMIC_RELAXED) + 1;
+	__atomic_store_n(&node->channel_polls, polls, __ATOMIC_RELAXED);
+	if (polls % CHANNEL_LOOKS == 0)
+		channel_look(node, tni, channel);
+	return false;
 }

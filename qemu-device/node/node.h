@@ -120,6 +120,17 @@ void tofu_node_channel(struct tofu_node *node, unsigned int tni,
 		       unsigned int channel);
 
 /**
+ * tofu_node_channel_poll - a store to TOFU_CHANNEL_POLL of a channel's page
+ *
+ * Without virtual time it is a kick as well, and takes the lock; in virtual time
+ * call tofu_node_run() next.
+ *
+ * Return: as tofu_node_kick(); in virtual time false.
+ */
+bool tofu_node_channel_poll(struct tofu_node *node, unsigned int tni,
+			    unsigned int channel);
+
+/**
  * tofu_node_sleep - get ready to sleep on tofu_node_fd(); takes the lock
  *
  * Return: milliseconds to sleep at most (-1: until readable), or 0: there is

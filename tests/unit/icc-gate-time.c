@@ -272,4 +272,28 @@ TEST_F(timed, a_node_that_goes_is_an_error_of_all_others)
 	}
 }
 
+/* A question and its answer each take the way of a signal. */
+TEST_F(timed, gates_that_go_are_an_error_after_an_answer)
+{
+	const struct gate channel = { 0, 0 }, other = { 3, 0 };
+	struct icc *icc = self->net->node[3].icc;
+	uint64_t asked;
+
+	mesh_link(self->mesh, channel, other);
+	mesh_enable(self->mesh);
+	start(self->mesh, 3);
+	clock_run(self->net);
+	gate_set(self->mesh, channel, TOFU_GATE_CTRL, 0);
+	icc_channel_poll(icc, TNI, 0, 0);
+	asked = clock_now(self->net) + TOFU_ASK_NS;
+	clock_run_until(self->net, asked - 1);
+	icc_channel_poll(icc, TNI, 0, 0);
+	clock_run_until(self->net, asked);
+	icc_channel_poll(icc, TNI, 0, 0);
+	expect_end(_metadata, self->mesh, 3,
+		   asked + toy.doorbell_ns + 2 * signal_ns(3) + toy.gate_ns +
+			   toy.write_ns);
+	EXPECT_EQ(TOFU_BARRIER_OTHER, mesh_status(self->mesh, 3));
+}
+
 TEST_HARNESS_MAIN

@@ -183,10 +183,16 @@ static void emu_doorbell(struct tofu_port_cq *cq)
 	tofu_node_kick(((struct emu_port *)cq->port)->node, false);
 }
 
-static bool emu_poll(struct tofu_port_dev *dev, const void *what)
+static bool emu_poll(struct tofu_port_cq *cq)
 {
-	(void)what;
-	return tofu_node_kick(((struct emu_port *)dev)->node, true);
+	return tofu_node_kick(((struct emu_port *)cq->port)->node, true);
+}
+
+static bool emu_channel_poll(struct tofu_port_gates *gates)
+{
+	struct tofu_node *node = ((struct emu_port *)gates->port)->node;
+
+	return tofu_node_channel_poll(node, gates->tni, gates->gate[0]);
 }
 
 static void emu_channel(struct tofu_port_gates *gates)
@@ -269,6 +275,7 @@ static const struct tofu_port_ops emu_ops = {
 	.gate_set = tofu_soft_gate_set,
 	.doorbell = emu_doorbell,
 	.poll = emu_poll,
+	.channel_poll = emu_channel_poll,
 	.channel = emu_channel,
 	.now = emu_now,
 	.wait = emu_wait,

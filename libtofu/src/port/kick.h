@@ -47,7 +47,7 @@ static inline void tofu_port_doorbell(struct tofu_port_cq *cq)
 static inline bool tofu_port_poll(struct tofu_port_cq *cq)
 {
 	if (!cq->kick)
-		return cq->port->ops->poll(cq->port, cq);
+		return cq->port->ops->poll(cq);
 	tofu_kick_store(cq->kick, TOFU_KICK_POLL);
 	return true;
 }
@@ -56,7 +56,7 @@ static inline bool tofu_port_poll(struct tofu_port_cq *cq)
 static inline bool tofu_port_channel_poll(struct tofu_port_gates *gates)
 {
 	if (!gates->kick)
-		return gates->port->ops->poll(gates->port, gates);
+		return gates->port->ops->channel_poll(gates);
 	tofu_kick_store(gates->kick, TOFU_CHANNEL_POLL);
 	return true;
 }

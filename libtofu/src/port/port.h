@@ -130,11 +130,13 @@ struct tofu_port_links {
  * @gates_destroy: on return the channel's block is not written any more
  * @gate_set:   link the gate of this index and drop the signals that it holds;
  *              the channel counts its barriers from 0 again
- * @doorbell:   wake the engine, which asked for it. @doorbell, @poll and
- *              @channel exist only where queues have no @kick: port/kick.h.
- * @poll:       lend the processor to the engine after an empty poll of @what, a
- *              struct tofu_port_cq or tofu_port_gates; true when it may have
- *              done something
+ * @doorbell:   wake the engine, which asked for it. @doorbell, @poll, @channel
+ *              and @channel_poll exist only where queues have no @kick:
+ *              port/kick.h.
+ * @poll:       lend the processor to the engine after an empty poll; true when
+ *              it may have done something
+ * @channel_poll: the same for a barrier, which may also ask other nodes whether
+ *              it can still end
  * @channel:    start the barrier that the channel's block describes
  * @stamps:     read the stamps of a queue, by enum tofu_cq_stamp. May be NULL.
  * @now:        nanoseconds of the node's time, from any origin; where the port
@@ -172,7 +174,8 @@ struct tofu_port_ops {
 	int (*gate_set)(struct tofu_port_gates *gates, unsigned int index,
 			const struct tofu_port_links *links);
 	void (*doorbell)(struct tofu_port_cq *cq);
-	bool (*poll)(struct tofu_port_dev *port, const void *what);
+	bool (*poll)(struct tofu_port_cq *cq);
+	bool (*channel_poll)(struct tofu_port_gates *gates);
 	void (*channel)(struct tofu_port_gates *gates);
 	void (*stamps)(struct tofu_port_cq *cq,
 		       uint64_t stamp[TOFU_CQ_STAMPS]);
