@@ -237,8 +237,8 @@ enum utofu_mrq_notice_type {
  *     a registered region of the target that permits the access
  * @UTOFU_ERR_MRQ_LCL_LENGTH: it failed: the answer's length is invalid
  * @UTOFU_ERR_MRQ_RMT_LENGTH: it failed: the target found its length invalid
- * @UTOFU_ERR_BARRIER_OTHER: a node is gone, or a gate got two signals where it
- *     waits for one
+ * @UTOFU_ERR_BARRIER_OTHER: a node is gone or has freed its gates, or a gate got
+ *     two signals where it waits for one
  * @UTOFU_ERR_BARRIER_MISMATCH: the nodes did not agree on what they started
  * @UTOFU_ERR_INVALID_ARG: an argument is outside its range
  * @UTOFU_ERR_INVALID_POINTER: a pointer is NULL
@@ -1153,7 +1153,8 @@ int utofu_reduce_double(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
  * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_COMPLETED; UTOFU_ERR_NOT_PROCESSED (none
  * was started, or its end was already reported); UTOFU_ERR_BARRIER_MISMATCH
  * (the nodes did not agree on what they started); UTOFU_ERR_BARRIER_OTHER (a
- * node is gone, or a gate got two signals where it waits for one);
+ * node is gone, or, as polls find out after a tenth of a second, has freed its
+ * gates or lost their process; or a gate got two signals where it waits for one);
  * UTOFU_ERR_INVALID_OP (it was a reduction, or one of another type),
  * UTOFU_ERR_INVALID_VBG_ID, UTOFU_ERR_INVALID_FLAGS.
  */

@@ -66,8 +66,8 @@ enum icc_gate_phase {
  * @out:      the signal it sends; of an ending channel the result
  * @due:      if timed: when it continues with @pending or @phase
  * @ask:      of a channel: its network's gates ask for their sources
- * @ask_at:   of a channel: the poll at this time makes them ask; 0: there was no
- *            poll yet since the barrier began
+ * @ask_at:   of a channel: the first poll from this time on makes them ask; 0:
+ *            without virtual time, no poll yet since the barrier began
  * @enables:  times that it was enabled; never reset
  * @fired:    count of firings
  * @ended:    TOFU_CHANNEL_ENDED
@@ -133,8 +133,8 @@ void icc_gate_signal(struct icc *icc, const struct tofu_packet *pkt,
 int icc_signal_post(struct icc *icc, uint32_t peer, struct tofu_packet *pkt,
 		    const uint64_t *word);
 
-/* icc_gate_source - the endpoint that now owns a gate's remote source, or -1 */
-int64_t icc_gate_source(const struct icc *icc, const struct icc_gate *gate);
+/* icc_link_owner - the endpoint that now owns the gate of a remote link, or -1 */
+int64_t icc_link_owner(const struct icc *icc, const struct icc_link *link);
 
 /* icc_gate_lose - count a gate's remote source as lost */
 void icc_gate_lose(struct icc *icc, struct icc_gate *gate);

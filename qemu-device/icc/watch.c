@@ -47,8 +47,7 @@ static int64_t source_of(const struct icc *icc, struct icc_gate *gate)
 	struct icc_link *src = &gate->src[ICC_RMT];
 
 	if (src->peer < 0)
-		src->peer = icc_endpoint(icc, src->node, TOFU_SHARE_GATE,
-					 src->tni, src->gate);
+		src->peer = icc_link_owner(icc, src);
 	return src->peer;
 }
 
@@ -107,7 +106,7 @@ static struct tofu_packet question(const struct icc_gate *gate)
 /* A question that finds no room is lost: the next poll asks again. */
 static void ask(struct icc *icc, struct icc_gate *gate)
 {
-	const int64_t source = icc_gate_source(icc, gate);
+	const int64_t source = icc_link_owner(icc, &gate->src[ICC_RMT]);
 	struct tofu_packet pkt = question(gate);
 
 	if (source < 0 ||
@@ -138,8 +137,7 @@ static bool signals_to(const struct icc *icc, const struct icc_gate *gate,
 	return gate->enabled && gate->destinations & 1U << ICC_RMT &&
 	       gate->gpid == asker->gpid && dst->tni == asker->src_tni &&
 	       dst->gate == asker->src_cq &&
-	       icc_endpoint(icc, dst->node, TOFU_SHARE_GATE, dst->tni,
-			    dst->gate) == asker->src;
+	       icc_link_owner(icc, dst) == asker->src;
 }
 
 void icc_gate_asked(struct icc *icc, const struct icc_gate *gate,

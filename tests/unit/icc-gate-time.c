@@ -277,15 +277,13 @@ TEST_F(timed, gates_that_go_are_an_error_after_an_answer)
 {
 	const struct gate channel = { 0, 0 }, other = { 3, 0 };
 	struct icc *icc = self->net->node[3].icc;
-	uint64_t asked;
+	const uint64_t asked = START + begin_ns() + TOFU_ASK_NS;
 
 	mesh_link(self->mesh, channel, other);
 	mesh_enable(self->mesh);
 	start(self->mesh, 3);
 	clock_run(self->net);
 	gate_set(self->mesh, channel, TOFU_GATE_CTRL, 0);
-	icc_channel_poll(icc, TNI, 0, 0);
-	asked = clock_now(self->net) + TOFU_ASK_NS;
 	clock_run_until(self->net, asked - 1);
 	icc_channel_poll(icc, TNI, 0, 0);
 	clock_run_until(self->net, asked);

@@ -58,32 +58,6 @@ static uint64_t wrong_accesses(struct mesh *mesh, uint32_t node)
 	return icc_reg_read(mesh->net->node[node].icc, TOFU_REG_BAD_ACCESS, 8);
 }
 
-static void start_barrier(struct mesh *mesh, uint32_t node)
-{
-	mesh_start(mesh, node, TOFU_REDUCE_BARRIER, 0, NULL);
-}
-
-/* Replace the mesh by one over the first @count nodes. */
-static void rebuild(struct mesh **mesh, mesh_fn *make, uint32_t count)
-{
-	struct net *net = (*mesh)->net;
-
-	mesh_disable(*mesh);
-	net_run(net);
-	mesh_destroy(*mesh);
-	*mesh = mesh_create(net, 1);
-	make(*mesh, count);
-	mesh_enable(*mesh);
-}
-
-/* Two channels that signal to each other. */
-static void pair_up(struct mesh *mesh)
-{
-	mesh_link(mesh, channel0, channel1);
-	mesh_link(mesh, channel1, channel0);
-	mesh_enable(mesh);
-}
-
 /* ---- Registers ---- */
 
 TEST_F(gates, the_controller_says_that_it_has_gates)
@@ -166,17 +140,17 @@ TEST_F(gates, nobody_leaves_before_the_last_one_enters)
 		for (uint32_t n = 2; n <= NODES; n++) {
 			const uint32_t late = draw() % n;
 
-			rebuild(&self->mesh, mesh_all[m], n);
+			mesh_rebuild(&self->mesh, mesh_all[m], n);
 			for (uint32_t round = 1; round < 4; round++) {
 				for (uint32_t i = 0; i < n; i++) {
 					if (i != late)
-						start_barrier(self->mesh, i);
+						mesh_barrier(self->mesh, i);
 				}
 				net_run(self->net);
 				for (uint32_t i = 0; i < n; i++)
 					ASSERT_EQ(round - 1,
 						  mesh_ended(self->mesh, i));
-				start_barrier(self->mesh, late);
+				mesh_barrier(self->mesh, late);
 				net_run(self->net);
 				for (uint32_t i = 0; i < n; i++) {
 					ASSERT_EQ(round,
@@ -289,7 +263,7 @@ TEST_F(gates, all_nodes_get_the_result_by_any_network)
 {
 	for (unsigned int m = 0; m < MESHES; m++) {
 		for (uint32_t n = 2; n <= NODES; n++) {
-			rebuild(&self->mesh, mesh_all[m], n);
+			mesh_rebuild(&self->mesh, mesh_all[m], n);
 			race(_metadata, self->mesh, n);
 		}
 	}
@@ -301,7 +275,7 @@ TEST_F(gates, full_queues_only_make_it_slower)
 	for (uint32_t i = 0; i < NODES; i++)
 		self->net->node[i].queue[TOFU_RESPONSE].room = 1;
 	for (unsigned int m = 0; m < MESHES; m++) {
-		rebuild(&self->mesh, mesh_all[m], 11);
+		mesh_rebuild(&self->mesh, mesh_all[m], 11);
 		race(_metadata, self->mesh, 11);
 	}
 	EXPECT_EQ(0, self->net->node[0].misuses);
@@ -317,7 +291,7 @@ TEST_F(gates, a_gate_does_not_fire_before_its_signal_is_sent)
 	mesh_enable(mesh);
 	self->net->node[1].queue[TOFU_RESPONSE].room = 0;
 	for (unsigned int i = 0; i < 2; i++) {
-		start_barrier(mesh, 0);
+		mesh_barrier(mesh, 0);
 		net_run(self->net);
 	}
 	EXPECT_EQ(2, mesh_ended(mesh, 0));
@@ -334,7 +308,7 @@ TEST_F(gates, what_is_done_to_the_block_later_does_not_matter)
 	static const uint64_t operand[] = { 3, 0, 0, 0, 0, 0 };
 	struct mesh *mesh = self->mesh;
 
-	rebuild(&self->mesh, mesh_butterfly, 2);
+	mesh_rebuild(&self->mesh, mesh_butterfly, 2);
 	mesh = self->mesh;
 	mesh_start(mesh, 0, TOFU_REDUCE_SUM, 1, operand);
 	net_run(self->net);
@@ -385,7 +359,7 @@ static void one_differs(struct harness_test *_metadata, struct mesh *mesh,
 TEST_F(gates, a_mismatch_reaches_all)
 {
 	for (unsigned int m = 0; m < MESHES; m++) {
-		rebuild(&self->mesh, mesh_all[m], 5);
+		mesh_rebuild(&self->mesh, mesh_all[m], 5);
 		for (uint32_t odd = 0; odd < 5; odd++) {
 			one_differs(_metadata, self->mesh, odd,
 				    TOFU_REDUCE_SUM | 5 << 8,
@@ -404,7 +378,7 @@ TEST_F(gates, a_mismatch_of_two_channels_that_signal_to_each_other_is_seen)
 {
 	struct mesh *mesh = self->mesh;
 
-	pair_up(mesh);
+	mesh_pair(mesh);
 	mesh_start(mesh, 0, TOFU_REDUCE_MAX, 1, NULL);
 	mesh_start(mesh, 1, TOFU_REDUCE_MAX, 2, NULL);
 	net_run(self->net);
@@ -429,7 +403,7 @@ TEST_F(gates, a_bad_command_is_an_error_of_all)
 	};
 
 	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		rebuild(&self->mesh, mesh_all[i % MESHES], 5);
+		mesh_rebuild(&self->mesh, mesh_all[i % MESHES], 5);
 		one_differs(_metadata, self->mesh, i % 5, bad[i],
 			    TOFU_BARRIER_OTHER);
 	}
@@ -440,7 +414,7 @@ TEST_F(gates, a_double_that_is_not_finite_is_an_error_of_all)
 {
 	static const uint64_t nan[] = { 0, 0x7ff8ULL << 48, 0, 0, 0, 0 };
 
-	rebuild(&self->mesh, mesh_ring, 3);
+	mesh_rebuild(&self->mesh, mesh_ring, 3);
 	for (uint32_t i = 0; i < 3; i++)
 		mesh_start(self->mesh, i, TOFU_REDUCE_BFPSUM, 2,
 			   i == 1 ? nan : NULL);
@@ -453,11 +427,11 @@ TEST_F(gates, a_block_that_is_no_memory_is_an_error_of_the_others)
 {
 	struct net_node *node = &self->net->node[2];
 
-	rebuild(&self->mesh, mesh_tree, 4);
+	mesh_rebuild(&self->mesh, mesh_tree, 4);
 	node->hole[node->holes++] = self->mesh->block[2] & ~4095ULL;
 	for (uint32_t i = 0; i < 4; i++) {
 		if (i != 2)
-			start_barrier(self->mesh, i);
+			mesh_barrier(self->mesh, i);
 	}
 	icc_channel_start(node->icc, 1, 0);
 	net_run(self->net);
@@ -475,15 +449,15 @@ TEST_F(gates, starts_that_cannot_be_are_ignored)
 	struct icc *icc = self->net->node[0].icc;
 
 	icc_channel_start(icc, 1, 0); /* not enabled */
-	pair_up(mesh);
+	mesh_pair(mesh);
 	icc_channel_start(icc, 1, 1);
 	icc_channel_start(icc, 1, TOFU_CHANNELS);
 	icc_channel_start(icc, 2, 0);
-	start_barrier(mesh, 0);
-	start_barrier(mesh, 0);
+	mesh_barrier(mesh, 0);
+	mesh_barrier(mesh, 0);
 	net_run(self->net);
-	start_barrier(mesh, 0);
-	start_barrier(mesh, 1);
+	mesh_barrier(mesh, 0);
+	mesh_barrier(mesh, 1);
 	net_run(self->net);
 	EXPECT_EQ(1, mesh_ended(mesh, 0));
 	EXPECT_EQ(1, mesh_ended(mesh, 1));
@@ -499,15 +473,15 @@ TEST_F(gates, an_overrun_is_an_error)
 	mesh_link(mesh, channel0, channel1);
 	mesh_enable(mesh);
 	for (unsigned int i = 0; i < 2; i++) {
-		start_barrier(mesh, 0);
+		mesh_barrier(mesh, 0);
 		net_run(self->net);
 	}
-	start_barrier(mesh, 1);
+	mesh_barrier(mesh, 1);
 	net_run(self->net);
 	EXPECT_EQ(1, mesh_ended(mesh, 1));
 	EXPECT_EQ(TOFU_BARRIER_OTHER, mesh_status(mesh, 1));
-	start_barrier(mesh, 0);
-	start_barrier(mesh, 1);
+	mesh_barrier(mesh, 0);
+	mesh_barrier(mesh, 1);
 	net_run(self->net);
 	EXPECT_EQ(2, mesh_ended(mesh, 1));
 	EXPECT_EQ(TOFU_BARRIER_OK, mesh_status(mesh, 1));
@@ -515,25 +489,11 @@ TEST_F(gates, an_overrun_is_an_error)
 
 /* ---- Signals that are not meant ---- */
 
-static struct tofu_packet signal_packet(const struct mesh *mesh)
-{
-	return (struct tofu_packet){
-		.src = 0,
-		.payload = TOFU_SIGNAL_BYTES,
-		.type = TOFU_PKT_SIGNAL,
-		.src_tni = (uint8_t)mesh->tni,
-		.dst_tni = (uint8_t)mesh->tni,
-		.gpid = MESH_GPID,
-		.armw_op = TOFU_REDUCE_SUM,
-		.armw_size = 1,
-	};
-}
-
 /* Two signals arrive before a gate takes a step. */
 TEST_F(gates, gates_behind_each_other_keep_up)
 {
 	static const uint64_t zero[TOFU_REDUCE_WORDS];
-	struct tofu_packet pkt = signal_packet(self->mesh);
+	struct tofu_packet pkt = mesh_signal(self->mesh);
 	struct mesh *mesh = self->mesh;
 	const struct gate first = mesh_relay(mesh, 1);
 	const struct gate second = mesh_relay(mesh, 1);
@@ -557,10 +517,10 @@ TEST_F(gates, gates_behind_each_other_keep_up)
 
 TEST_F(gates, foreign_signals_are_dropped)
 {
-	struct tofu_packet good = signal_packet(self->mesh), bad[9];
+	struct tofu_packet good = mesh_signal(self->mesh), bad[9];
 	static const uint8_t payload[TOFU_PKT_INLINE_MAX] = { 1 };
 
-	pair_up(self->mesh);
+	mesh_pair(self->mesh);
 	for (unsigned int i = 0; i < 9; i++)
 		bad[i] = good;
 	bad[0].src = 2;
@@ -594,9 +554,9 @@ TEST_F(gates, a_signal_that_makes_no_sense_is_an_error)
 	static const uint8_t payload[TOFU_SIGNAL_BYTES] = { [15] = 0x7f };
 	struct mesh *mesh = self->mesh;
 
-	pair_up(mesh);
+	mesh_pair(mesh);
 	for (unsigned int i = 0; i < 5; i++)
-		bad[i] = signal_packet(mesh);
+		bad[i] = mesh_signal(mesh);
 	bad[0].armw_op = TOFU_REDUCE_OPS;
 	bad[1].armw_size = 7;
 	bad[2].status = 255;
@@ -621,7 +581,7 @@ TEST_F(gates, foreign_local_signals_are_dropped)
 
 	mesh_link(mesh, channel0, relay);
 	mesh_enable(mesh);
-	start_barrier(mesh, 0);
+	mesh_barrier(mesh, 0);
 	net_run(self->net);
 	EXPECT_EQ(1, TOFU_GET(state(mesh, relay), TOFU_GATE_STATE_FIRED));
 	link = gate_reg(mesh, relay, TOFU_GATE_SRC_LCL);
@@ -629,7 +589,7 @@ TEST_F(gates, foreign_local_signals_are_dropped)
 	gate_set(mesh, relay, TOFU_GATE_CTRL, 0);
 	gate_set(mesh, relay, TOFU_GATE_SRC_LCL, link ^ 3ULL << 32);
 	gate_set(mesh, relay, TOFU_GATE_CTRL, 1);
-	start_barrier(mesh, 0);
+	mesh_barrier(mesh, 0);
 	net_run(self->net);
 	EXPECT_EQ(0, state(mesh, relay));
 
@@ -637,7 +597,7 @@ TEST_F(gates, foreign_local_signals_are_dropped)
 	gate_set(mesh, relay, TOFU_GATE_SRC_LCL, link);
 	gate_set(mesh, relay, TOFU_GATE_GPID, MESH_GPID + 1);
 	gate_set(mesh, relay, TOFU_GATE_CTRL, 1);
-	start_barrier(mesh, 0);
+	mesh_barrier(mesh, 0);
 	net_run(self->net);
 	EXPECT_EQ(0, state(mesh, relay));
 	EXPECT_EQ(2, self->net->node[0].misuses);
@@ -670,12 +630,12 @@ TEST_F(gates, gates_in_a_loop_hold_nobody_up)
 	mesh->setting[0][0][3] = to_a | tni;
 	mesh_enable(mesh);
 	self->net->node[0].held = true;
-	start_barrier(mesh, 0);
+	mesh_barrier(mesh, 0);
 	net_run(self->net);
 	set_links(mesh, a, 0, valid | tni, valid, 0);
 	set_links(mesh, channel0, to_a, 0, 0, to_a | tni);
 	self->net->node[0].held = false;
-	start_barrier(mesh, 1);
+	mesh_barrier(mesh, 1);
 	for (unsigned int i = 0; i < 100; i++)
 		net_step(self->net);
 	fired = TOFU_GET(state(mesh, a), TOFU_GATE_STATE_FIRED);
@@ -690,8 +650,8 @@ TEST_F(gates, a_gate_that_was_disabled_has_forgotten_all)
 {
 	struct mesh *mesh = self->mesh;
 
-	pair_up(mesh);
-	start_barrier(mesh, 0);
+	mesh_pair(mesh);
+	mesh_barrier(mesh, 0);
 	net_run(self->net);
 	EXPECT_EQ(1, TOFU_GET(state(mesh, channel0), TOFU_GATE_STATE_BEGUN));
 	EXPECT_EQ(1, TOFU_GET(state(mesh, channel1), TOFU_GATE_STATE_RMT));
@@ -699,10 +659,10 @@ TEST_F(gates, a_gate_that_was_disabled_has_forgotten_all)
 	EXPECT_EQ(0, state(mesh, channel0));
 	EXPECT_EQ(0, state(mesh, channel1));
 	mesh_enable(mesh);
-	start_barrier(mesh, 1);
+	mesh_barrier(mesh, 1);
 	net_run(self->net);
 	EXPECT_EQ(0, mesh_ended(mesh, 1));
-	start_barrier(mesh, 0);
+	mesh_barrier(mesh, 0);
 	net_run(self->net);
 	for (uint32_t i = 0; i < 2; i++) {
 		EXPECT_EQ(1, mesh_ended(mesh, i));
@@ -715,7 +675,7 @@ TEST_F(gates, a_gate_disabled_between_start_and_begin_writes_nothing)
 	struct mesh *mesh = self->mesh;
 
 	mesh_enable(mesh);
-	start_barrier(mesh, 0);
+	mesh_barrier(mesh, 0);
 	gate_set(mesh, channel0, TOFU_GATE_CTRL, 0);
 	net_run(self->net);
 	EXPECT_EQ(0, mesh_block(mesh, 0)->done);
@@ -725,248 +685,14 @@ TEST_F(gates, a_reset_disables_gates)
 {
 	struct mesh *mesh = self->mesh;
 
-	pair_up(mesh);
-	start_barrier(mesh, 0);
+	mesh_pair(mesh);
+	mesh_barrier(mesh, 0);
 	icc_reset(self->net->node[0].icc);
 	net_run(self->net);
 	for (unsigned int reg = 0; reg <= TOFU_GATE_STATE; reg += 8)
 		EXPECT_EQ(0, gate_reg(mesh, channel0, reg));
 	EXPECT_EQ(0, state(mesh, channel1));
 	EXPECT_EQ(0, mesh_block(mesh, 0)->done);
-}
-
-/* ---- Nodes that go ---- */
-
-TEST_F(gates, a_node_that_goes_is_an_error_of_all_others)
-{
-	for (unsigned int m = 0; m < MESHES; m++) {
-		for (uint32_t gone = 0; gone < 7; gone++) {
-			for (uint32_t i = 0; i < NODES; i++)
-				self->net->node[i].down = false;
-			rebuild(&self->mesh, mesh_all[m], 7);
-			for (uint32_t i = 0; i < 7; i++) {
-				if (i != gone)
-					start_barrier(self->mesh, i);
-			}
-			for (uint64_t i = draw() % 4; i; i--)
-				net_step(self->net);
-			net_down(self->net, gone);
-			for (uint32_t round = 1; round < 4; round++) {
-				net_run(self->net);
-				for (uint32_t i = 0; i < 7; i++) {
-					if (i == gone)
-						continue;
-					ASSERT_EQ(round,
-						  mesh_ended(self->mesh, i));
-					ASSERT_EQ(TOFU_BARRIER_OTHER,
-						  mesh_status(self->mesh, i));
-					start_barrier(self->mesh, i);
-				}
-			}
-		}
-	}
-}
-
-TEST_F(gates, what_came_before_its_node_went_counts)
-{
-	struct mesh *mesh = self->mesh;
-
-	pair_up(mesh);
-	start_barrier(mesh, 0);
-	net_run(self->net);
-	net_down(self->net, 0);
-	net_run(self->net);
-	for (uint32_t round = 0; round < 3; round++) {
-		start_barrier(mesh, 1);
-		net_run(self->net);
-		EXPECT_EQ(round + 1, mesh_ended(mesh, 1));
-		EXPECT_EQ(round ? TOFU_BARRIER_OTHER : TOFU_BARRIER_OK,
-			  mesh_status(mesh, 1));
-	}
-}
-
-TEST_F(gates, a_partner_that_was_gone_before_is_found_by_sending)
-{
-	struct mesh *mesh = self->mesh;
-
-	net_down(self->net, 1);
-	pair_up(mesh);
-	start_barrier(mesh, 0);
-	net_run(self->net);
-	EXPECT_EQ(1, mesh_ended(mesh, 0));
-	EXPECT_EQ(TOFU_BARRIER_OTHER, mesh_status(mesh, 0));
-}
-
-/* ---- Gates that go while their node lives ---- */
-
-static void disable_node(struct mesh *mesh, uint32_t node)
-{
-	for (unsigned int g = 0; g < TOFU_GATES; g++)
-		gate_set(mesh, (struct gate){ node, g }, TOFU_GATE_CTRL, 0);
-}
-
-/* All but node @but poll their channels at @now, and questions are answered. */
-static void poll_all(struct mesh *mesh, uint32_t count, uint32_t but,
-		     uint64_t now)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		if (i != but)
-			icc_channel_poll(mesh->net->node[i].icc, mesh->tni, 0,
-					 now);
-	}
-	net_run(mesh->net);
-}
-
-TEST_F(gates, gates_that_go_are_an_error_of_all_others)
-{
-	const uint64_t begun = 7000000;
-
-	for (unsigned int m = 0; m < MESHES; m++) {
-		for (uint32_t gone = 0; gone < 7; gone++) {
-			rebuild(&self->mesh, mesh_all[m], 7);
-			for (uint32_t i = 0; i < 7; i++) {
-				if (i != gone)
-					start_barrier(self->mesh, i);
-			}
-			net_run(self->net);
-			disable_node(self->mesh, gone);
-			poll_all(self->mesh, 7, gone, begun);
-			poll_all(self->mesh, 7, gone, begun + TOFU_ASK_NS - 1);
-			for (uint32_t i = 0; i < 7; i++)
-				ASSERT_EQ(0, mesh_ended(self->mesh, i));
-			poll_all(self->mesh, 7, gone, begun + TOFU_ASK_NS);
-			for (uint32_t i = 0; i < 7; i++) {
-				if (i == gone)
-					continue;
-				ASSERT_EQ(1, mesh_ended(self->mesh, i));
-				ASSERT_EQ(TOFU_BARRIER_OTHER,
-					  mesh_status(self->mesh, i));
-			}
-		}
-	}
-}
-
-TEST_F(gates, a_source_that_is_only_late_is_not_lost)
-{
-	uint64_t now = 1;
-
-	for (unsigned int m = 0; m < MESHES; m++) {
-		for (uint32_t late = 0; late < 7; late++) {
-			rebuild(&self->mesh, mesh_all[m], 7);
-			for (uint32_t i = 0; i < 7; i++) {
-				if (i != late)
-					start_barrier(self->mesh, i);
-			}
-			for (int i = 0; i < 5; i++, now += TOFU_ASK_NS)
-				poll_all(self->mesh, 7, late, now);
-			start_barrier(self->mesh, late);
-			net_run(self->net);
-			for (uint32_t i = 0; i < 7; i++) {
-				ASSERT_EQ(1, mesh_ended(self->mesh, i));
-				ASSERT_EQ(TOFU_BARRIER_OK,
-					  mesh_status(self->mesh, i));
-			}
-		}
-	}
-}
-
-/* Its number is that of another group's by now, or leads elsewhere. */
-TEST_F(gates, a_source_that_was_set_anew_for_others_is_lost)
-{
-	static const struct {
-		unsigned int reg;
-		uint64_t change;
-	} anew[] = {
-		{ TOFU_GATE_GPID, 1 },
-		{ TOFU_GATE_DST_RMT, 1ULL << 28 /* TNI */ },
-		{ TOFU_GATE_DST_RMT, 1ULL << 32 /* gate */ },
-		{ TOFU_GATE_DST_RMT, 1 /* X */ },
-		{ TOFU_GATE_DST_RMT, 1ULL << 63 /* valid */ },
-	};
-
-	for (unsigned int i = 0; i < 5; i++) {
-		struct mesh *mesh = self->mesh;
-		uint64_t was;
-
-		pair_up(mesh);
-		start_barrier(mesh, 1);
-		net_run(self->net);
-		was = gate_reg(mesh, channel0, anew[i].reg);
-		gate_set(mesh, channel0, TOFU_GATE_CTRL, 0);
-		gate_set(mesh, channel0, anew[i].reg, was ^ anew[i].change);
-		gate_set(mesh, channel0, TOFU_GATE_CTRL, 1);
-		poll_all(mesh, 2, 0, 1);
-		EXPECT_EQ(0, mesh_ended(mesh, 1));
-		poll_all(mesh, 2, 0, 1 + TOFU_ASK_NS);
-		EXPECT_EQ(1, mesh_ended(mesh, 1));
-		EXPECT_EQ(TOFU_BARRIER_OTHER, mesh_status(mesh, 1));
-		mesh_disable(mesh);
-		mesh_destroy(mesh);
-		self->mesh = mesh_create(self->net, 1);
-	}
-}
-
-/* The second barrier starts its own clock. */
-TEST_F(gates, nothing_is_asked_before_a_barrier_has_waited)
-{
-	struct mesh *mesh = self->mesh;
-
-	pair_up(mesh);
-	for (unsigned int round = 1; round < 4; round++) {
-		start_barrier(mesh, 1);
-		poll_all(mesh, 2, 0, 1);
-		poll_all(mesh, 2, 0, TOFU_ASK_NS);
-		start_barrier(mesh, 0);
-		net_run(self->net);
-		EXPECT_EQ(round, mesh_ended(mesh, 1));
-		EXPECT_EQ(TOFU_BARRIER_OK, mesh_status(mesh, 1));
-	}
-	start_barrier(mesh, 1);
-	net_run(self->net);
-	disable_node(mesh, 0);
-	poll_all(mesh, 2, 0, 2 * TOFU_ASK_NS);
-	poll_all(mesh, 2, 0, 3 * TOFU_ASK_NS - 1);
-	EXPECT_EQ(3, mesh_ended(mesh, 1));
-	icc_channel_poll(self->net->node[1].icc, 1, 0, 3 * TOFU_ASK_NS);
-	net_run(self->net);
-	EXPECT_EQ(4, mesh_ended(mesh, 1));
-	/* None of these exists, or waits. */
-	icc_channel_poll(self->net->node[1].icc, 1, 0, 9 * TOFU_ASK_NS);
-	icc_channel_poll(self->net->node[1].icc, 1, 1, 1);
-	icc_channel_poll(self->net->node[1].icc, 1, TOFU_CHANNELS, 1);
-	icc_channel_poll(self->net->node[1].icc, 2, 0, 1);
-	EXPECT_EQ(0, wrong_accesses(mesh, 1));
-}
-
-TEST_F(gates, an_answer_to_an_earlier_question_counts_no_more)
-{
-	static const uint8_t payload[TOFU_SIGNAL_BYTES];
-	struct tofu_packet answer = signal_packet(self->mesh);
-	struct mesh *mesh = self->mesh;
-
-	pair_up(mesh); /* for the first time */
-	mesh_disable(mesh);
-	mesh_enable(mesh);
-	answer.flags = TOFU_PKT_F_ASK | TOFU_PKT_F_LAST;
-	answer.status = TOFU_BARRIER_OTHER;
-	start_barrier(mesh, 1);
-	for (unsigned int number = 0; number < 4; number++) {
-		answer.operand = number == 2 ? 3 : number;
-		net_send(self->net, 1, &answer, payload);
-		net_run(self->net);
-		EXPECT_EQ(0, mesh_ended(mesh, 1));
-	}
-	answer.operand = 2;
-	answer.src = 2; /* not its source */
-	net_send(self->net, 1, &answer, payload);
-	net_run(self->net);
-	EXPECT_EQ(0, mesh_ended(mesh, 1));
-	EXPECT_EQ(1, dropped(mesh, 1));
-	answer.src = 0;
-	net_send(self->net, 1, &answer, payload);
-	net_run(self->net);
-	EXPECT_EQ(1, mesh_ended(mesh, 1));
-	EXPECT_EQ(TOFU_BARRIER_OTHER, mesh_status(mesh, 1));
 }
 
 TEST_HARNESS_MAIN

@@ -256,3 +256,45 @@ unsigned int mesh_status(struct mesh *mesh, uint32_t node)
 {
 	return TOFU_GET(mesh_block(mesh, node)->done, TOFU_CHANNEL_STATUS);
 }
+
+/* ---- What tests do with them ---- */
+
+void mesh_barrier(struct mesh *mesh, uint32_t node)
+{
+	mesh_start(mesh, node, TOFU_REDUCE_BARRIER, 0, NULL);
+}
+
+void mesh_rebuild(struct mesh **mesh, mesh_fn *make, uint32_t count)
+{
+	struct net *net = (*mesh)->net;
+
+	mesh_disable(*mesh);
+	net_run(net);
+	mesh_destroy(*mesh);
+	*mesh = mesh_create(net, 1);
+	make(*mesh, count);
+	mesh_enable(*mesh);
+}
+
+void mesh_pair(struct mesh *mesh)
+{
+	const struct gate channel0 = { 0, 0 }, channel1 = { 1, 0 };
+
+	mesh_link(mesh, channel0, channel1);
+	mesh_link(mesh, channel1, channel0);
+	mesh_enable(mesh);
+}
+
+struct tofu_packet mesh_signal(const struct mesh *mesh)
+{
+	return (struct tofu_packet){
+		.src = 0,
+		.payload = TOFU_SIGNAL_BYTES,
+		.type = TOFU_PKT_SIGNAL,
+		.src_tni = (uint8_t)mesh->tni,
+		.dst_tni = (uint8_t)mesh->tni,
+		.gpid = MESH_GPID,
+		.armw_op = TOFU_REDUCE_SUM,
+		.armw_size = 1,
+	};
+}

@@ -73,4 +73,16 @@ void mesh_start(struct mesh *mesh, uint32_t node, unsigned int op,
 uint32_t mesh_ended(struct mesh *mesh, uint32_t node);
 unsigned int mesh_status(struct mesh *mesh, uint32_t node);
 
+/* mesh_barrier - start a node's barrier */
+void mesh_barrier(struct mesh *mesh, uint32_t node);
+
+/* mesh_rebuild - replace the mesh by one over the first @count nodes */
+void mesh_rebuild(struct mesh **mesh, mesh_fn *make, uint32_t count);
+
+/* mesh_pair - two channels, of nodes 0 and 1, that signal to each other */
+void mesh_pair(struct mesh *mesh);
+
+/* mesh_signal - a packet from node 0's channel to node 1's of such a pair */
+struct tofu_packet mesh_signal(const struct mesh *mesh);
+
 #endif /* TESTS_ICC_MESH_H */

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Barriers and reductions of all nodes by barrier gates, over each kind of
- * network. With the word "times", also how long barriers take, for runs that
- * must be repeatable.
+ * network.
+ *
+ * usage: barrier [times | left]
+ *
+ * times: also how long barriers take, for runs that must be repeatable, but not
+ * what takes long in virtual time; left: only that, with one network.
  */
 #include <err.h>
 #include <inttypes.h>
@@ -22,7 +26,7 @@
 #define TIMES 8
 #define STAG 60
 #define GATES_MAX TOFU_WORLD_WORDS
-#define POINTS 5 /* of a network */
+#define POINTS 5 /* of a network; one more without "times" */
 
 static const char *const network_name[] = {
 	[TOFU_NETWORK_BUTTERFLY] = "butterfly",
@@ -278,6 +282,26 @@ static bool given_up(struct test *test, enum tofu_network network)
 	       barrier(test) == UTOFU_SUCCESS;
 }
 
+/*
+ * The last node frees its gates and lives on. The others do not wait for it for
+ * ever, and give up theirs.
+ */
+static bool left(struct test *test)
+{
+	const struct tofu_machine *machine = &test->guest.machine;
+	bool leaves = machine->node == machine->nodes - 1, good = true;
+
+	guest_barrier(&test->guest);
+	if (leaves)
+		must(utofu_free_vbg(test->vbg, test->gates), "utofu_free_vbg");
+	else
+		good = barrier(test) == UTOFU_ERR_BARRIER_OTHER;
+	guest_barrier(&test->guest);
+	if (!leaves)
+		must(utofu_free_vbg(test->vbg, test->gates), "utofu_free_vbg");
+	return good;
+}
+
 static void times(struct test *test, enum tofu_network network)
 {
 	uint64_t took[TIMES], since;
@@ -316,18 +340,39 @@ static void network_test(struct test *test, enum tofu_network network,
 	network_close(test);
 }
 
-int main(int argc, char **argv)
+static void left_test(struct test *test, enum tofu_network network)
 {
-	struct test *test = calloc(1, sizeof(*test));
-	bool timed = argc > 1 && !strcmp(argv[1], "times");
+	network_open(test, network);
+	guest_point(&test->guest, left(test),
+		    "%s: one that frees its gates ends a barrier of the others",
+		    network_name[network]);
+}
 
-	if (!test)
-		return EXIT_FAILURE;
-	guest_begin(&test->guest, TOFU_NETWORKS * POINTS);
+static void all_test(struct test *test, bool timed)
+{
+	guest_begin(&test->guest, TOFU_NETWORKS * (POINTS + !timed));
 	tofu_virtual_find();
 	test->came = guest_area(&test->guest, 4096, STAG, &test->came_at);
 	guest_barrier(&test->guest);
-	for (int i = 0; i < TOFU_NETWORKS; i++)
+	for (int i = 0; i < TOFU_NETWORKS; i++) {
 		network_test(test, (enum tofu_network)i, timed);
+		if (!timed)
+			left_test(test, (enum tofu_network)i);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct test *test = calloc(1, sizeof(*test));
+	const char *word = argc > 1 ? argv[1] : "";
+
+	if (!test)
+		return EXIT_FAILURE;
+	if (!strcmp(word, "left")) {
+		guest_begin(&test->guest, 1);
+		left_test(test, TOFU_NETWORK_RING);
+	} else {
+		all_test(test, !strcmp(word, "times"));
+	}
 	return guest_end(&test->guest);
 }
