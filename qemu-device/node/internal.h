@@ -40,6 +40,7 @@ struct tofu_trace;
  * @assisted_until: the node's thread leaves the work to polls until this time
  * @idle_since: time of the first kick of a poll since which the node had no
  *          work; 0: no such kick
+ * @yields: count of kicks that gave way
  * @channel_polls: count of polls of channels that found nothing
  * @assist: polls that find nothing are asked to kick
  * @virtual: virtual time, or NULL
@@ -58,6 +59,7 @@ struct tofu_node {
 	unsigned int assists_seen;
 	uint64_t assisted_until;
 	uint64_t idle_since;
+	unsigned int yields;
 	unsigned int channel_polls;
 	bool assist;
 	struct tofu_virtual *virtual;

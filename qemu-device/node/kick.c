@@ -26,15 +26,17 @@
 #define PATIENCE_NS 100000
 
 /*
- * Kicks that find nothing for longer sleep, a NAP_SHARE-th of the time that they
- * have waited. A yield leaves the processor to others only if the scheduler
- * wants it so: one that takes a task's time from it for each yield (Linux 6.18)
- * may let a task that has yielded often wait for minutes, beside another that
- * yields without end. A task that sleeps leaves its processor to any other.
+ * Of kicks that find nothing for longer, one in NAPS sleeps. A yield leaves the
+ * processor to others only if the scheduler wants it so: one that takes a task's
+ * time from it for each yield (Linux 6.18) may let a task that has yielded often
+ * wait for minutes, beside others that yield without end. A task that sleeps
+ * leaves its processor to any other. Not each kick: callers count empty polls,
+ * which should not take much longer than they do with yields, and a program may
+ * compute between its polls.
  */
 #define YIELDS_NS 200000
-#define NAP_SHARE 8
-#define NAP_MAX_NS 1000000
+#define NAPS 64
+#define NAP_NS 100000
 
 /* One in so many polls of channels that find nothing looks at its barrier. */
 #define CHANNEL_LOOKS 64
@@ -51,17 +53,20 @@ static void wake_unseen(struct tofu_node *node)
 	tofu_node_unlock(node);
 }
 
-static void nap(uint64_t waited)
+/* The process that this one waits for may need the processor. */
+static void give_way(struct tofu_node *node, uint64_t waited)
 {
-	uint64_t ns = waited / NAP_SHARE;
-	const struct timespec nap = {
-		.tv_nsec = (long)(ns < NAP_MAX_NS ? ns : NAP_MAX_NS),
-	};
+	static const struct timespec nap = { .tv_nsec = NAP_NS };
+	unsigned int yields =
+		__atomic_load_n(&node->yields, __ATOMIC_RELAXED) + 1;
 
-	nanosleep(&nap, NULL);
+	__atomic_store_n(&node->yields, yields, __ATOMIC_RELAXED);
+	if (waited > YIELDS_NS && yields % NAPS == 0)
+		nanosleep(&nap, NULL);
+	else
+		sched_yield();
 }
 
-/* The process that this one waits for may need the processor. */
 static void idle(struct tofu_node *node)
 {
 	uint64_t since = __atomic_load_n(&node->idle_since, __ATOMIC_RELAXED);
@@ -73,10 +78,8 @@ static void idle(struct tofu_node *node)
 	}
 	if (now - since > PATIENCE_NS)
 		wake_unseen(node);
-	if (now - since > YIELDS_NS)
-		nap(now - since);
-	else if (now - since > IDLE_NS)
-		sched_yield();
+	if (now - since > IDLE_NS)
+		give_way(node, now - since);
 }
 
 /*
