@@ -617,6 +617,7 @@ static void forbid_calls(void)
 #endif
 		CALL(process_vm_readv),
 		CALL(sched_yield),
+		CALL(clock_nanosleep), /* as of a poll that waits for long */
 		CALL(sigaltstack), /* of the sanitizer, at the end */
 		CALL(exit_group),
 		CALL(write), /* of CHECK(), and to wake others */
