@@ -38,6 +38,7 @@ struct machine {
 	struct region *calm_region[2];
 	struct mesh *mesh; /* over nodes 0 and 1 */
 	struct mesh *calm_mesh; /* over nodes 2 and 3 */
+	uint64_t polled; /* time of the last poll of a channel; ns */
 };
 
 /* Any combination of capabilities; one input of four is timed. */
@@ -244,7 +245,7 @@ static void gates(struct machine *m, struct input *in)
 	const uint64_t word = 8 * (take(in, 1) % 8);
 	const unsigned int op = take(in, 1) % (TOFU_REDUCE_OPS + 1);
 
-	switch (take(in, 1) % 4) {
+	switch (take(in, 1) % 5) {
 	case 0:
 		mesh_enable_node(m->mesh, node);
 		break;
@@ -258,6 +259,10 @@ static void gates(struct machine *m, struct input *in)
 	case 2:
 		((uint64_t *)block)[take(in, 1) % 16] ^= 1ULL
 							 << take(in, 1) % 64;
+		break;
+	case 3: /* later each time: the second poll in a barrier asks */
+		m->polled += TOFU_ASK_NS;
+		icc_channel_poll(m->net->node[node].icc, 1, 0, m->polled);
 		break;
 	default:
 		mesh_start(m->mesh, node, op, take(in, 1) % 8, NULL);
@@ -274,6 +279,7 @@ static void send_signal(struct machine *m, struct input *in)
 		.payload = take(in, 1) % 8 ? TOFU_SIGNAL_BYTES : take(in, 1),
 		.type = TOFU_PKT_SIGNAL,
 		.flags = take(in, 1) % 8 ? 0 : take(in, 1),
+		.operand = take(in, 1) % 8,
 		.src_tni = 1,
 		.dst_tni = 1,
 		.src_cq = MESH_RELAY,
