@@ -40,11 +40,16 @@ static unsigned int kernel_poll_patience(bool direct)
  * struct kernel_port
  * @dev:     the public part
  * @fd:      the device
+ * @cq_fd, @gates_fd: files of queues, and of gates by their channel, or -1; for
+ *           a forked child, which may have been forked while another thread
+ *           changed any of them
  * @machine: name, once it was asked for
  */
 struct kernel_port {
 	struct tofu_port_dev dev;
 	int fd;
+	int cq_fd[TOFU_TNIS_MAX][TOFU_CQS_PER_TNI];
+	int gates_fd[TOFU_TNIS_MAX][TOFU_CHANNELS];
 	char machine[KERNEL_MACHINE_MAX];
 };
 
@@ -116,6 +121,11 @@ static int kernel_map(int fd, int count, const struct tofu_map *map, void **at,
 	return 0;
 }
 
+static void file_set(int *file, int fd)
+{
+	__atomic_store_n(file, fd, __ATOMIC_RELAXED);
+}
+
 static int kernel_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 			    uint32_t flags, unsigned int toq_code,
 			    unsigned int mrq_code, struct tofu_port_cq **cq)
@@ -156,6 +166,7 @@ static int kernel_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 		.direct = direct,
 		.kicks = !direct || dev->store_ns,
 	};
+	file_set(&port->cq_fd[tni][create.cq], new->fd);
 	*cq = &new->base;
 	return 0;
 
@@ -169,8 +180,10 @@ err_free:
 
 static void kernel_cq_destroy(struct tofu_port_cq *base)
 {
+	struct kernel_port *port = (struct kernel_port *)base->port;
 	struct kernel_cq *cq = (struct kernel_cq *)base;
 
+	file_set(&port->cq_fd[base->tni][base->cq], -1);
 	kernel_unmap(TOFU_MAPS, cq->map, cq->length);
 	if (cq->base.watch)
 		munmap((void *)(uintptr_t)cq->base.watch, cq->watch_length);
@@ -267,6 +280,7 @@ static int kernel_gates_create(struct tofu_port_dev *dev, unsigned int tni,
 						      TOFU_INFO_DIRECT),
 	};
 	memcpy(new->base.gate, create.gate, sizeof(create.gate));
+	file_set(&port->gates_fd[tni][create.gate[0]], new->fd);
 	*gates = &new->base;
 	return 0;
 
@@ -288,10 +302,12 @@ static bool kernel_alive(const struct kernel_port *port)
 
 static void kernel_gates_destroy(struct tofu_port_gates *base)
 {
+	struct kernel_port *port = (struct kernel_port *)base->port;
 	struct kernel_gates *gates = (struct kernel_gates *)base;
 
+	file_set(&port->gates_fd[base->tni][base->gate[0]], -1);
 	/* Signals of an abandoned barrier are not for the next owner. */
-	if (kernel_alive((struct kernel_port *)base->port))
+	if (kernel_alive(port))
 		tofu_port_channel_poll(base);
 	kernel_unmap(TOFU_GATES_MAPS, gates->map, gates->length);
 	close(gates->fd);
@@ -368,6 +384,28 @@ static unsigned int kernel_wait(struct tofu_port_dev *dev, unsigned int turn)
 	return dev->info.caps & TOFU_INFO_DIRECT ? 1 : tofu_host_wait(turn);
 }
 
+static void files_close(int *file, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (file[i] >= 0)
+			close(file[i]);
+}
+
+/*
+ * The mappings are not inherited. With the last file the queues would end with
+ * the child, and not with their process.
+ */
+static void kernel_forked(struct tofu_port_dev *dev)
+{
+	struct kernel_port *port = (struct kernel_port *)dev;
+
+	for (unsigned int tni = 0; tni < TOFU_TNIS_MAX; tni++) {
+		files_close(port->cq_fd[tni], TOFU_CQS_PER_TNI);
+		files_close(port->gates_fd[tni], TOFU_CHANNELS);
+	}
+	close(port->fd);
+}
+
 static void kernel_close(struct tofu_port_dev *dev)
 {
 	struct kernel_port *port = (struct kernel_port *)dev;
@@ -387,6 +425,7 @@ static const struct tofu_port_ops kernel_ops = {
 	.now = kernel_now,
 	.shared = kernel_shared,
 	.wait = kernel_wait,
+	.forked = kernel_forked,
 	.close = kernel_close,
 };
 
@@ -397,6 +436,8 @@ int tofu_kernel_open(struct tofu_port_dev **dev)
 
 	if (!port)
 		return -ENOMEM;
+	memset(port->cq_fd, -1, sizeof(port->cq_fd));
+	memset(port->gates_fd, -1, sizeof(port->gates_fd));
 	port->fd = open(TOFU_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
 	if (port->fd < 0) {
 		err = -errno;

@@ -20,6 +20,16 @@ def guest_test(name):
     return test
 
 
+def barrier(tap, cluster):
+    """guest/barrier.c on four nodes; a process that ends in a barrier, and has a child"""
+    guest_test("barrier")(tap, cluster)
+    result = cluster.run(GUEST / "barrier", "forked")
+    for node in range(cluster.nodes - 1):
+        tap.point("forked: ended -256" in result.out(node),
+                  f"node {node} does not wait for a process that has ended and left a child",
+                  result.everything())
+
+
 def flags(tap, cluster):
     """a processor keeps its flags where it exchanges several words at once"""
     result = cluster.run(GUEST / "flags")
@@ -251,7 +261,7 @@ TESTS = {
     "data": guest_test("data"),
     "all-to-all": guest_test("all-to-all"),
     "atomics": guest_test("atomics"),
-    "barrier": guest_test("barrier"),
+    "barrier": barrier,
     "exchange": guest_test("exchange"),
     "p2p": guest_test("p2p"),
     "coll": coll,

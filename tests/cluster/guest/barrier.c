@@ -3,16 +3,19 @@
  * Barriers and reductions of all nodes by barrier gates, over each kind of
  * network.
  *
- * usage: barrier [times | left]
+ * usage: barrier [times | left | forked]
  *
  * times: also how long barriers take, for runs that must be repeatable, but not
- * what takes long in virtual time; left: only that, with one network.
+ * what takes long in virtual time; left: only that, with one network; forked: the
+ * last node's process ends in a barrier, and a child of it lives. Each other node
+ * then says "forked: ended" with the barrier's code.
  */
 #include <err.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gates/network.h"
 #include "common/error.h"
@@ -25,6 +28,7 @@
 #define SUMS 20
 #define TIMES 8
 #define STAG 60
+#define FORKED_SECONDS (GUEST_TIMEOUT + 30)
 #define GATES_MAX TOFU_WORLD_WORDS
 #define POINTS 5 /* of a network; one more without "times" */
 
@@ -348,6 +352,26 @@ static void left_test(struct test *test, enum tofu_network network)
 		    network_name[network]);
 }
 
+/* The child lives longer than the others wait. */
+static void forked_test(struct test *test)
+{
+	const struct tofu_machine *machine = &test->guest.machine;
+
+	network_open(test, TOFU_NETWORK_RING);
+	if (machine->node == machine->nodes - 1) {
+		pid_t child = fork();
+
+		if (child < 0)
+			err(EXIT_FAILURE, "fork");
+		if (!child)
+			sleep(FORKED_SECONDS);
+		_exit(EXIT_SUCCESS);
+	}
+	printf("forked: ended %d\n", barrier(test));
+	fflush(stdout);
+	_exit(EXIT_SUCCESS);
+}
+
 static void all_test(struct test *test, bool timed)
 {
 	guest_begin(&test->guest, TOFU_NETWORKS * (POINTS + !timed));
@@ -371,6 +395,9 @@ int main(int argc, char **argv)
 	if (!strcmp(word, "left")) {
 		guest_begin(&test->guest, 1);
 		left_test(test, TOFU_NETWORK_RING);
+	} else if (!strcmp(word, "forked")) {
+		guest_begin(&test->guest, 0);
+		forked_test(test);
 	} else {
 		all_test(test, !strcmp(word, "times"));
 	}
