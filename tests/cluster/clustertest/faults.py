@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -176,9 +177,45 @@ def driver(tap):
         _works_again(tap, cluster, "bound again")
 
 
+@contextlib.contextmanager
+def _small_disk():
+    """A folder with a filesystem of its own that holds little."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "logs", folder], check=True)
+        try:
+            yield pathlib.Path(folder)
+        finally:
+            # Lazily: the supervisor ends a little later than the cluster.
+            subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def disk(tap):
+    """the disk for the nodes' logs is full: they go on, and what was logged stays"""
+    if os.geteuid():
+        tap.skip("a small disk for logs", "only root can mount one")
+        return
+    with _small_disk() as folder:
+        with Cluster("disk", 2, "2", options=("--log-dir", folder)) as cluster:
+            with contextlib.suppress(OSError), open(folder / "filler", "wb") as filler:
+                while True:
+                    filler.write(bytes(4096))
+                    filler.flush()
+            before = (folder / "node1.console").stat().st_size
+            talk = cluster.run("sh", "-c", "for i in $(seq 3000); do echo $i of many lines "
+                               ">/dev/ttyS0; done", timeout=RUN_SECONDS)
+            tap.point(talk.status == 0, "guests write to a console whose log is full",
+                      talk.everything())
+            after = (folder / "node1.console").stat().st_size
+            tap.point(before <= after < before + 3000 * len("1 of many lines"),
+                      "the log has lost that", f"{before} bytes, then {after}")
+            result = cluster.run(GUEST / "barrier")
+            tap.forward("with a full disk", result.out(), result.status, result.everything())
+
+
 TESTS = {
     "faults-stop": stop,
     "faults-stop-timed": stop_timed,
     "faults-monitor": monitor,
     "faults-driver": driver,
+    "faults-disk": disk,
 }
