@@ -122,10 +122,9 @@ void tofu_node_channel(struct tofu_node *node, unsigned int tni,
 /**
  * tofu_node_channel_poll - a store to TOFU_CHANNEL_POLL of a channel's page
  *
- * Without virtual time it is a kick as well, and takes the lock; in virtual time
- * call tofu_node_run() next.
+ * It is a kick as well, and takes the lock. Not for nodes in virtual time.
  *
- * Return: as tofu_node_kick(); in virtual time false.
+ * Return: as tofu_node_kick().
  */
 bool tofu_node_channel_poll(struct tofu_node *node, unsigned int tni,
 			    unsigned int channel);
