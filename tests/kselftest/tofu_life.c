@@ -70,8 +70,8 @@ TEST_F(tofu, a_child_can_use_the_descriptor_and_outlive_its_parent)
 
 #define SAW_THE_END 7
 
-/* Ends when the device is gone. */
-static void put_for_ever(void)
+/* Ends when the device is gone. @putting: set as the first put is posted. */
+static void put_for_ever(bool *putting)
 {
 	struct tk_cq cq;
 	struct tk_mem mem;
@@ -88,7 +88,33 @@ static void put_for_ever(void)
 		}
 		tk_post(&cq, tk_desc(&cq, &cq, TOFU_CMD_PUT, 0, mem.stadd,
 				     mem.stadd + SIZE, SIZE), NULL);
+		__atomic_store_n(putting, true, __ATOMIC_RELEASE);
 	}
+}
+
+/*
+ * A child that puts for ever, or -1. Returns when it puts; its pages are pinned
+ * before its registration has returned, so a count of them does not tell.
+ */
+static pid_t start_putting(void)
+{
+	bool *putting = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+
+	if (putting == MAP_FAILED)
+		return -1;
+	child = fork();
+	if (!child)
+		put_for_ever(putting);
+	while (child > 0 && !__atomic_load_n(putting, __ATOMIC_ACQUIRE)) {
+		if (waitpid(child, NULL, WNOHANG))
+			child = -1;
+		else
+			usleep(1000);
+	}
+	munmap(putting, PAGE);
+	return child;
 }
 
 TEST_F_TIMEOUT(tofu, a_process_killed_in_mid_transfer, TK_TIMEOUT_S)
@@ -97,11 +123,8 @@ TEST_F_TIMEOUT(tofu, a_process_killed_in_mid_transfer, TK_TIMEOUT_S)
 	pid_t child;
 
 	for (i = 0; i < 10; i++) {
-		child = fork();
-		if (!child)
-			put_for_ever();
-		while (tk_count("pinned_pages") < (int)(2 * SIZE / PAGE))
-			usleep(1000);
+		child = start_putting();
+		ASSERT_LT(0, child);
 		usleep(5000 * i);
 		kill(child, SIGKILL);
 		waitpid(child, &status, 0);
@@ -266,11 +289,8 @@ TEST_F_TIMEOUT(tofu, unbind_in_mid_transfer, TK_TIMEOUT_S)
 	tk_function(function, sizeof(function));
 	ASSERT_NE(0, function[0]);
 	for (i = 0; i < 5; i++) {
-		child = fork();
-		if (!child)
-			put_for_ever();
-		while (tk_count("pinned_pages") < (int)(2 * SIZE / PAGE))
-			usleep(1000);
+		child = start_putting();
+		ASSERT_LT(0, child);
 		usleep(3000 * i);
 		EXPECT_EQ(0, tk_write(TK_DRIVER "/unbind", function));
 		waitpid(child, &status, 0);
