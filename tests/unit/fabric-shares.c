@@ -3,6 +3,9 @@
  * Nodes of several processes: their numbers, and the owners of queues and
  * gates.
  */
+#define _GNU_SOURCE
+#include <fcntl.h>
+
 #include "harness.h"
 
 #include "fabric-util.h"
@@ -144,6 +147,44 @@ TEST_F(machine, what_one_has_no_other_of_its_node_gets)
 	tofu_fabric_detach(a);
 	tofu_fabric_detach(b);
 	tofu_fabric_detach(far);
+}
+
+static int hold(int fd, uint64_t at, short type)
+{
+	struct flock lock = {
+		.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)at,
+		.l_len = 1,
+	};
+
+	return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+/* As a process does that is stopped while it joins, or takes a queue. */
+TEST_F(machine, a_lock_that_is_never_given_back_is_not_waited_for)
+{
+	const uint64_t entry = tofu_shm_node_offset(PPN);
+	struct tofu_fabric *a = attach(self->path, 1), *other;
+	char *why = NULL;
+	pid_t child;
+
+	ASSERT_NE(NULL, a);
+	ASSERT_EQ(0, hold(self->fd, entry, F_WRLCK));
+	ASSERT_EQ(0, hold(self->fd, entry + 1, F_WRLCK));
+	child = fork();
+	if (!child)
+		_exit(-tofu_fabric_attach(self->path, 1, &why, &other));
+	EXPECT_EQ(-ETIMEDOUT, tofu_fabric_shares_lock(a));
+	EXPECT_EQ(ETIMEDOUT, end_child(child));
+
+	ASSERT_EQ(0, hold(self->fd, entry, F_UNLCK));
+	ASSERT_EQ(0, hold(self->fd, entry + 1, F_UNLCK));
+	EXPECT_EQ(0, take_lowest(a, TOFU_SHARE_CQ, 0));
+	other = attach(self->path, 1);
+	EXPECT_NE(NULL, other);
+	tofu_fabric_detach(other);
+	tofu_fabric_detach(a);
 }
 
 TEST_F(machine, what_is_nothing_has_no_owner)

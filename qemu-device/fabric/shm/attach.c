@@ -14,9 +14,12 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabric/process.h"
+
+#define LOCK_NAPS 10000 /* of a millisecond or a little more */
 
 __attribute__((format(printf, 3, 4))) static int fail(char **why, int err,
 						      const char *format, ...)
@@ -174,8 +177,7 @@ static void destroy_private(struct tofu_shm *shm)
 
 /* ---- The table of nodes ---- */
 
-/* @command: F_OFD_SETLK or F_OFD_SETLKW */
-static int lock_at(struct tofu_shm *shm, int command, uint64_t at, short type)
+static int lock_at(struct tofu_shm *shm, uint64_t at, short type)
 {
 	struct flock lock = {
 		.l_type = type,
@@ -186,16 +188,27 @@ static int lock_at(struct tofu_shm *shm, int command, uint64_t at, short type)
 	int err;
 
 	do {
-		err = fcntl(shm->fd, command, &lock) ? -errno : 0;
+		err = fcntl(shm->fd, F_OFD_SETLK, &lock) ? -errno : 0;
 	} while (err == -EINTR);
 	return err;
 }
 
+/*
+ * Others hold such a lock for microseconds, unless they are stopped: these are
+ * not waited for without end, as F_OFD_SETLKW would.
+ */
 int tofu_shm_lock_byte(struct tofu_shm *shm, uint32_t node,
 		       unsigned int byte, short type)
 {
-	return lock_at(shm, F_OFD_SETLKW, tofu_shm_node_offset(node) + byte,
-		       type);
+	const uint64_t at = tofu_shm_node_offset(node) + byte;
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	int err = lock_at(shm, at, type);
+
+	for (int naps = 0; err == -EAGAIN && naps < LOCK_NAPS; naps++) {
+		nanosleep(&nap, NULL);
+		err = lock_at(shm, at, type);
+	}
+	return err == -EAGAIN ? -ETIMEDOUT : err;
 }
 
 /* Serialises processes that take or leave a node number. */
@@ -225,8 +238,7 @@ static bool entry_taken(const struct tofu_shm *shm, uint32_t node)
  */
 static int lock_life(struct tofu_shm *shm, uint32_t node, uint64_t life)
 {
-	int err = lock_at(shm, F_OFD_SETLK,
-			  tofu_shm_life_lock(node, tofu_shm_gen(life)),
+	int err = lock_at(shm, tofu_shm_life_lock(node, tofu_shm_gen(life)),
 			  F_WRLCK);
 
 	return err == -EAGAIN ? -EBUSY : err;
@@ -331,6 +343,12 @@ static int join(struct tofu_shm *shm, int node, char **why)
 			 take_lowest(shm, (uint32_t)node * ppn, ppn);
 	if (err == -EBUSY)
 		return fail_full(shm, node, why);
+	if (err == -ETIMEDOUT)
+		return fail(why, err,
+			    "a process that joins or leaves has held the lock "
+			    "of the node's entry for %d seconds; continue it "
+			    "or end it",
+			    LOCK_NAPS / 1000);
 	if (err)
 		return fail(why, err, "cannot join as node %d: %s", node,
 			    strerror(-err));

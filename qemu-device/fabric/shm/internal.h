@@ -371,7 +371,10 @@ void tofu_memory_forget(struct tofu_peer *peer);
 
 /* ---- attach.c ---- */
 
-/* tofu_shm_lock_byte - F_WRLCK or F_UNLCK on a byte of an endpoint's page */
+/*
+ * tofu_shm_lock_byte - F_WRLCK or F_UNLCK on a byte of an endpoint's page;
+ * -ETIMEDOUT where another process holds it for ten seconds
+ */
 int tofu_shm_lock_byte(struct tofu_shm *shm, uint32_t node,
 		       unsigned int byte, short type);
 
