@@ -127,6 +127,11 @@ bool tofu_node_channel_poll(struct tofu_node *node, unsigned int tni,
 {
 	unsigned int polls;
 
+	if (node->virtual) {
+		if (tofu_node_joined(node))
+			icc_channel_poll(node->icc, tni, channel, 0);
+		return false;
+	}
 	if (tofu_node_kick(node, true))
 		return true;
 	polls = __atomic_load_n(&node->channel_polls, __ATOMIC_RELAXED) + 1;

@@ -122,9 +122,10 @@ void tofu_node_channel(struct tofu_node *node, unsigned int tni,
 /**
  * tofu_node_channel_poll - a store to TOFU_CHANNEL_POLL of a channel's page
  *
- * It is a kick as well, and takes the lock. Not for nodes in virtual time.
+ * Without virtual time it is a kick as well, and takes the lock; in virtual time
+ * call tofu_node_run() next.
  *
- * Return: as tofu_node_kick().
+ * Return: as tofu_node_kick(); in virtual time false.
  */
 bool tofu_node_channel_poll(struct tofu_node *node, unsigned int tni,
 			    unsigned int channel);
