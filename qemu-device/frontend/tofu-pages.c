@@ -224,11 +224,18 @@ static void tofu_channel_poll(TofuPCIState *s, hwaddr addr, MemTxAttrs attrs)
     bool left, worked;
 
     tofu_page_owner(addr, &tni, &channel);
-    left = tofu_bql_leave(attrs);
-    worked = tofu_node_channel_poll(s->node, tni, channel);
-    trace_tofu_kick(tofu_fabric_endpoint(tofu_node_fabric(s->node)), addr,
-                    true, worked);
-    tofu_bql_return(left);
+    if (!s->machine) {
+        left = tofu_bql_leave(attrs);
+        worked = tofu_node_channel_poll(s->node, tni, channel);
+        trace_tofu_kick(tofu_fabric_endpoint(tofu_node_fabric(s->node)), addr,
+                        true, worked);
+        tofu_bql_return(left);
+    } else if (tofu_access_by_cpu(attrs)) {
+        tofu_node_lock(s->node);
+        tofu_node_channel_poll(s->node, tni, channel);
+        tofu_node_unlock(s->node);
+        tofu_time_update(&s->time);
+    }
 }
 
 static MemTxResult tofu_channels_write(void *opaque, hwaddr addr,
@@ -240,7 +247,7 @@ static MemTxResult tofu_channels_write(void *opaque, hwaddr addr,
 
     if (offset == TOFU_CHANNEL_START) {
         tofu_channel_start(s, addr, attrs);
-    } else if (offset == TOFU_CHANNEL_POLL && !s->machine) {
+    } else if (offset == TOFU_CHANNEL_POLL) {
         tofu_channel_poll(s, addr, attrs);
     }
     return MEMTX_OK;
