@@ -3,6 +3,7 @@
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -21,11 +22,22 @@ RUN_SECONDS = 300
 PERF = ("tofu-perf", "--size", "8,4096")
 PLANNED = ("tofu-halo", "--part", "all", "--scheduler", "overhead-aware", "--grid", "60",
            "--iterations", "1", "--warmup", "1", "--no-verify")
+PARTING_LINES = 6  # that are shown where two runs differ
 # Neighbours in a grid of two by two: number x * 2 + y is at (x, y).
 ASIDE, ABOVE = 2, 1
 TOWARDS = {"E": ASIDE, "W": ASIDE, "N": ABOVE, "S": ABOVE,
            **dict.fromkeys(("NE", "SE", "NW", "SW"), ASIDE | ABOVE)}
 HALO = ("tofu-halo", "--verify", "--grid", "60", "--iterations", "2")
+
+
+def _parting(name, first, second):
+    """The lines by which two texts differ first."""
+    pairs = itertools.zip_longest(first.splitlines(), second.splitlines(), fillvalue="(its end)")
+    wrong = [(number, *pair) for number, pair in enumerate(pairs, 1) if pair[0] != pair[1]]
+    if wrong:
+        yield f"{name}: {len(wrong)} lines differ"
+    for number, *pair in wrong[:PARTING_LINES]:
+        yield f"{name}, line {number}: {pair[0]}\n  then {pair[1]}"
 
 
 class Traced:
@@ -35,15 +47,24 @@ class Traced:
         trace = pathlib.Path(folder, "trace")
         process = cluster.start_run(*command, timeout=RUN_SECONDS, trace=trace)
         self.result = finish(process, RUN_SECONDS + 60)
-        data = trace.read_bytes() if trace.exists() else b""
-        self.size = len(data)
-        self.hash = hashlib.sha256(data).hexdigest()
+        self.trace = trace.read_bytes() if trace.exists() else b""
+        self.size = len(self.trace)
+        self.hash = hashlib.sha256(self.trace).hexdigest()
 
     def good(self):
         return self.result.status == 0 and self.size > 0
 
     def same(self, other):
         return self.hash == other.hash and self.result.all_out() == other.result.all_out()
+
+    def differences(self, other):
+        """Where two runs part: status, the output, the trace."""
+        if self.result.status != other.result.status:
+            yield f"status {self.result.status}, then {other.result.status}"
+        for node in sorted(self.result.all_out().keys() | other.result.all_out(), key=str):
+            yield from _parting(f"output of node {node}", self.result.out(node),
+                                other.result.out(node))
+        yield from _parting("trace", self.trace.decode(), other.trace.decode())
 
     def __str__(self):
         return f"status {self.result.status}, trace of {self.size} bytes, " \
@@ -77,8 +98,9 @@ def _is_ready(cluster):
     return all(node["state"] == "ready" for node in cluster.status()["nodes"])
 
 
-def _compare(tap, first, second, name):
-    tap.point(second.good() and first.same(second), name, f"{first}\n{second}")
+def compare(tap, first, second, name):
+    why = "\n".join(first.differences(second)) if second.good() else str(second)
+    tap.point(second.good() and first.same(second), name, why)
 
 
 def exact_two(tap):
@@ -87,7 +109,7 @@ def exact_two(tap):
             Cluster("perf", 2, "2", memory=256, options=VIRTUAL) as cluster:
         first = Traced(cluster, folder, PERF)
         tap.point(first.good(), "tofu-perf in virtual time, with a trace", str(first))
-        _compare(tap, first, Traced(cluster, folder, PERF), "once more: not a nanosecond differs")
+        compare(tap, first, Traced(cluster, folder, PERF), "once more: not a nanosecond differs")
         refused = subprocess.run(cluster.words("sh", "0"), stdin=subprocess.DEVNULL,
                                  capture_output=True, text=True, timeout=30, check=False)
         tap.point(refused.returncode == 1 and "virtual time" in refused.stderr,
@@ -120,11 +142,11 @@ def exact_four(tap):
         tap.point(first.good(), "tofu-halo in virtual time, with a trace", str(first))
         with _load():
             busy = Traced(cluster, folder, HALO)
-        _compare(tap, first, busy, "the same on a host that is busy")
+        compare(tap, first, busy, "the same on a host that is busy")
         tap.point(wait_until(lambda: _is_ready(cluster), 120), "the nodes boot again")
         _pin(cluster)
         pinned = Traced(cluster, folder, HALO)
-        _compare(tap, first, pinned, "the same on one processor of the host")
+        compare(tap, first, pinned, "the same on one processor of the host")
 
 
 def _busy_qemu(folder):
@@ -211,7 +233,7 @@ def exact_barrier(tap):
         tap.forward("barrier in virtual time", first.result.out(), first.result.status, str(first))
         with _load():
             second = Traced(cluster, folder, command)
-        _compare(tap, first, second, "once more, on a host that is busy: the same times")
+        compare(tap, first, second, "once more, on a host that is busy: the same times")
 
 
 def virtual_gates(tap):
