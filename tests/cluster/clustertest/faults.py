@@ -14,7 +14,7 @@ import time
 
 from .cluster import GUEST, Cluster, finish, is_alive, wait_until
 from .shared import STREAM_SECONDS, VICTIM, stream_until
-from .virtual import PERF, VIRTUAL, Traced
+from .virtual import PERF, VIRTUAL, Traced, compare
 
 RUN_SECONDS = 60
 NAP_SECONDS = 0.2  # long enough for others to wait; nothing depends on it
@@ -83,8 +83,7 @@ def stop_timed(tap):
             second = Traced(cluster, folder, PERF)
         tap.point(stopper.turns > cluster.nodes, "each node has been stopped",
                   f"{stopper.turns} stops")
-        tap.point(second.good() and first.same(second), "the same output and trace",
-                  f"{first}\n{second}")
+        compare(tap, first, second, "the same output and trace")
 
 
 class Monitor:
@@ -177,6 +176,40 @@ def driver(tap):
         _works_again(tap, cluster, "bound again")
 
 
+# Nodes boot anew for each run in virtual time, so the victim does all in one.
+STRUCK = """
+sleep 0.05
+rmmod tofu && exit 2
+{remember}
+{strike} || exit 3
+kill -KILL $PROGRAM
+{after} || exit 4
+dmesg | grep -E 'BUG:|WARNING:|Oops|Call Trace' && exit 5
+exit 0
+"""
+
+
+def _strike_timed(tap, cluster, name, strike, after):
+    """The same run twice, in which a node loses its controller while all send."""
+    command = (GUEST / "survive", VICTIM,
+               STRUCK.format(remember=REMEMBER, strike=strike, after=after))
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = (Traced(cluster, folder, command) for _ in range(2))
+    for node in range(cluster.nodes):
+        if node != VICTIM:
+            tap.forward(f"{name}, node {node}", first.result.out(node), 0, str(first))
+    tap.point(first.good(), f"{name}: done, and the kernel did not complain", str(first))
+    compare(tap, first, second, f"{name}: the same times twice")
+
+
+def driver_timed(tap):
+    """in virtual time a node's driver is unbound, and its controller reset, in mid-transfer"""
+    with Cluster("vdriver", 3, "3", memory=256, options=VIRTUAL) as cluster:
+        _strike_timed(tap, cluster, "reset of the function", RESET, "true")
+        _strike_timed(tap, cluster, "unbound, and bound again", UNBIND,
+                      f"({BIND}) && /usr/libexec/tofu/tofu_map")
+
+
 @contextlib.contextmanager
 def _small_disk():
     """A folder with a filesystem of its own that holds little."""
@@ -217,5 +250,6 @@ TESTS = {
     "faults-stop-timed": stop_timed,
     "faults-monitor": monitor,
     "faults-driver": driver,
+    "faults-driver-timed": driver_timed,
     "faults-disk": disk,
 }

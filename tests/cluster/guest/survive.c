@@ -4,16 +4,22 @@
  * test kills one. The survivors must see an error of a command to that node,
  * none may hang, and transfers between them must continue.
  *
- * usage: survive VICTIM
+ * usage: survive VICTIM [COMMANDS]
+ *
+ * The victim runs COMMANDS of the shell beside the program, whose process is
+ * $PROGRAM there, and ends with their status.
  *
  * Prints "# node N: streaming" when a node is under way, and its part of the
  * TAP when it has seen the victim die. Each survivor reports separately: there
  * is no barrier after a death.
  */
 #include <err.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/stats.h"
 #include "common/wait.h"
@@ -182,15 +188,39 @@ static void point(unsigned int number, bool good, const char *name)
 	fflush(stdout);
 }
 
+/* The program goes on in a child; here are the commands that end it. */
+static void strike(const char *commands)
+{
+	char text[16];
+	pid_t program = fork();
+	int status;
+
+	if (program < 0)
+		err(EXIT_FAILURE, "fork");
+	if (!program)
+		return;
+	snprintf(text, sizeof(text), "%d", (int)program);
+	if (setenv("PROGRAM", text, 1))
+		err(EXIT_FAILURE, "setenv");
+	status = system(commands);
+	kill(program, SIGKILL);
+	waitpid(program, NULL, 0);
+	exit(status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) :
+						 EXIT_FAILURE);
+}
+
 int main(int argc, char **argv)
 {
+	const char *node = getenv("TOFU_NODE");
 	struct test test = { 0 };
 	size_t bytes;
 	bool good;
 
-	if (argc != 2)
-		errx(EXIT_FAILURE, "usage: survive VICTIM");
+	if (argc != 2 && argc != 3)
+		errx(EXIT_FAILURE, "usage: survive VICTIM [COMMANDS]");
 	test.victim = (uint32_t)strtoul(argv[1], NULL, 10);
+	if (argc == 3 && node && strtoul(node, NULL, 10) == test.victim)
+		strike(argv[2]);
 	guest_begin(&test.guest, 3);
 	if (test.guest.machine.node != 0)
 		printf("TAP version 13\n1..3\n");
