@@ -201,11 +201,14 @@ int tofu_shm_lock_byte(struct tofu_shm *shm, uint32_t node,
 		       unsigned int byte, short type)
 {
 	const uint64_t at = tofu_shm_node_offset(node) + byte;
-	const struct timespec nap = { .tv_nsec = 1000000 };
 	int err = lock_at(shm, at, type);
 
 	for (int naps = 0; err == -EAGAIN && naps < LOCK_NAPS; naps++) {
-		nanosleep(&nap, NULL);
+		struct timespec left = { .tv_nsec = 1000000 };
+
+		/* Signals, however many, do not make it shorter. */
+		while (nanosleep(&left, &left) && errno == EINTR)
+			;
 		err = lock_at(shm, at, type);
 	}
 	return err == -EAGAIN ? -ETIMEDOUT : err;
@@ -345,7 +348,7 @@ static int join(struct tofu_shm *shm, int node, char **why)
 		return fail_full(shm, node, why);
 	if (err == -ETIMEDOUT)
 		return fail(why, err,
-			    "a process that joins or leaves has held the lock "
+			    "a process that joins has held the lock "
 			    "of the node's entry for %d seconds; continue it "
 			    "or end it",
 			    LOCK_NAPS / 1000);
