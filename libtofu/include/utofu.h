@@ -1153,8 +1153,9 @@ int utofu_reduce_double(utofu_vbg_id_t vbg_id, enum utofu_reduce_op reduce_op,
  * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_COMPLETED; UTOFU_ERR_NOT_PROCESSED (none
  * was started, or its end was already reported); UTOFU_ERR_BARRIER_MISMATCH
  * (the nodes did not agree on what they started); UTOFU_ERR_BARRIER_OTHER (a
- * node is gone, or, as polls find out after a tenth of a second, has freed its
- * gates or lost their process; or a gate got two signals where it waits for one);
+ * node is gone, or its process has ended or has freed its gates, which polls
+ * find out after a tenth of a second; or a gate got two signals where it waits
+ * for one);
  * UTOFU_ERR_INVALID_OP (it was a reduction, or one of another type),
  * UTOFU_ERR_INVALID_VBG_ID, UTOFU_ERR_INVALID_FLAGS.
  */

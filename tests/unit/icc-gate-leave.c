@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Barriers that somebody leaves: his node goes, or his gates go while it lives
- * and the others ask for them.
+ * Barriers that a node leaves: it goes, or its gates go while it lives and the
+ * others ask for them.
  */
 #include "harness.h"
 

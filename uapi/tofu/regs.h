@@ -244,7 +244,8 @@ enum tofu_cq_stamp {
 #define TOFU_CHANNEL_START 0x0 /* start what the channel's block describes */
 /*
  * A poll of the block found nothing; like TOFU_KICK_POLL, and for the same
- * reason. Never wanted in virtual time.
+ * reason. The device may then also ask other nodes whether the barrier can still
+ * end. In virtual time it is never wanted, and does only that.
  */
 #define TOFU_CHANNEL_POLL 0x8
 
