@@ -312,6 +312,160 @@ int tofu_p2p_progress(struct tofu_p2p *p2p);
  */
 int tofu_p2p_flush(struct tofu_p2p *p2p);
 
+/* ---- Posted messages ---- */
+
+/*
+ * Messages with all that they can have. tofu_p2p_ended() tells the ends of all
+ * of them, in the order in which they come, so that none has to be tested. They
+ * match, and are matched by, messages of tofu_p2p_isend() and tofu_p2p_irecv().
+ */
+
+/* Flags of a send, and of an end: the message carries immediate data */
+#define TOFU_P2P_DATA 1U
+
+/* Flag of a send: it ends when the message is in its receiver's buffer */
+#define TOFU_P2P_SYNCHRONOUS 2U
+
+/*
+ * Flag of a send: the buffer may be written as soon as the call returns. Copies
+ * the message where it cannot be sent at once.
+ */
+#define TOFU_P2P_COPY 4U
+
+/* Flag of a send or receive: its end is told only if it is an error */
+#define TOFU_P2P_SILENT 8U
+
+/* Flag of an end: it is that of a send */
+#define TOFU_P2P_SENT 16U
+
+/**
+ * struct tofu_p2p_send - a message to send
+ * @buf:     the message; not to be written until it has been sent
+ * @bytes:   length of the message
+ * @tag:     any but TOFU_P2P_ANY_TAG
+ * @dest:    rank, which may be this one
+ * @data:    immediate data, with TOFU_P2P_DATA
+ * @flags:   TOFU_P2P_DATA, TOFU_P2P_SYNCHRONOUS, TOFU_P2P_COPY, TOFU_P2P_SILENT
+ * @context: for tofu_p2p_ended()
+ */
+struct tofu_p2p_send {
+	const void *buf;
+	size_t bytes;
+	uint64_t tag;
+	uint32_t dest;
+	uint32_t data;
+	unsigned int flags;
+	void *context;
+};
+
+/**
+ * struct tofu_p2p_receive - a message to receive
+ * @buf:     buffer; not to be touched until the message is there
+ * @room:    size of the buffer
+ * @tag:     tag
+ * @ignore:  bits of the tag that may differ
+ * @source:  rank, or TOFU_P2P_ANY_SOURCE
+ * @flags:   TOFU_P2P_SILENT
+ * @context: for tofu_p2p_ended()
+ *
+ * A receive costs the same whatever it ignores, unless a program uses more than
+ * six values of @ignore, beside none and all, at the same time.
+ */
+struct tofu_p2p_receive {
+	void *buf;
+	size_t room;
+	uint64_t tag;
+	uint64_t ignore;
+	uint32_t source;
+	unsigned int flags;
+	void *context;
+};
+
+/**
+ * struct tofu_p2p_end - the end of a posted message
+ * @context: of the send or receive
+ * @code:    how it has ended: UTOFU_SUCCESS, or as tofu_p2p_test()
+ * @flags:   TOFU_P2P_SENT; TOFU_P2P_DATA: @data has been received
+ * @source:  rank of the sender; of a send: of the receiver
+ * @data:    immediate data
+ * @tag:     tag
+ * @bytes:   bytes that were sent
+ */
+struct tofu_p2p_end {
+	void *context;
+	int code;
+	unsigned int flags;
+	uint32_t source;
+	uint32_t data;
+	uint64_t tag;
+	size_t bytes;
+};
+
+/**
+ * tofu_p2p_post_send - begin to send a message
+ * @p2p:     endpoint
+ * @send:    the message; copied
+ * @request: set to what tofu_p2p_cancel() takes until the end has been told; may
+ *           be NULL
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER
+ * (rank, tag), UTOFU_ERR_INVALID_FLAGS; UTOFU_ERR_OUT_OF_MEMORY: try again when
+ * others have ended; or as tofu_p2p_progress().
+ */
+int tofu_p2p_post_send(struct tofu_p2p *p2p, const struct tofu_p2p_send *send,
+		       struct tofu_p2p_request **request);
+
+/**
+ * tofu_p2p_post_receive - begin to receive a message
+ * @p2p:     endpoint
+ * @receive: what to receive; copied
+ * @request: as for tofu_p2p_post_send()
+ *
+ * Return: as tofu_p2p_post_send().
+ */
+int tofu_p2p_post_receive(struct tofu_p2p *p2p,
+			  const struct tofu_p2p_receive *receive,
+			  struct tofu_p2p_request **request);
+
+/**
+ * tofu_p2p_ended - make progress, and get the end of a posted message
+ * @p2p: endpoint
+ * @end: filled
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_FOUND: none has ended;
+ * UTOFU_ERR_INVALID_POINTER; or as tofu_p2p_progress().
+ */
+int tofu_p2p_ended(struct tofu_p2p *p2p, struct tofu_p2p_end *end);
+
+struct tofu_p2p_claim;
+
+/**
+ * tofu_p2p_peek - look for a message that no receive has matched
+ * @p2p:     endpoint
+ * @receive: a receive that would get it; only source and tag matter
+ * @end:     filled with what that receive would get
+ * @claim:   set: no receive will match the message any more, it waits for
+ *           tofu_p2p_post_claimed(); NULL: only look
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_FOUND; UTOFU_ERR_INVALID_POINTER,
+ * UTOFU_ERR_INVALID_NUMBER (source); or as tofu_p2p_progress().
+ */
+int tofu_p2p_peek(struct tofu_p2p *p2p, const struct tofu_p2p_receive *receive,
+		  struct tofu_p2p_end *end, struct tofu_p2p_claim **claim);
+
+/**
+ * tofu_p2p_post_claimed - begin to receive a message that has been claimed
+ * @p2p:     endpoint
+ * @claim:   the message; not to be used any more
+ * @receive: its buffer, flags and context; source and tag do not matter
+ * @request: as for tofu_p2p_post_send()
+ *
+ * Return: as tofu_p2p_post_send(); after an error the claim stands.
+ */
+int tofu_p2p_post_claimed(struct tofu_p2p *p2p, struct tofu_p2p_claim *claim,
+			  const struct tofu_p2p_receive *receive,
+			  struct tofu_p2p_request **request);
+
 /* ---- Memory ---- */
 
 /**

@@ -41,6 +41,14 @@
 #define P2P_REPLY_RING (32U << 10)
 #define P2P_REPLY_POOL (24U << 10)
 
+/*
+ * Tests without success before checking that the other process is there.
+ * Counted, not timed, so that in virtual time it is always the same test. A
+ * prime number: if several requests are tested in turn, each of them gets its
+ * check.
+ */
+#define P2P_HELLO_TESTS 65537U
+
 /* ---- Messages ---- */
 
 /**
@@ -48,17 +56,20 @@
  * @source, @tag, @bytes: of the message
  * @kind:   P2P_EAGER, P2P_GET, P2P_PUT; P2P_SELF: from this process to itself,
  *          held by the send
+ * @flags:  P2P_DATA: it has @data
  * @handle: of the send, unless eager
  * @vcq, @stadd: of an announced message: the sender's VCQ and buffer
  */
 struct p2p_message {
 	uint32_t source;
 	uint16_t kind;
+	uint16_t flags;
 	uint64_t tag;
 	uint64_t bytes;
 	uint64_t handle;
 	utofu_vcq_id_t vcq;
 	utofu_stadd_t stadd;
+	uint32_t data;
 };
 
 /* Not a kind of a record */
@@ -67,17 +78,23 @@ struct p2p_message {
 /**
  * struct p2p_unexpected - a message that no receive has matched
  * @node:  in the table
+ * @link:  of a claimed message, which is not in the table
  * @class: class of the memory: P2P_REQUESTS where a send holds it
  * @size:  size of this structure with its data
  * @data:  data of an eager message
  */
 struct p2p_unexpected {
-	struct p2p_match_message node;
+	union {
+		struct p2p_match_message node;
+		TAILQ_ENTRY(p2p_unexpected) link;
+	};
 	struct p2p_message message;
 	enum p2p_class class;
 	size_t size;
 	char data[];
 };
+
+TAILQ_HEAD(p2p_claimed, p2p_unexpected);
 
 /* ---- Requests ---- */
 
@@ -132,6 +149,11 @@ struct p2p_ring;
  * @region:  the remembered registration that it is part of; NULL: it has its
  *           own
  * @slot:    for the notice at the end of a put: the receiver's, or P2P_SILENT
+ * @posted:  tofu_p2p_ended() tells its end, unless @flags say otherwise
+ * @flags:   TOFU_P2P_*
+ * @context: the user's
+ * @copy:    of what @buf had, or NULL
+ * @told:    in the list of ended ones
  */
 struct tofu_p2p_request {
 	struct p2p_match_receive node;
@@ -154,9 +176,15 @@ struct tofu_p2p_request {
 	utofu_stadd_t local;
 	struct p2p_region *region;
 	uint32_t slot;
+	bool posted;
+	unsigned int flags;
+	void *context;
+	void *copy;
+	STAILQ_ENTRY(tofu_p2p_request) told;
 };
 
 TAILQ_HEAD(p2p_requests, tofu_p2p_request);
+STAILQ_HEAD(p2p_told, tofu_p2p_request);
 
 /* Requests in a slab */
 #define P2P_SLAB 64
@@ -435,7 +463,10 @@ struct p2p_config {
  * @starting, @posting, @moving: requests in these states
  * @movers:      number of requests in the last two
  * @awaited:     receives that wait for a notice, by slot, @awaits of them
+ * @claimed:     messages that the user has taken from the matching
+ * @told:        posted requests that have ended
  * @tests:       tests without success since the last success
+ * @doubted:     index of the request whose peer is checked next
  * @error:       the error that broke the endpoint
  */
 struct tofu_p2p {
@@ -468,7 +499,10 @@ struct tofu_p2p {
 	unsigned int movers;
 	struct tofu_p2p_request *awaited[P2P_SLOTS];
 	unsigned int awaits;
+	struct p2p_claimed claimed;
+	struct p2p_told told;
 	unsigned int tests;
+	uint32_t doubted;
 	int error;
 };
 
@@ -503,6 +537,14 @@ static inline struct tofu_srb_params p2p_srb_params(size_t bytes)
 	};
 }
 
+/* ---- p2p.c ---- */
+
+/* Check the arguments of a send, and of a receive, and the endpoint. */
+int p2p_send_check(const struct tofu_p2p *p2p, const void *buf, size_t bytes,
+		   uint32_t dest, uint64_t tag);
+int p2p_receive_check(const struct tofu_p2p *p2p, const void *buf, size_t room,
+		      uint32_t source);
+
 /* ---- request.c ---- */
 
 /* p2p_request_new - allocate a request. Return: NULL if out of memory */
@@ -520,6 +562,13 @@ p2p_request_handle(const struct tofu_p2p_request *request)
 /* p2p_request_find - get the request of a handle from a peer, or NULL */
 struct tofu_p2p_request *p2p_request_find(const struct tofu_p2p *p2p,
 					  uint64_t handle);
+
+/* p2p_request_at - get the request of an index, or NULL where none is in use */
+struct tofu_p2p_request *p2p_request_at(const struct tofu_p2p *p2p,
+					uint32_t index);
+
+/* p2p_request_drop - free a request that has not begun, and its copy */
+void p2p_request_drop(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
 /* p2p_request_end - free everything that a request has, but not the request */
 void p2p_request_end(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
@@ -587,6 +636,7 @@ bool p2p_sender_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
  * @head, @head_bytes: struct p2p_head, and what its kind has behind it
  * @known: of these bytes, those that are not in a ring of one sender
  * @data, @bytes: of an eager message
+ * @last, @last_bytes: immediate data
  */
 struct p2p_record {
 	const struct p2p_head *head;
@@ -594,6 +644,8 @@ struct p2p_record {
 	size_t known;
 	const void *data;
 	size_t bytes;
+	const void *last;
+	size_t last_bytes;
 };
 
 /* p2p_sender_send - send to the shared ring for requests, or to an own ring */
@@ -614,6 +666,9 @@ void p2p_senders_free(struct tofu_p2p *p2p);
 
 /* p2p_send_begin - begin a send to another process, as far as there is room */
 void p2p_send_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
+
+/* p2p_send_take_back - free a send that has just begun, and is not on its way */
+void p2p_send_take_back(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
 /* p2p_send_push - send what waits for a peer, as far as there is room */
 void p2p_send_push(struct tofu_p2p *p2p, struct p2p_peer *peer);
@@ -637,14 +692,21 @@ void p2p_send_left(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
 /* p2p_receive_begin - match a receive with a message, or post it */
 void p2p_receive_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
-		       uint32_t source, uint64_t tag);
+		       const struct p2p_match_want *want);
+
+/* p2p_receive_claimed - receive a claimed message, which is then freed */
+void p2p_receive_claimed(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+			 struct p2p_unexpected *claimed);
 
 /* p2p_receive_self - send to this process. Return: false if out of memory */
 bool p2p_receive_self(struct tofu_p2p *p2p, struct tofu_p2p_request *send);
 
-/* p2p_receive_probe - look up what such a receive would get */
-bool p2p_receive_probe(struct tofu_p2p *p2p, uint32_t source, uint64_t tag,
-		       struct tofu_p2p_status *status);
+/* p2p_receive_probe - look up what such a receive would get, or NULL */
+struct p2p_unexpected *p2p_receive_probe(struct tofu_p2p *p2p,
+					 const struct p2p_match_want *want);
+
+/* p2p_receive_claim - take a message out of the matching */
+void p2p_receive_claim(struct tofu_p2p *p2p, struct p2p_unexpected *message);
 
 /* p2p_receive_cancel - take back a posted receive */
 void p2p_receive_cancel(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
@@ -757,8 +819,12 @@ void p2p_reply_later(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 /* p2p_reply_push - send the replies for a peer. Return: false without room */
 bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
-/* p2p_reply_hello - check that the process that a request waits for is there */
-void p2p_reply_hello(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
+/*
+ * p2p_reply_hello - check that the process that a request waits for is there
+ *
+ * Return: whether it waits for one.
+ */
+bool p2p_reply_hello(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
 /* p2p_reply_flown - handle the end of a request's reply, arrived or failed */
 void p2p_reply_flown(struct tofu_p2p *p2p, uint64_t handle, int code);

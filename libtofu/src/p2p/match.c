@@ -2,24 +2,28 @@
 /* Matching of messages with receives. */
 #include "p2p/match.h"
 
-#include <stdbool.h>
-
 /* ---- Keys ---- */
 
-static struct p2p_match_key key_of(uint32_t source, uint64_t tag,
-				   unsigned int any)
+static inline unsigned int way_of(unsigned int mask, bool any)
+{
+	return 2 * mask + any;
+}
+
+static struct p2p_match_key key_of(const struct p2p_match *match,
+				   uint32_t source, uint64_t tag,
+				   unsigned int way)
 {
 	return (struct p2p_match_key){
-		.tag = any & P2P_ANY_TAG ? 0 : tag,
-		.source = any & P2P_ANY_SOURCE ? 0 : source,
-		.any = any,
+		.tag = tag & ~match->mask[way / 2].bits,
+		.source = way % 2 ? 0 : source,
+		.way = way,
 	};
 }
 
 static bool key_equal(const struct p2p_match_key *a,
 		      const struct p2p_match_key *b)
 {
-	return a->tag == b->tag && a->source == b->source && a->any == b->any;
+	return a->tag == b->tag && a->source == b->source && a->way == b->way;
 }
 
 /* The finalizer of MurmurHash3: each bit of the result depends on all. */
@@ -34,7 +38,7 @@ static inline struct p2p_match_link **
 bucket_of(const struct p2p_match *match, const struct p2p_match_table *table,
 	  const struct p2p_match_key *key)
 {
-	uint64_t who = (uint64_t)key->source << 2 | key->any, hash;
+	uint64_t who = (uint64_t)key->source << 4 | key->way, hash;
 
 	if (table->buckets == 1)
 		return table->bucket;
@@ -51,7 +55,7 @@ static inline struct p2p_match_link *find(struct p2p_match *match,
 {
 	struct p2p_match_link *link;
 
-	if (!table->ways[key->any])
+	if (!table->ways[key->way])
 		return NULL;
 	link = *bucket_of(match, table, key);
 	while (link) {
@@ -92,7 +96,7 @@ static void table_init(struct p2p_match_table *table)
 static void table_free(struct p2p_match *match, struct p2p_match_table *table)
 {
 	if (table->bucket != &table->least)
-		match->memory.give(match->memory.arg, table->bucket,
+		match->tables.give(match->tables.arg, table->bucket,
 				   table->buckets * sizeof(table->bucket[0]));
 }
 
@@ -102,7 +106,7 @@ static void table_grow(struct p2p_match *match, struct p2p_match_table *table)
 	struct p2p_match_link **old = table->bucket;
 	size_t buckets = table->buckets;
 	size_t more = buckets == 1 ? P2P_MATCH_BUCKETS : 2 * buckets;
-	struct p2p_match_link **bucket = match->memory.take(match->memory.arg,
+	struct p2p_match_link **bucket = match->tables.take(match->tables.arg,
 							    more * sizeof(*bucket));
 
 	table->grow_at = bucket ? more : 2 * table->grow_at;
@@ -119,7 +123,7 @@ static void table_grow(struct p2p_match *match, struct p2p_match_table *table)
 			chain_in(bucket_of(match, table, &head->key), head);
 		}
 	if (old != &table->least)
-		match->memory.give(match->memory.arg, old, buckets * sizeof(*old));
+		match->tables.give(match->tables.arg, old, buckets * sizeof(*old));
 }
 
 static void enqueue(struct p2p_match *match, struct p2p_match_table *table,
@@ -143,7 +147,7 @@ static void enqueue(struct p2p_match *match, struct p2p_match_table *table,
 	link->prev = link;
 	chain_in(bucket_of(match, table, key), link);
 	table->queues++;
-	table->ways[key->any]++;
+	table->ways[key->way]++;
 }
 
 static void dequeue(struct p2p_match_table *table, struct p2p_match_link *link)
@@ -154,7 +158,7 @@ static void dequeue(struct p2p_match_table *table, struct p2p_match_link *link)
 		chain_out(link);
 	if (next == link) {
 		table->queues--;
-		table->ways[link->key.any]--;
+		table->ways[link->key.way]--;
 		return;
 	}
 	next->prev = link->prev;
@@ -163,12 +167,260 @@ static void dequeue(struct p2p_match_table *table, struct p2p_match_link *link)
 		chain_in(at, next);
 }
 
+/* ---- Masks ---- */
+
+/* All messages, the earliest first: the queue of what asks for anything */
+static struct p2p_match_link *all_find(struct p2p_match *match)
+{
+	const struct p2p_match_key key = {
+		.way = way_of(P2P_MASK_ALL, true),
+	};
+
+	return find(match, &match->arrived, &key);
+}
+
+static struct p2p_match_message *message_of_all(struct p2p_match_link *link)
+{
+	return (void *)(link - way_of(P2P_MASK_ALL, true));
+}
+
+static inline uint64_t message_tag(const struct p2p_match_message *message)
+{
+	return message->link[0].key.tag;
+}
+
+static inline uint32_t message_source(const struct p2p_match_message *message)
+{
+	return message->link[0].key.source;
+}
+
+/* Gives a message its places for a mask. Return: false without memory. */
+static bool places_make(struct p2p_match *match, unsigned int mask,
+			struct p2p_match_message *message)
+{
+	struct p2p_match_places *places =
+		match->places.take(match->places.arg, sizeof(*places));
+
+	if (!places)
+		return false;
+	places->message = message;
+	places->next = message->more;
+	message->more = places;
+	for (unsigned int any = 0; any < 2; any++) {
+		struct p2p_match_key key =
+			key_of(match, message_source(message),
+			       message_tag(message), way_of(mask, any));
+
+		enqueue(match, &match->arrived, &places->link[any], &key);
+	}
+	return true;
+}
+
+static void places_free(struct p2p_match *match,
+			struct p2p_match_places **at)
+{
+	struct p2p_match_places *places = *at;
+
+	*at = places->next;
+	dequeue(&match->arrived, &places->link[0]);
+	dequeue(&match->arrived, &places->link[1]);
+	match->places.give(match->places.arg, places, sizeof(*places));
+}
+
+static void message_forget(struct p2p_match *match, unsigned int mask,
+			   struct p2p_match_message *message)
+{
+	struct p2p_match_places **at = &message->more;
+
+	while (*at && (*at)->link[0].key.way != way_of(mask, false))
+		at = &(*at)->next;
+	if (*at)
+		places_free(match, at);
+}
+
+/* From now on what asks with this mask goes through all messages. */
+static void mask_unlink(struct p2p_match *match, unsigned int mask)
+{
+	struct p2p_match_link *first = all_find(match), *link = first;
+
+	match->mask[mask].linked = false;
+	if (!first)
+		return;
+	do {
+		message_forget(match, mask, message_of_all(link));
+		link = link->next;
+	} while (link != first);
+}
+
+/*
+ * Gives all messages places for a mask when it is asked for the second time.
+ *
+ * Return: whether they have them.
+ */
+static bool mask_link(struct p2p_match *match, unsigned int mask)
+{
+	struct p2p_match_link *first, *link;
+
+	if (match->mask[mask].linked || !match->mask[mask].asked) {
+		match->mask[mask].asked = true;
+		return match->mask[mask].linked;
+	}
+	first = link = all_find(match);
+	if (first)
+		do {
+			match->steps++;
+			if (!places_make(match, mask, message_of_all(link))) {
+				mask_unlink(match, mask);
+				return false;
+			}
+			link = link->next;
+		} while (link != first);
+	match->mask[mask].linked = true;
+	return true;
+}
+
+static bool mask_waits(const struct p2p_match *match, unsigned int mask)
+{
+	return match->posted.ways[way_of(mask, false)] ||
+	       match->posted.ways[way_of(mask, true)];
+}
+
+/*
+ * Return: a place for one more mask: a free one, or that of a mask with which
+ * no receive waits; P2P_MATCH_MASKS if there is none.
+ */
+static unsigned int mask_place(struct p2p_match *match)
+{
+	if (match->masks < P2P_MATCH_MASKS)
+		return match->masks++;
+	for (unsigned int i = P2P_MASK_ALL + 1; i < P2P_MATCH_MASKS; i++) {
+		unsigned int mask = match->evict;
+
+		match->evict = mask + 1 < P2P_MATCH_MASKS ? mask + 1 :
+							    P2P_MASK_ALL + 1;
+		if (mask_waits(match, mask))
+			continue;
+		mask_unlink(match, mask);
+		return mask;
+	}
+	return P2P_MATCH_MASKS;
+}
+
+/* Out of line: most receives ignore nothing, or everything. */
+__attribute__((noinline)) static unsigned int
+mask_find(struct p2p_match *match, uint64_t ignore)
+{
+	unsigned int mask;
+
+	for (mask = P2P_MASK_ALL + 1; mask < match->masks; mask++)
+		if (match->mask[mask].bits == ignore)
+			return mask;
+	mask = mask_place(match);
+	if (mask < P2P_MATCH_MASKS)
+		match->mask[mask] = (struct p2p_match_mask){ .bits = ignore };
+	return mask;
+}
+
+/* Return: the mask's number, or P2P_MATCH_MASKS if it has none. */
+static inline unsigned int mask_of(struct p2p_match *match, uint64_t ignore)
+{
+	if (!ignore)
+		return P2P_MASK_NONE;
+	return ignore == UINT64_MAX ? P2P_MASK_ALL : mask_find(match, ignore);
+}
+
+/* ---- What has no queue of its own ---- */
+
+static bool fits(const struct p2p_match_want *want, uint32_t source,
+		 uint64_t tag)
+{
+	return (want->any || want->source == source) &&
+	       !((want->tag ^ tag) & ~want->ignore);
+}
+
+static struct p2p_match_message *
+message_search(struct p2p_match *match, const struct p2p_match_want *want)
+{
+	struct p2p_match_link *first = all_find(match), *link = first;
+
+	if (!first)
+		return NULL;
+	do {
+		struct p2p_match_message *message = message_of_all(link);
+
+		match->steps++;
+		if (fits(want, message_source(message), message_tag(message)))
+			return message;
+		link = link->next;
+	} while (link != first);
+	return NULL;
+}
+
+static struct p2p_match_receive *odd_search(struct p2p_match *match,
+					    uint32_t source, uint64_t tag)
+{
+	struct p2p_match_link *link = match->odd;
+
+	do {
+		struct p2p_match_receive *receive = (void *)link;
+		const struct p2p_match_want want = {
+			.tag = link->key.tag,
+			.ignore = receive->ignore,
+			.source = link->key.source,
+			.any = link->key.way != P2P_MATCH_ODD,
+		};
+
+		match->steps++;
+		if (fits(&want, source, tag))
+			return receive;
+		link = link->next;
+	} while (link != match->odd);
+	return NULL;
+}
+
+static void odd_post(struct p2p_match *match, struct p2p_match_receive *receive,
+		     const struct p2p_match_want *want)
+{
+	struct p2p_match_link *link = &receive->link, *first = match->odd;
+
+	link->key = (struct p2p_match_key){
+		.tag = want->tag,
+		.source = want->source,
+		.way = P2P_MATCH_ODD + want->any,
+	};
+	link->next = first ? first : link;
+	link->prev = first ? first->prev : link;
+	link->next->prev = link;
+	link->prev->next = link;
+	if (!first)
+		match->odd = link;
+}
+
+static void odd_unpost(struct p2p_match *match, struct p2p_match_link *link)
+{
+	link->next->prev = link->prev;
+	link->prev->next = link->next;
+	if (match->odd == link)
+		match->odd = link->next == link ? NULL : link->next;
+}
+
 /* ---- Matching ---- */
 
 void p2p_match_init(struct p2p_match *match,
-		    const struct p2p_match_memory *memory, uint64_t seed)
+		    const struct p2p_match_memory *tables,
+		    const struct p2p_match_memory *places, uint64_t seed)
 {
-	*match = (struct p2p_match){ .memory = *memory, .seed = seed };
+	*match = (struct p2p_match){
+		.mask = {
+			[P2P_MASK_NONE] = { .bits = 0, .linked = true },
+			[P2P_MASK_ALL] = { .bits = UINT64_MAX, .linked = true },
+		},
+		.masks = 2,
+		.evict = P2P_MASK_ALL + 1,
+		.tables = *tables,
+		.places = *places,
+		.seed = seed,
+	};
 	table_init(&match->posted);
 	table_init(&match->arrived);
 }
@@ -182,40 +434,70 @@ void p2p_match_free(struct p2p_match *match)
 struct p2p_match_receive *p2p_match_posted(struct p2p_match *match,
 					   uint32_t source, uint64_t tag)
 {
-	struct p2p_match_receive *first = NULL;
+	struct p2p_match_receive *first = NULL, *receive;
 
-	for (unsigned int any = 0; any < P2P_MATCH_WAYS; any++) {
-		struct p2p_match_receive *receive;
+	for (unsigned int way = 0; way < 2 * match->masks; way++) {
 		struct p2p_match_key key;
 
-		if (!match->posted.ways[any])
+		if (!match->posted.ways[way])
 			continue;
-		key = key_of(source, tag, any);
+		key = key_of(match, source, tag, way);
 		/* The link is its first member. */
 		receive = (void *)find(match, &match->posted, &key);
 		if (receive && (!first || receive->number < first->number))
 			first = receive;
 	}
-	return first;
+	if (!match->odd)
+		return first;
+	receive = odd_search(match, source, tag);
+	return receive && (!first || receive->number < first->number) ?
+		       receive :
+		       first;
 }
 
-struct p2p_match_message *p2p_match_arrived(struct p2p_match *match,
-					    uint32_t source, uint64_t tag,
-					    unsigned int any)
+/* A message's links are in the order of the ways. */
+static struct p2p_match_message *message_of(struct p2p_match_link *link,
+					    unsigned int way)
 {
-	struct p2p_match_key key = key_of(source, tag, any);
-	struct p2p_match_link *link = find(match, &match->arrived, &key);
+	struct p2p_match_places *places;
 
-	/* A message's links are in the order of P2P_ANY_*. */
-	return link ? (void *)(link - any) : NULL;
+	if (way < 4)
+		return (void *)(link - way);
+	places = (void *)(link - way % 2);
+	return places->message;
+}
+
+struct p2p_match_message *
+p2p_match_arrived(struct p2p_match *match, const struct p2p_match_want *want)
+{
+	struct p2p_match_link *link;
+	struct p2p_match_key key;
+	unsigned int mask, way;
+
+	if (!match->arrived.queues)
+		return NULL;
+	mask = mask_of(match, want->ignore);
+	if (mask == P2P_MATCH_MASKS || !mask_link(match, mask))
+		return message_search(match, want);
+	way = way_of(mask, want->any);
+	key = key_of(match, want->source, want->tag, way);
+	link = find(match, &match->arrived, &key);
+	return link ? message_of(link, way) : NULL;
 }
 
 void p2p_match_post(struct p2p_match *match, struct p2p_match_receive *receive,
-		    uint32_t source, uint64_t tag, unsigned int any)
+		    const struct p2p_match_want *want)
 {
-	struct p2p_match_key key = key_of(source, tag, any);
+	unsigned int mask = mask_of(match, want->ignore);
+	struct p2p_match_key key;
 
 	receive->number = match->number++;
+	receive->ignore = want->ignore;
+	if (mask == P2P_MATCH_MASKS) {
+		odd_post(match, receive, want);
+		return;
+	}
+	key = key_of(match, want->source, want->tag, way_of(mask, want->any));
 	enqueue(match, &match->posted, &receive->link, &key);
 }
 
@@ -223,21 +505,30 @@ void p2p_match_arrive(struct p2p_match *match,
 		      struct p2p_match_message *message, uint32_t source,
 		      uint64_t tag)
 {
-	for (unsigned int any = 0; any < P2P_MATCH_WAYS; any++) {
-		struct p2p_match_key key = key_of(source, tag, any);
+	message->more = NULL;
+	for (unsigned int way = 0; way < 4; way++) {
+		struct p2p_match_key key = key_of(match, source, tag, way);
 
-		enqueue(match, &match->arrived, &message->link[any], &key);
+		enqueue(match, &match->arrived, &message->link[way], &key);
 	}
+	for (unsigned int i = P2P_MASK_ALL + 1; i < match->masks; i++)
+		if (match->mask[i].linked && !places_make(match, i, message))
+			mask_unlink(match, i);
 }
 
 void p2p_match_unpost(struct p2p_match *match,
 		      struct p2p_match_receive *receive)
 {
-	dequeue(&match->posted, &receive->link);
+	if (receive->link.key.way >= P2P_MATCH_ODD)
+		odd_unpost(match, &receive->link);
+	else
+		dequeue(&match->posted, &receive->link);
 }
 
 void p2p_match_take(struct p2p_match *match, struct p2p_match_message *message)
 {
-	for (unsigned int any = 0; any < P2P_MATCH_WAYS; any++)
-		dequeue(&match->arrived, &message->link[any]);
+	while (message->more)
+		places_free(match, &message->more);
+	for (unsigned int way = 0; way < 4; way++)
+		dequeue(&match->arrived, &message->link[way]);
 }

@@ -8,14 +8,6 @@
 #include "utofu/time.h"
 #include "utofu/work.h"
 
-/*
- * Tests without success before checking that the other process is there.
- * Counted, not timed, so that in virtual time it is always the same test. A
- * prime number: if several requests are tested in turn, each of them gets its
- * check.
- */
-#define HELLO_TESTS 65537U
-
 /* Boundary of regions, and of chunks */
 #define ALIGN 256
 
@@ -87,6 +79,8 @@ static void lists_make(struct tofu_p2p *p2p)
 	TAILQ_INIT(&p2p->starting);
 	TAILQ_INIT(&p2p->posting);
 	TAILQ_INIT(&p2p->moving);
+	TAILQ_INIT(&p2p->claimed);
+	STAILQ_INIT(&p2p->told);
 	p2p_regions_make(p2p);
 	p2p_receive_make(p2p);
 }
@@ -235,8 +229,8 @@ int tofu_p2p_flush(struct tofu_p2p *p2p)
 
 /* ---- Messages ---- */
 
-static int send_check(const struct tofu_p2p *p2p, const void *buf, size_t bytes,
-		      uint32_t dest, uint64_t tag)
+int p2p_send_check(const struct tofu_p2p *p2p, const void *buf, size_t bytes,
+		   uint32_t dest, uint64_t tag)
 {
 	if (!p2p || (!buf && bytes))
 		return UTOFU_ERR_INVALID_POINTER;
@@ -250,7 +244,7 @@ int tofu_p2p_isend(struct tofu_p2p *p2p, const void *buf, size_t bytes,
 		   struct tofu_p2p_request **request)
 {
 	struct tofu_p2p_request *made;
-	int code = send_check(p2p, buf, bytes, dest, tag);
+	int code = p2p_send_check(p2p, buf, bytes, dest, tag);
 
 	if (!code && !request)
 		code = UTOFU_ERR_INVALID_POINTER;
@@ -274,7 +268,7 @@ int tofu_p2p_isend(struct tofu_p2p *p2p, const void *buf, size_t bytes,
 	return UTOFU_SUCCESS;
 }
 
-static int recv_check(const struct tofu_p2p *p2p, const void *buf, size_t room,
+int p2p_receive_check(const struct tofu_p2p *p2p, const void *buf, size_t room,
 		      uint32_t source)
 {
 	if (!p2p || (!buf && room))
@@ -285,12 +279,23 @@ static int recv_check(const struct tofu_p2p *p2p, const void *buf, size_t room,
 	return p2p->error;
 }
 
+static struct p2p_match_want want_of(uint32_t source, uint64_t tag)
+{
+	return (struct p2p_match_want){
+		.tag = tag,
+		.ignore = tag == TOFU_P2P_ANY_TAG ? UINT64_MAX : 0,
+		.source = source,
+		.any = source == TOFU_P2P_ANY_SOURCE,
+	};
+}
+
 int tofu_p2p_irecv(struct tofu_p2p *p2p, void *buf, size_t room,
 		   uint32_t source, uint64_t tag,
 		   struct tofu_p2p_request **request)
 {
 	struct tofu_p2p_request *made;
-	int code = recv_check(p2p, buf, room, source);
+	struct p2p_match_want want;
+	int code = p2p_receive_check(p2p, buf, room, source);
 
 	if (!code && !request)
 		code = UTOFU_ERR_INVALID_POINTER;
@@ -303,7 +308,8 @@ int tofu_p2p_irecv(struct tofu_p2p *p2p, void *buf, size_t room,
 	made->room = room;
 	made->message.source = source;
 	*request = made;
-	p2p_receive_begin(p2p, made, source, tag);
+	want = want_of(source, tag);
+	p2p_receive_begin(p2p, made, &want);
 	return UTOFU_SUCCESS;
 }
 
@@ -329,7 +335,7 @@ static int request_take(struct tofu_p2p *p2p, struct tofu_p2p_request **request,
 
 static int request_wait(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 {
-	if (++p2p->tests >= HELLO_TESTS) {
+	if (++p2p->tests >= P2P_HELLO_TESTS) {
 		p2p->tests = 0;
 		p2p_reply_hello(p2p, request);
 	}
@@ -386,7 +392,9 @@ int tofu_p2p_recv(struct tofu_p2p *p2p, void *buf, size_t room, uint32_t source,
 int tofu_p2p_probe(struct tofu_p2p *p2p, uint32_t source, uint64_t tag,
 		   struct tofu_p2p_status *status)
 {
-	int code = recv_check(p2p, NULL, 0, source);
+	const struct p2p_unexpected *found;
+	struct p2p_match_want want;
+	int code = p2p_receive_check(p2p, NULL, 0, source);
 
 	if (!code && !status)
 		code = UTOFU_ERR_INVALID_POINTER;
@@ -394,9 +402,16 @@ int tofu_p2p_probe(struct tofu_p2p *p2p, uint32_t source, uint64_t tag,
 		code = tofu_p2p_progress(p2p);
 	if (code)
 		return code;
-	return p2p_receive_probe(p2p, source, tag, status) ?
-		       UTOFU_SUCCESS :
-		       UTOFU_ERR_NOT_FOUND;
+	want = want_of(source, tag);
+	found = p2p_receive_probe(p2p, &want);
+	if (!found)
+		return UTOFU_ERR_NOT_FOUND;
+	*status = (struct tofu_p2p_status){
+		.source = found->message.source,
+		.tag = found->message.tag,
+		.bytes = found->message.bytes,
+	};
+	return UTOFU_SUCCESS;
 }
 
 int tofu_p2p_cancel(struct tofu_p2p *p2p, struct tofu_p2p_request **request)

@@ -106,12 +106,6 @@ static void *containing(void *member, size_t offset)
 #define CONTAINER(pointer, type, member) \
 	((type *)containing(pointer, offsetof(type, member)))
 
-static unsigned int any_of(uint32_t source, uint64_t tag)
-{
-	return (source == TOFU_P2P_ANY_SOURCE ? P2P_ANY_SOURCE : 0) |
-	       (tag == TOFU_P2P_ANY_TAG ? P2P_ANY_TAG : 0);
-}
-
 static struct tofu_p2p_request *posted_take(struct tofu_p2p *p2p,
 					    const struct p2p_message *message)
 {
@@ -125,10 +119,9 @@ static struct tofu_p2p_request *posted_take(struct tofu_p2p *p2p,
 }
 
 static struct p2p_unexpected *arrived_find(struct tofu_p2p *p2p,
-					   uint32_t source, uint64_t tag)
+					   const struct p2p_match_want *want)
 {
-	struct p2p_match_message *node = p2p_match_arrived(
-		&p2p->match, source, tag, any_of(source, tag));
+	struct p2p_match_message *node = p2p_match_arrived(&p2p->match, want);
 
 	return node ? CONTAINER(node, struct p2p_unexpected, node) : NULL;
 }
@@ -143,18 +136,33 @@ static void match_give(void *arg, void *memory, size_t bytes)
 	p2p_free(arg, P2P_REQUESTS, memory, bytes);
 }
 
+static void *places_take(void *arg, size_t bytes)
+{
+	return p2p_allocate(arg, P2P_UNEXPECTED, bytes);
+}
+
+static void places_give(void *arg, void *memory, size_t bytes)
+{
+	p2p_free(arg, P2P_UNEXPECTED, memory, bytes);
+}
+
 void p2p_receive_make(struct tofu_p2p *p2p)
 {
-	const struct p2p_match_memory memory = {
+	const struct p2p_match_memory tables = {
 		.take = match_take,
 		.give = match_give,
+		.arg = &p2p->account,
+	};
+	const struct p2p_match_memory places = {
+		.take = places_take,
+		.give = places_give,
 		.arg = &p2p->account,
 	};
 	uint64_t seed;
 
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
 		seed = (uintptr_t)p2p;
-	p2p_match_init(&p2p->match, &memory, seed);
+	p2p_match_init(&p2p->match, &tables, &places, seed);
 }
 
 void p2p_receive_cancel(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
@@ -162,22 +170,30 @@ void p2p_receive_cancel(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	p2p_match_unpost(&p2p->match, &request->node);
 }
 
-bool p2p_receive_probe(struct tofu_p2p *p2p, uint32_t source, uint64_t tag,
-		       struct tofu_p2p_status *status)
+struct p2p_unexpected *p2p_receive_probe(struct tofu_p2p *p2p,
+					 const struct p2p_match_want *want)
 {
-	const struct p2p_unexpected *found = arrived_find(p2p, source, tag);
+	return arrived_find(p2p, want);
+}
 
-	if (!found)
-		return false;
-	*status = (struct tofu_p2p_status){
-		.source = found->message.source,
-		.tag = found->message.tag,
-		.bytes = found->message.bytes,
-	};
-	return true;
+void p2p_receive_claim(struct tofu_p2p *p2p, struct p2p_unexpected *message)
+{
+	p2p_match_take(&p2p->match, &message->node);
+	TAILQ_INSERT_TAIL(&p2p->claimed, message, link);
 }
 
 /* ---- Messages ---- */
+
+/* Immediate data is at the end of the record. */
+static bool data_read(const struct incoming *in, struct p2p_message *message)
+{
+	if (message->bytes < sizeof(message->data))
+		return false;
+	message->bytes -= sizeof(message->data);
+	record_copy(&in->record, in->record.bytes - sizeof(message->data),
+		    &message->data, sizeof(message->data));
+	return true;
+}
 
 static bool message_read(const struct incoming *in, struct p2p_message *message)
 {
@@ -187,9 +203,12 @@ static bool message_read(const struct incoming *in, struct p2p_message *message)
 	*message = (struct p2p_message){
 		.source = head->source,
 		.kind = head->kind,
+		.flags = head->flags & P2P_DATA,
 		.tag = head->tag,
 		.bytes = in->record.bytes + in->known - sizeof(*head),
 	};
+	if (message->flags && !data_read(in, message))
+		return false;
 	if (head->kind == P2P_EAGER)
 		return true;
 	if ((head->kind != P2P_GET && head->kind != P2P_PUT) ||
@@ -237,6 +256,12 @@ static void unexpected_free(struct tofu_p2p *p2p,
 	p2p_match_take(&p2p->match, &unexpected->node);
 	p2p_free(&p2p->account, unexpected->class, unexpected,
 		 unexpected->size);
+}
+
+static void claimed_free(struct tofu_p2p *p2p, struct p2p_unexpected *claimed)
+{
+	TAILQ_REMOVE(&p2p->claimed, claimed, link);
+	p2p_free(&p2p->account, claimed->class, claimed, claimed->size);
 }
 
 /* Return: false if it cannot be kept now. */
@@ -287,7 +312,8 @@ static bool self_copy(struct tofu_p2p *p2p, struct tofu_p2p_request *send)
 {
 	struct p2p_unexpected *unexpected;
 
-	if (send->room > p2p->config.eager)
+	if (send->room > p2p->config.eager ||
+	    send->flags & TOFU_P2P_SYNCHRONOUS)
 		return false;
 	send->message.kind = P2P_EAGER;
 	unexpected = message_keep(p2p, &send->message, P2P_UNEXPECTED);
@@ -341,27 +367,35 @@ static void unexpected_deliver(struct tofu_p2p *p2p,
 }
 
 void p2p_receive_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
-		       uint32_t source, uint64_t tag)
+		       const struct p2p_match_want *want)
 {
-	struct p2p_unexpected *unexpected = arrived_find(p2p, source, tag);
+	struct p2p_unexpected *unexpected = arrived_find(p2p, want);
 
 	if (!unexpected) {
 		request->state = P2P_POSTED;
-		p2p_match_post(&p2p->match, &request->node, source, tag,
-			       any_of(source, tag));
+		p2p_match_post(&p2p->match, &request->node, want);
 		return;
 	}
 	unexpected_deliver(p2p, request, unexpected);
 	unexpected_free(p2p, unexpected);
 }
 
+void p2p_receive_claimed(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+			 struct p2p_unexpected *claimed)
+{
+	unexpected_deliver(p2p, request, claimed);
+	claimed_free(p2p, claimed);
+}
+
 void p2p_receive_free(struct tofu_p2p *p2p)
 {
+	const struct p2p_match_want all = { .ignore = UINT64_MAX, .any = true };
 	struct p2p_unexpected *unexpected;
 
-	while ((unexpected = arrived_find(p2p, TOFU_P2P_ANY_SOURCE,
-					  TOFU_P2P_ANY_TAG)))
+	while ((unexpected = arrived_find(p2p, &all)))
 		unexpected_free(p2p, unexpected);
+	while ((unexpected = TAILQ_FIRST(&p2p->claimed)))
+		claimed_free(p2p, unexpected);
 	p2p_match_free(&p2p->match);
 }
 

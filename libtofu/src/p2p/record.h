@@ -49,13 +49,17 @@ enum p2p_kind {
 	P2P_HELLO,
 };
 
-/* Flag of a request: the sender asks for an own ring. */
+/*
+ * Flags of a request: the sender asks for an own ring; the record ends with
+ * immediate data, uint32_t.
+ */
 #define P2P_ASK 1
+#define P2P_DATA 2
 
 /**
  * struct p2p_head - first part of every record
  * @kind:   enum p2p_kind
- * @flags:  P2P_ASK
+ * @flags:  P2P_ASK, P2P_DATA
  * @source: rank of the sender
  * @tag:    tag of a message, else 0
  */

@@ -115,7 +115,7 @@ static bool waits_for(const struct tofu_p2p_request *request, uint32_t *rank)
 	}
 }
 
-void p2p_reply_hello(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+bool p2p_reply_hello(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 {
 	struct p2p_reply reply = reply_of(p2p, P2P_HELLO);
 	struct p2p_peer *peer;
@@ -123,9 +123,10 @@ void p2p_reply_hello(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 
 	if (!waits_for(request, &rank) || rank == p2p->config.params.rank ||
 	    p2p_peer_get(p2p, rank, &peer))
-		return;
+		return false;
 	/* Without room, replies to others are on their way: try next time. */
 	p2p_sender_reply(p2p, peer, &reply, p2p_request_handle(request));
+	return true;
 }
 
 /* A peer that cannot receive a reply will not act on it, either. */

@@ -95,6 +95,9 @@ struct tofu_p2p_request *p2p_request_new(struct tofu_p2p *p2p, bool sends)
 	request->local = 0;
 	request->region = NULL;
 	request->slot = P2P_SILENT;
+	request->posted = false;
+	request->flags = 0;
+	request->copy = NULL;
 	request->message = (struct p2p_message){ 0 };
 	return request;
 }
@@ -107,20 +110,27 @@ void p2p_request_free(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	TAILQ_INSERT_HEAD(&p2p->slabs.free, request, link);
 }
 
-struct tofu_p2p_request *p2p_request_find(const struct tofu_p2p *p2p,
-					  uint64_t handle)
+struct tofu_p2p_request *p2p_request_at(const struct tofu_p2p *p2p,
+					uint32_t index)
 {
 	const struct p2p_slabs *slabs = &p2p->slabs;
-	uint32_t index = (uint32_t)handle;
 	struct tofu_p2p_request *request;
 
 	if (index / P2P_SLAB >= slabs->slabs)
 		return NULL;
 	request = &slabs->slab[index / P2P_SLAB][index % P2P_SLAB];
-	if (request->generation != handle >> P2P_INDEX_BITS ||
-	    request->state == P2P_FREE)
-		return NULL;
-	return request;
+	return request->state == P2P_FREE ? NULL : request;
+}
+
+struct tofu_p2p_request *p2p_request_find(const struct tofu_p2p *p2p,
+					  uint64_t handle)
+{
+	struct tofu_p2p_request *request =
+		p2p_request_at(p2p, (uint32_t)handle);
+
+	return request && request->generation == handle >> P2P_INDEX_BITS ?
+		       request :
+		       NULL;
 }
 
 /* If a message was too long, its beginning has been received. */
@@ -129,6 +139,19 @@ static int code_of(const struct tofu_p2p_request *request, int code)
 	if (!code && !request->sends && request->message.bytes > request->room)
 		return UTOFU_ERR_INVALID_SIZE;
 	return code;
+}
+
+static void copy_free(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+{
+	p2p_free(&p2p->account, P2P_REQUESTS, request->copy, request->room);
+	request->copy = NULL;
+}
+
+void p2p_request_drop(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+{
+	if (request->copy)
+		copy_free(p2p, request);
+	p2p_request_free(p2p, request);
 }
 
 void p2p_request_end(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
@@ -141,4 +164,8 @@ void p2p_request_end(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 	request->peer = NULL;
 	request->code = code_of(request, code);
 	request->state = P2P_ENDED;
+	if (request->copy)
+		copy_free(p2p, request);
+	if (request->posted)
+		STAILQ_INSERT_TAIL(&p2p->told, request, told);
 }

@@ -139,25 +139,36 @@ static void path_used(struct tofu_p2p *p2p, struct p2p_peer *peer, bool asked)
 
 /* ---- Records ---- */
 
-static bool is_eager(const struct tofu_p2p *p2p, const struct p2p_peer *peer,
-		     size_t bytes)
+/* Bytes of immediate data */
+static size_t data_bytes(const struct tofu_p2p_request *request)
 {
+	return request->message.flags & P2P_DATA ?
+		       sizeof(request->message.data) :
+		       0;
+}
+
+static bool is_eager(const struct tofu_p2p *p2p,
+		     const struct tofu_p2p_request *request)
+{
+	const struct p2p_peer *peer = request->peer;
 	size_t ring = by_own(peer) ? peer->own.bytes : p2p->config.ring;
 
-	return bytes <= p2p->config.eager && bytes <= p2p_eager_max(ring);
+	return request->room <= p2p->config.eager &&
+	       request->room + data_bytes(request) <= p2p_eager_max(ring) &&
+	       !(request->flags & TOFU_P2P_SYNCHRONOUS);
 }
 
 /*
  * If the buffer cannot be registered now because there are too many, the
  * message is put: then the buffer is registered when the message's turn has
- * come.
+ * come. So is an empty one, of which only the receiver's answer is wanted.
  */
 static enum p2p_kind kind_of(struct tofu_p2p *p2p,
 			     struct tofu_p2p_request *request)
 {
-	if (is_eager(p2p, request->peer, request->room))
+	if (is_eager(p2p, request))
 		return P2P_EAGER;
-	if (request->room > p2p->config.get)
+	if (request->room > p2p->config.get || !request->room)
 		return P2P_PUT;
 	if (request->registered ||
 	    !p2p_region_take(p2p, request, request->room))
@@ -174,6 +185,8 @@ static int eager_send(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 		.known = P2P_REQUEST_KNOWN,
 		.data = request->buf,
 		.bytes = request->room,
+		.last = &request->message.data,
+		.last_bytes = data_bytes(request),
 	};
 
 	return p2p_sender_send(p2p, request->peer, &record,
@@ -196,6 +209,8 @@ static int announce_send(struct tofu_p2p *p2p,
 		.head = &announce.head,
 		.head_bytes = sizeof(announce),
 		.known = P2P_REQUEST_KNOWN,
+		.last = &request->message.data,
+		.last_bytes = data_bytes(request),
 	};
 
 	return p2p_sender_send(p2p, request->peer, &record, announce.handle,
@@ -204,9 +219,10 @@ static int announce_send(struct tofu_p2p *p2p,
 
 static size_t record_bytes(const struct tofu_p2p_request *request)
 {
-	return request->message.kind == P2P_EAGER ?
-		       sizeof(struct p2p_head) + request->room :
-		       sizeof(struct p2p_announce);
+	return data_bytes(request) +
+	       (request->message.kind == P2P_EAGER ?
+			sizeof(struct p2p_head) + request->room :
+			sizeof(struct p2p_announce));
 }
 
 /* Return: whether it is on its way, or has ended; else it has to wait. */
@@ -221,7 +237,9 @@ static bool request_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	request->message.kind = head.kind;
 	if (!p2p_sender_fits(p2p, peer, record_bytes(request)))
 		return false;
-	head.flags = asking ? P2P_ASK : 0;
+	head.flags = (uint8_t)request->message.flags;
+	if (asking)
+		head.flags |= P2P_ASK;
 	code = head.kind == P2P_EAGER ? eager_send(p2p, request, &head) :
 					announce_send(p2p, request, &head);
 	if (code == UTOFU_ERR_BUSY)
@@ -307,6 +325,17 @@ void p2p_send_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 		return;
 	request->state = P2P_PEERLESS;
 	TAILQ_INSERT_TAIL(&p2p->peerless, request, link);
+}
+
+void p2p_send_take_back(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+{
+	if (request->state == P2P_PEERLESS) {
+		TAILQ_REMOVE(&p2p->peerless, request, link);
+	} else {
+		TAILQ_REMOVE(&request->peer->queue, request, link);
+		p2p_peer_unpin(p2p, request->peer);
+	}
+	p2p_request_free(p2p, request);
 }
 
 void p2p_send_peerless(struct tofu_p2p *p2p)

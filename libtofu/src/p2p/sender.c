@@ -74,6 +74,9 @@ static void record_write(const struct p2p_record *record, size_t head, char *to)
 		memcpy(to, from, head);
 	if (record->bytes)
 		memcpy(to + head, record->data, record->bytes);
+	if (record->last_bytes)
+		memcpy(to + head + record->bytes, record->last,
+		       record->last_bytes);
 }
 
 static inline int single_send(struct tofu_srb_sender *sender,
@@ -83,7 +86,8 @@ static inline int single_send(struct tofu_srb_sender *sender,
 	const size_t head = record->head_bytes - record->known;
 	void *to;
 	int code = tofu_srb_reserve(sender, single, p2p_label(record->head),
-				    head + record->bytes, &to);
+				    head + record->bytes + record->last_bytes,
+				    &to);
 
 	if (code)
 		return code;
@@ -114,9 +118,11 @@ static int shared_send(struct tofu_srb_sender *sender,
 	const struct iovec part[] = {
 		{ (void *)(uintptr_t)record->head, record->head_bytes },
 		{ (void *)(uintptr_t)record->data, record->bytes },
+		{ (void *)(uintptr_t)record->last, record->last_bytes },
 	};
 
-	return tofu_srb_send(sender, peer, part, 2, cbdata);
+	return tofu_srb_send(sender, peer, part, record->last_bytes ? 3 : 2,
+			     cbdata);
 }
 
 int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
@@ -141,7 +147,8 @@ int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		flight_give(p2p, sender, flight);
 		return code;
 	}
-	flight->bytes = record->head_bytes + record->bytes;
+	flight->bytes = record->head_bytes + record->bytes +
+			record->last_bytes;
 	/* No request: the record says that an own ring is left. */
 	flight->moved = own && !handle;
 	peer->flying++;
