@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* The provider, its fabric, and domains. */
+#include <stdlib.h>
+
+#include "provider.h"
+
+/* ---- What an object does not have ---- */
+
+int tofu_fi_no_bind(struct fid *fid, struct fid *bound, uint64_t flags)
+{
+	(void)fid;
+	(void)bound;
+	(void)flags;
+	return -FI_ENOSYS;
+}
+
+int tofu_fi_no_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid;
+	(void)command;
+	(void)arg;
+	return -FI_ENOSYS;
+}
+
+int tofu_fi_no_ops(struct fid *fid, const char *name, uint64_t flags,
+		   void **ops, void *context)
+{
+	(void)fid;
+	(void)name;
+	(void)flags;
+	(void)ops;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+/* ---- Domains ---- */
+
+static int domain_close(struct fid *fid)
+{
+	struct tofu_fi_domain *domain = (struct tofu_fi_domain *)fid;
+
+	if (domain->users)
+		return -FI_EBUSY;
+	pthread_mutex_destroy(&domain->lock);
+	free(domain);
+	return 0;
+}
+
+static struct fi_ops domain_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = domain_close,
+	.bind = tofu_fi_no_bind,
+	.control = tofu_fi_no_control,
+	.ops_open = tofu_fi_no_ops,
+};
+
+static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info,
+			  struct fid_ep **ep, void *context)
+{
+	(void)domain;
+	(void)info;
+	(void)ep;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_cntr(struct fid_domain *domain, struct fi_cntr_attr *attr,
+		   struct fid_cntr **cntr, void *context)
+{
+	(void)domain;
+	(void)attr;
+	(void)cntr;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_poll(struct fid_domain *domain, struct fi_poll_attr *attr,
+		   struct fid_poll **poll)
+{
+	(void)domain;
+	(void)attr;
+	(void)poll;
+	return -FI_ENOSYS;
+}
+
+static int no_stx(struct fid_domain *domain, struct fi_tx_attr *attr,
+		  struct fid_stx **stx, void *context)
+{
+	(void)domain;
+	(void)attr;
+	(void)stx;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_srx(struct fid_domain *domain, struct fi_rx_attr *attr,
+		  struct fid_ep **ep, void *context)
+{
+	(void)domain;
+	(void)attr;
+	(void)ep;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_atomic(struct fid_domain *domain, enum fi_datatype type,
+		     enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags)
+{
+	(void)domain;
+	(void)type;
+	(void)op;
+	(void)attr;
+	(void)flags;
+	return -FI_EOPNOTSUPP;
+}
+
+static int no_collective(struct fid_domain *domain, enum fi_collective_op op,
+			 struct fi_collective_attr *attr, uint64_t flags)
+{
+	(void)domain;
+	(void)op;
+	(void)attr;
+	(void)flags;
+	return -FI_EOPNOTSUPP;
+}
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = tofu_fi_av_open,
+	.cq_open = tofu_fi_cq_open,
+	.endpoint = tofu_fi_ep_open,
+	.scalable_ep = no_scalable_ep,
+	.cntr_open = no_cntr,
+	.poll_open = no_poll,
+	.stx_ctx = no_stx,
+	.srx_ctx = no_srx,
+	.query_atomic = no_atomic,
+	.query_collective = no_collective,
+};
+
+static int no_reg(struct fid *fid, const void *buf, size_t bytes,
+		  uint64_t access, uint64_t offset, uint64_t key,
+		  uint64_t flags, struct fid_mr **mr, void *context)
+{
+	(void)fid;
+	(void)buf;
+	(void)bytes;
+	(void)access;
+	(void)offset;
+	(void)key;
+	(void)flags;
+	(void)mr;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_regv(struct fid *fid, const struct iovec *iov, size_t count,
+		   uint64_t access, uint64_t offset, uint64_t key,
+		   uint64_t flags, struct fid_mr **mr, void *context)
+{
+	(void)iov;
+	(void)count;
+	return no_reg(fid, NULL, 0, access, offset, key, flags, mr, context);
+}
+
+static int no_regattr(struct fid *fid, const struct fi_mr_attr *attr,
+		      uint64_t flags, struct fid_mr **mr)
+{
+	(void)attr;
+	return no_reg(fid, NULL, 0, 0, 0, 0, flags, mr, NULL);
+}
+
+static struct fi_ops_mr domain_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = no_reg,
+	.regv = no_regv,
+	.regattr = no_regattr,
+};
+
+static int machine_ask(struct tofu_fi_domain *domain)
+{
+	utofu_tni_id_t *tnis;
+	int code = tofu_query_job(&domain->job);
+
+	if (!code)
+		code = utofu_get_onesided_tnis(&tnis, &domain->tnis);
+	if (code) {
+		tofu_fi_warn(FI_LOG_DOMAIN,
+			     "no Tofu job here: %s; TOFU_DEBUG=1 says more\n",
+			     tofu_error_text(code));
+		return -FI_ENODEV;
+	}
+	free(tnis);
+	return 0;
+}
+
+int tofu_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
+			struct fid_domain **made, void *context)
+{
+	struct tofu_fi_domain *domain = calloc(1, sizeof(*domain));
+	int err;
+
+	(void)fabric;
+	if (!domain)
+		return -FI_ENOMEM;
+	err = machine_ask(domain);
+	if (err) {
+		free(domain);
+		return err;
+	}
+	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
+	domain->fid.fid.context = context;
+	domain->fid.fid.ops = &domain_fid_ops;
+	domain->fid.ops = &domain_ops;
+	domain->fid.mr = &domain_mr_ops;
+	domain->locks = info->domain_attr->threading != FI_THREAD_DOMAIN;
+	pthread_mutex_init(&domain->lock, NULL);
+	*made = &domain->fid;
+	return 0;
+}
+
+/* ---- The fabric ---- */
+
+static int fabric_close(struct fid *fid)
+{
+	free(fid);
+	return 0;
+}
+
+static struct fi_ops fabric_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = fabric_close,
+	.bind = tofu_fi_no_bind,
+	.control = tofu_fi_no_control,
+	.ops_open = tofu_fi_no_ops,
+};
+
+static int no_passive_ep(struct fid_fabric *fabric, struct fi_info *info,
+			 struct fid_pep **pep, void *context)
+{
+	(void)fabric;
+	(void)info;
+	(void)pep;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_wait(struct fid_fabric *fabric, struct fi_wait_attr *attr,
+		   struct fid_wait **wait)
+{
+	(void)fabric;
+	(void)attr;
+	(void)wait;
+	return -FI_ENOSYS;
+}
+
+static int no_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+{
+	(void)fabric;
+	(void)fids;
+	(void)count;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops_fabric fabric_ops = {
+	.size = sizeof(struct fi_ops_fabric),
+	.domain = tofu_fi_domain_open,
+	.passive_ep = no_passive_ep,
+	.eq_open = tofu_fi_eq_open,
+	.wait_open = no_wait,
+	.trywait = no_trywait,
+};
+
+static int fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **made,
+		       void *context)
+{
+	struct fid_fabric *fabric = calloc(1, sizeof(*fabric));
+
+	if (!fabric)
+		return -FI_ENOMEM;
+	fabric->fid.fclass = FI_CLASS_FABRIC;
+	fabric->fid.context = context;
+	fabric->fid.ops = &fabric_fid_ops;
+	fabric->ops = &fabric_ops;
+	fabric->api_version = attr->api_version;
+	*made = fabric;
+	return 0;
+}
+
+/* ---- The provider ---- */
+
+static void cleanup(void)
+{
+}
+
+struct fi_provider tofu_fi_provider = {
+	.version = FI_VERSION(1, 0),
+	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.name = TOFU_FI_NAME,
+	.getinfo = tofu_fi_getinfo,
+	.fabric = fabric_open,
+	.cleanup = cleanup,
+};
+
+__attribute__((visibility("default"))) struct fi_provider *fi_prov_ini(void);
+
+struct fi_provider *fi_prov_ini(void)
+{
+	return &tofu_fi_provider;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* What there is, and whether it is what a program asks for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "provider.h"
+
+#define MSG_ORDER FI_ORDER_SAS
+#define DOMAIN_MODES 0ULL
+
+/* Tags without structure: each bit is a field of its own */
+#define TAG_FORMAT (0x5555555555555555ULL & TOFU_FI_TAGS)
+
+/* Flags of operations that mean something here */
+#define TX_FLAGS                                                              \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_MORE)
+#define RX_FLAGS (FI_COMPLETION | FI_MORE)
+
+#define TX_CAPS (FI_MSG | FI_TAGGED | FI_SEND)
+#define RX_CAPS (FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
+
+/* ---- What is asked for ---- */
+
+static bool asks_more(uint64_t wanted, uint64_t there)
+{
+	return wanted & ~there;
+}
+
+static bool tx_fits(const struct fi_tx_attr *tx)
+{
+	return !tx ||
+	       (!asks_more(tx->caps, TX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM) &&
+		!asks_more(tx->op_flags, TX_FLAGS) &&
+		!asks_more(tx->msg_order, MSG_ORDER) && !tx->comp_order &&
+		tx->inject_size <= TOFU_FI_INJECT && tx->size <= TOFU_FI_SIZE &&
+		tx->iov_limit <= TOFU_FI_IOV && !tx->rma_iov_limit);
+}
+
+static bool rx_fits(const struct fi_rx_attr *rx)
+{
+	return !rx ||
+	       (!asks_more(rx->caps, RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM) &&
+		!asks_more(rx->op_flags, RX_FLAGS) &&
+		!asks_more(rx->msg_order, MSG_ORDER) && !rx->comp_order &&
+		rx->size <= TOFU_FI_SIZE && rx->iov_limit <= TOFU_FI_IOV);
+}
+
+static bool ep_fits(const struct fi_ep_attr *ep)
+{
+	return !ep || ((ep->type == FI_EP_UNSPEC || ep->type == FI_EP_RDM) &&
+		       ep->protocol == FI_PROTO_UNSPEC &&
+		       ep->tx_ctx_cnt <= 1 && ep->rx_ctx_cnt <= 1 &&
+		       !asks_more(ep->mem_tag_format, TOFU_FI_TAGS) &&
+		       !ep->auth_key_size);
+}
+
+static bool domain_fits(const struct fi_domain_attr *domain)
+{
+	return !domain || ((!domain->name || !strcmp(domain->name, TOFU_FI_NAME)) &&
+			   domain->data_progress != FI_PROGRESS_AUTO &&
+			   domain->cq_data_size <= TOFU_FI_DATA &&
+			   !asks_more(domain->caps, FI_LOCAL_COMM | FI_REMOTE_COMM) &&
+			   !domain->auth_key_size);
+}
+
+static bool fabric_fits(const struct fi_fabric_attr *fabric)
+{
+	return !fabric || !fabric->name || !strcmp(fabric->name, TOFU_FI_NAME);
+}
+
+static bool fits(const struct fi_info *hints)
+{
+	return !hints ||
+	       (!asks_more(hints->caps, TOFU_FI_CAPS) &&
+		(hints->addr_format == FI_FORMAT_UNSPEC ||
+		 hints->addr_format == TOFU_FI_FORMAT) &&
+		tx_fits(hints->tx_attr) && rx_fits(hints->rx_attr) &&
+		ep_fits(hints->ep_attr) && domain_fits(hints->domain_attr) &&
+		fabric_fits(hints->fabric_attr));
+}
+
+/*
+ * Where no job of Tofu runs, and nobody asks by name, others are chosen: a
+ * program that knows nothing of Tofu takes what comes first.
+ */
+static bool is_wanted(const struct fi_info *hints)
+{
+	static const char *const job[] = { "TOFU_FABRIC", "TOFU_RANK",
+					   "TOFU_NODE" };
+	const char *by_user = getenv("FI_PROVIDER");
+
+	for (size_t i = 0; i < sizeof(job) / sizeof(job[0]); i++)
+		if (getenv(job[i]))
+			return true;
+	return (by_user && strstr(by_user, TOFU_FI_NAME)) ||
+	       (hints && hints->fabric_attr && hints->fabric_attr->prov_name &&
+		strstr(hints->fabric_attr->prov_name, TOFU_FI_NAME));
+}
+
+/* ---- What there is ---- */
+
+static uint64_t caps_of(const struct fi_info *hints)
+{
+	return hints && hints->caps ?
+		       hints->caps | (TOFU_FI_CAPS & (FI_SEND | FI_RECV |
+						      FI_LOCAL_COMM |
+						      FI_REMOTE_COMM)) :
+		       TOFU_FI_CAPS;
+}
+
+static void contexts_fill(struct fi_info *info, const struct fi_info *hints)
+{
+	*info->tx_attr = (struct fi_tx_attr){
+		.caps = info->caps & TX_CAPS,
+		.msg_order = MSG_ORDER,
+		.inject_size = TOFU_FI_INJECT,
+		.size = TOFU_FI_SIZE,
+		.iov_limit = TOFU_FI_IOV,
+	};
+	*info->rx_attr = (struct fi_rx_attr){
+		.caps = info->caps & RX_CAPS,
+		.msg_order = MSG_ORDER,
+		.size = TOFU_FI_SIZE,
+		.iov_limit = TOFU_FI_IOV,
+	};
+	if (hints && hints->tx_attr)
+		info->tx_attr->op_flags = hints->tx_attr->op_flags;
+	if (hints && hints->rx_attr)
+		info->rx_attr->op_flags = hints->rx_attr->op_flags;
+}
+
+static void domain_fill(struct fi_domain_attr *domain,
+			const struct fi_domain_attr *hints)
+{
+	domain->threading = hints && hints->threading ? hints->threading :
+							FI_THREAD_SAFE;
+	domain->control_progress = FI_PROGRESS_MANUAL;
+	domain->data_progress = FI_PROGRESS_MANUAL;
+	domain->resource_mgmt = FI_RM_ENABLED;
+	domain->av_type = hints && hints->av_type ? hints->av_type :
+						    FI_AV_TABLE;
+	domain->cq_data_size = TOFU_FI_DATA;
+	domain->cq_cnt = 256;
+	domain->ep_cnt = 8;
+	domain->tx_ctx_cnt = 8;
+	domain->rx_ctx_cnt = 8;
+	domain->max_ep_tx_ctx = 1;
+	domain->max_ep_rx_ctx = 1;
+	domain->caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
+	domain->mode = DOMAIN_MODES;
+}
+
+static bool names_fill(struct fi_info *info)
+{
+	info->domain_attr->name = strdup(TOFU_FI_NAME);
+	info->fabric_attr->name = strdup(TOFU_FI_NAME);
+	return info->domain_attr->name && info->fabric_attr->name;
+}
+
+static struct fi_info *info_make(uint32_t version, const struct fi_info *hints)
+{
+	struct fi_info *info = fi_allocinfo();
+
+	if (!info)
+		return NULL;
+	info->caps = caps_of(hints);
+	info->addr_format = TOFU_FI_FORMAT;
+	contexts_fill(info, hints);
+	domain_fill(info->domain_attr, hints ? hints->domain_attr : NULL);
+	info->ep_attr->type = FI_EP_RDM;
+	info->ep_attr->protocol_version = 1;
+	info->ep_attr->max_msg_size = SIZE_MAX / 2;
+	info->ep_attr->mem_tag_format = TAG_FORMAT;
+	info->ep_attr->tx_ctx_cnt = 1;
+	info->ep_attr->rx_ctx_cnt = 1;
+	/* The library fills in the provider's name. */
+	info->fabric_attr->prov_version = tofu_fi_provider.version;
+	info->fabric_attr->api_version = version;
+	if (names_fill(info))
+		return info;
+	fi_freeinfo(info);
+	return NULL;
+}
+
+int tofu_fi_getinfo(uint32_t version, const char *node, const char *service,
+		    uint64_t flags, const struct fi_info *hints,
+		    struct fi_info **info)
+{
+	(void)node;
+	(void)service;
+	(void)flags;
+	if (!is_wanted(hints) || !fits(hints))
+		return -FI_ENODATA;
+	*info = info_make(version, hints);
+	return *info ? 0 : -FI_ENOMEM;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The libfabric provider from the inside: libfabric's objects over endpoints of
+ * <tofu/p2p.h>. Documentation/library/libfabric.rst says what is supported.
+ *
+ * A message with a tag has bit 63 clear, one without has TOFU_FI_UNTAGGED for a
+ * tag: one matching does for both.
+ *
+ * Calls of libfabric have a domain's lock if the program wants that; functions
+ * with this header's names have it already, and return negative FI_E*.
+ *
+ * May include: libfabric's headers, <tofu/…>, <utofu.h>
+ */
+#ifndef TOFU_FI_PROVIDER_H
+#define TOFU_FI_PROVIDER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+
+#include <tofu/error.h>
+#include <tofu/job.h>
+#include <tofu/p2p.h>
+
+#define TOFU_FI_NAME "tofu"
+
+/* The tag of a message without one, and the tags of others */
+#define TOFU_FI_UNTAGGED (1ULL << 63)
+#define TOFU_FI_TAGS (TOFU_FI_UNTAGGED - 1)
+
+/* Longest message that may be injected, pieces of a message, immediate data */
+#define TOFU_FI_INJECT 256
+#define TOFU_FI_IOV 8
+#define TOFU_FI_DATA sizeof(uint32_t)
+
+/* Messages that may be under way; there is no limit */
+#define TOFU_FI_SIZE 65536
+
+#define TOFU_FI_CAPS                                                        \
+	(FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | \
+	 FI_LOCAL_COMM | FI_REMOTE_COMM)
+
+extern struct fi_provider tofu_fi_provider;
+
+/* tofu_fi_warn - tell the user, if FI_LOG_LEVEL wants that */
+#define tofu_fi_warn(subsystem, ...) \
+	FI_WARN(&tofu_fi_provider, subsystem, __VA_ARGS__)
+
+/* ---- Addresses ---- */
+
+#define TOFU_FI_FORMAT (FI_PROV_SPECIFIC | 0x746f6675)
+#define TOFU_FI_MAGIC 0x55464f54
+
+/**
+ * struct tofu_fi_name - the address of an endpoint
+ * @magic:    TOFU_FI_MAGIC
+ * @ranks:    processes of the job
+ * @rank:     of its process
+ * @endpoint: its number in the process
+ */
+struct tofu_fi_name {
+	uint32_t magic;
+	uint32_t ranks;
+	uint32_t rank;
+	uint32_t endpoint;
+};
+
+/* ---- Objects ---- */
+
+/**
+ * struct tofu_fi_domain - the interconnect, as a process has it
+ * @job:   the processes
+ * @tnis:  TNIs of a node
+ * @locks: several threads may use its objects at the same time
+ * @users: objects that have not been closed
+ */
+struct tofu_fi_domain {
+	struct fid_domain fid;
+	struct tofu_job_info job;
+	size_t tnis;
+	bool locks;
+	pthread_mutex_t lock;
+	unsigned int users;
+};
+
+/**
+ * struct tofu_fi_peer - an entry of an address vector
+ * @used: not removed
+ */
+struct tofu_fi_peer {
+	uint32_t rank;
+	uint32_t endpoint;
+	bool used;
+};
+
+/**
+ * struct tofu_fi_av - an address vector: addresses are indices
+ * @peer:    @count of them, room for @room
+ * @of_rank: by rank: index + 1, or 0
+ * @users:   endpoints
+ */
+struct tofu_fi_av {
+	struct fid_av fid;
+	struct tofu_fi_domain *domain;
+	struct tofu_fi_peer *peer;
+	size_t count;
+	size_t room;
+	size_t *of_rank;
+	unsigned int users;
+};
+
+struct tofu_fi_ep;
+
+/* Place of an endpoint in the list of a completion queue */
+struct tofu_fi_bound {
+	struct tofu_fi_ep *ep;
+	TAILQ_ENTRY(tofu_fi_bound) link;
+};
+
+/**
+ * struct tofu_fi_entry - a completion; an error if @is.err
+ * @source: sender of a received message
+ */
+struct tofu_fi_entry {
+	struct fi_cq_err_entry is;
+	fi_addr_t source;
+};
+
+/**
+ * struct tofu_fi_cq - a completion queue
+ * @bound: endpoints that it has completions of
+ * @entry: ring of @room entries, a power of two; @count of them from @first on
+ */
+struct tofu_fi_cq {
+	struct fid_cq fid;
+	struct tofu_fi_domain *domain;
+	enum fi_cq_format format;
+	TAILQ_HEAD(, tofu_fi_bound) bound;
+	struct tofu_fi_entry *entry;
+	size_t room;
+	size_t first;
+	size_t count;
+};
+
+/**
+ * struct tofu_fi_op - a message that somebody wants to hear of
+ * @context, @flags, @buf: of its completion
+ * @request: to cancel a receive
+ * @quiet:   it completes only if it fails
+ * @stage:   the message in one piece, where the program has several
+ * @iov, @count: these, of a receive
+ * @room:    bytes of the buffer
+ */
+struct tofu_fi_op {
+	void *context;
+	uint64_t flags;
+	void *buf;
+	struct tofu_p2p_request *request;
+	bool quiet;
+	char *stage;
+	size_t room;
+	size_t count;
+	struct iovec iov[TOFU_FI_IOV];
+	LIST_ENTRY(tofu_fi_op) link;
+};
+
+LIST_HEAD(tofu_fi_ops, tofu_fi_op);
+
+/**
+ * struct tofu_fi_claim - a message that waits for its receive
+ * @context: of the call that has claimed it, and of the one that receives it
+ */
+struct tofu_fi_claim {
+	void *context;
+	struct tofu_p2p_claim *claim;
+	LIST_ENTRY(tofu_fi_claim) link;
+};
+
+/**
+ * struct tofu_fi_ep - an endpoint
+ * @number:   in this process
+ * @directed: receives may name their source
+ * @tx, @rx:  completion queues of sends and receives, or NULL
+ * @tx_selective, @rx_selective: only what has FI_COMPLETION completes
+ * @tx_flags, @rx_flags: of calls that have none
+ * @p2p:      NULL before it is enabled
+ * @broken:   has been told
+ * @ops, @unused: what is under way, and what can be used again
+ */
+struct tofu_fi_ep {
+	struct fid_ep fid;
+	struct tofu_fi_domain *domain;
+	struct tofu_fi_av *av;
+	struct tofu_fi_cq *tx;
+	struct tofu_fi_cq *rx;
+	struct tofu_fi_bound tx_bound;
+	struct tofu_fi_bound rx_bound;
+	unsigned int number;
+	bool directed;
+	bool tx_selective;
+	bool rx_selective;
+	uint64_t tx_flags;
+	uint64_t rx_flags;
+	struct tofu_p2p *p2p;
+	bool broken;
+	struct tofu_fi_ops ops;
+	struct tofu_fi_ops unused;
+	LIST_HEAD(, tofu_fi_claim) claims;
+};
+
+/* ---- domain.c ---- */
+
+static inline void tofu_fi_lock(struct tofu_fi_domain *domain)
+{
+	if (domain->locks)
+		pthread_mutex_lock(&domain->lock);
+}
+
+static inline void tofu_fi_unlock(struct tofu_fi_domain *domain)
+{
+	if (domain->locks)
+		pthread_mutex_unlock(&domain->lock);
+}
+
+int tofu_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
+			struct fid_domain **domain, void *context);
+
+/* What an object does not have */
+int tofu_fi_no_bind(struct fid *fid, struct fid *bound, uint64_t flags);
+int tofu_fi_no_control(struct fid *fid, int command, void *arg);
+int tofu_fi_no_ops(struct fid *fid, const char *name, uint64_t flags,
+		   void **ops, void *context);
+
+/* ---- info.c ---- */
+
+int tofu_fi_getinfo(uint32_t version, const char *node, const char *service,
+		    uint64_t flags, const struct fi_info *hints,
+		    struct fi_info **info);
+
+/* ---- av.c ---- */
+
+int tofu_fi_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
+		    struct fid_av **av, void *context);
+
+/* tofu_fi_peer - get the entry of an address, or NULL */
+static inline const struct tofu_fi_peer *
+tofu_fi_peer(const struct tofu_fi_av *av, fi_addr_t address)
+{
+	return address < av->count && av->peer[address].used ?
+		       &av->peer[address] :
+		       NULL;
+}
+
+/* tofu_fi_address - get the address of a process, or FI_ADDR_NOTAVAIL */
+static inline fi_addr_t tofu_fi_address(const struct tofu_fi_av *av,
+					uint32_t rank)
+{
+	return av->of_rank[rank] ? av->of_rank[rank] - 1 : FI_ADDR_NOTAVAIL;
+}
+
+/* ---- cq.c ---- */
+
+int tofu_fi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
+		    struct fid_cq **cq, void *context);
+
+/* tofu_fi_cq_add - append a completion; without memory for it, abort */
+void tofu_fi_cq_add(struct tofu_fi_cq *cq, const struct tofu_fi_entry *entry);
+
+/* tofu_fi_errno - get libfabric's number for a code of uTofu */
+int tofu_fi_errno(int code);
+
+/* ---- eq.c ---- */
+
+int tofu_fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
+		    struct fid_eq **eq, void *context);
+
+/* ---- ep.c ---- */
+
+int tofu_fi_ep_open(struct fid_domain *domain, struct fi_info *info,
+		    struct fid_ep **ep, void *context);
+
+/* ---- message.c ---- */
+
+extern struct fi_ops_msg tofu_fi_msg_ops;
+extern struct fi_ops_tagged tofu_fi_tagged_ops;
+
+/* tofu_fi_progress - go on, and note what has ended, up to @most messages */
+void tofu_fi_progress(struct tofu_fi_ep *ep, size_t most);
+
+/* tofu_fi_cancel - cancel the receive with this context, if it can be */
+void tofu_fi_cancel(struct tofu_fi_ep *ep, void *context);
+
+/* tofu_fi_forget - free all messages, when the endpoint has gone */
+void tofu_fi_forget(struct tofu_fi_ep *ep);
+
+#endif /* TOFU_FI_PROVIDER_H */
