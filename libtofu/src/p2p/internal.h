@@ -24,8 +24,8 @@
 
 #include "p2p/account.h"
 #include "p2p/match.h"
-#include "p2p/record.h"
 #include "p2p/regions.h"
+#include "p2p/request.h"
 #include "srb/srb.h"
 
 /* Receives that wait for a notice: the range of its edata */
@@ -48,165 +48,6 @@
  * check.
  */
 #define P2P_HELLO_TESTS 65537U
-
-/* ---- Messages ---- */
-
-/**
- * struct p2p_message - a message without its data
- * @source, @tag, @bytes: of the message
- * @kind:   P2P_EAGER, P2P_GET, P2P_PUT; P2P_SELF: from this process to itself,
- *          held by the send
- * @flags:  P2P_DATA: it has @data
- * @handle: of the send, unless eager
- * @vcq, @stadd: of an announced message: the sender's VCQ and buffer
- */
-struct p2p_message {
-	uint32_t source;
-	uint16_t kind;
-	uint16_t flags;
-	uint64_t tag;
-	uint64_t bytes;
-	uint64_t handle;
-	utofu_vcq_id_t vcq;
-	utofu_stadd_t stadd;
-	uint32_t data;
-};
-
-/* Not a kind of a record */
-#define P2P_SELF UINT16_MAX
-
-/**
- * struct p2p_unexpected - a message that no receive has matched
- * @node:  in the table
- * @link:  of a claimed message, which is not in the table
- * @class: class of the memory: P2P_REQUESTS where a send holds it
- * @size:  size of this structure with its data
- * @data:  data of an eager message
- */
-struct p2p_unexpected {
-	union {
-		struct p2p_match_message node;
-		TAILQ_ENTRY(p2p_unexpected) link;
-	};
-	struct p2p_message message;
-	enum p2p_class class;
-	size_t size;
-	char data[];
-};
-
-TAILQ_HEAD(p2p_claimed, p2p_unexpected);
-
-/* ---- Requests ---- */
-
-/**
- * enum p2p_state - what a request waits for
- * @P2P_FREE:     nothing: it is unused
- * @P2P_PEERLESS: send, receive: an entry for its peer
- * @P2P_QUEUED:   send: its turn, and room in the sender
- * @P2P_SENT:     send: its record's arrival; or the answer to a rendezvous
- * @P2P_POSTED:   receive: a message
- * @P2P_HELD:     send to this process: a receive
- * @P2P_STARTING: its turn to move data
- * @P2P_POSTING:  room in the queue
- * @P2P_MOVING:   a transfer
- * @P2P_AWAITED:  receive: the sender's transfer
- * @P2P_REPLYING: receive, send: room for a reply
- * @P2P_ENDED:    the user
- */
-enum p2p_state {
-	P2P_FREE,
-	P2P_PEERLESS,
-	P2P_QUEUED,
-	P2P_SENT,
-	P2P_POSTED,
-	P2P_HELD,
-	P2P_STARTING,
-	P2P_POSTING,
-	P2P_MOVING,
-	P2P_AWAITED,
-	P2P_REPLYING,
-	P2P_ENDED,
-};
-
-struct p2p_peer;
-struct p2p_ring;
-
-/**
- * struct tofu_p2p_request - a send or receive
- * @node:    in the table of posted receives
- * @message: message to send, or message found
- * @link:    in the list for its state
- * @index, @generation: its place, and how often that was used: together its
- *     handle
- * @sends:   true: a send to @dest; false: a receive
- * @replies: in P2P_REPLYING: P2P_DONE, P2P_READY, P2P_FIN
- * @last:    in P2P_REPLYING: it ends when the reply is out
- * @code:    code that it ends with
- * @peer:    the other process; pinned
- * @buf, @room: the user's buffer
- * @moved:   bytes transferred, of @length
- * @local:   STADD of @buf, where @registered
- * @region:  the remembered registration that it is part of; NULL: it has its
- *           own
- * @slot:    for the notice at the end of a put: the receiver's, or P2P_SILENT
- * @posted:  tofu_p2p_ended() tells its end, unless @flags say otherwise
- * @flags:   TOFU_P2P_*
- * @context: the user's
- * @copy:    of what @buf had, or NULL
- * @told:    in the list of ended ones
- */
-struct tofu_p2p_request {
-	struct p2p_match_receive node;
-	struct p2p_message message;
-	TAILQ_ENTRY(tofu_p2p_request) link;
-	uint32_t index;
-	uint32_t generation;
-	uint32_t dest;
-	bool sends;
-	bool last;
-	bool registered;
-	uint8_t replies;
-	enum p2p_state state;
-	int code;
-	struct p2p_peer *peer;
-	void *buf;
-	size_t room;
-	size_t moved;
-	size_t length;
-	utofu_stadd_t local;
-	struct p2p_region *region;
-	uint32_t slot;
-	bool posted;
-	unsigned int flags;
-	void *context;
-	void *copy;
-	STAILQ_ENTRY(tofu_p2p_request) told;
-};
-
-TAILQ_HEAD(p2p_requests, tofu_p2p_request);
-STAILQ_HEAD(p2p_told, tofu_p2p_request);
-
-/* Requests in a slab */
-#define P2P_SLAB 64
-
-/**
- * struct p2p_slabs - all requests
- * @slab:  pointers to @slabs arrays of P2P_SLAB; @room: room for pointers
- * @free:  unused requests
- */
-#define P2P_SLABS_MIN 16
-
-/* Memory of the first slab */
-#define P2P_REQUESTS_FLOOR                                 \
-	(P2P_SLAB * sizeof(struct tofu_p2p_request) +      \
-	 P2P_SLABS_MIN * sizeof(struct tofu_p2p_request *))
-
-struct p2p_slabs {
-	struct tofu_p2p_request **slab;
-	size_t slabs;
-	size_t room;
-	struct p2p_requests free;
-};
 
 /* ---- Peers ---- */
 
@@ -545,38 +386,6 @@ int p2p_send_check(const struct tofu_p2p *p2p, const void *buf, size_t bytes,
 int p2p_receive_check(const struct tofu_p2p *p2p, const void *buf, size_t room,
 		      uint32_t source);
 
-/* ---- request.c ---- */
-
-/* p2p_request_new - allocate a request. Return: NULL if out of memory */
-struct tofu_p2p_request *p2p_request_new(struct tofu_p2p *p2p, bool sends);
-void p2p_request_free(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
-
-#define P2P_INDEX_BITS 32
-
-static inline uint64_t
-p2p_request_handle(const struct tofu_p2p_request *request)
-{
-	return (uint64_t)request->generation << P2P_INDEX_BITS | request->index;
-}
-
-/* p2p_request_find - get the request of a handle from a peer, or NULL */
-struct tofu_p2p_request *p2p_request_find(const struct tofu_p2p *p2p,
-					  uint64_t handle);
-
-/* p2p_request_at - get the request of an index, or NULL where none is in use */
-struct tofu_p2p_request *p2p_request_at(const struct tofu_p2p *p2p,
-					uint32_t index);
-
-/* p2p_request_drop - free a request that has not begun, and its copy */
-void p2p_request_drop(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
-
-/* p2p_request_end - free everything that a request has, but not the request */
-void p2p_request_end(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
-		     int code);
-
-int p2p_slabs_make(struct tofu_p2p *p2p);
-void p2p_slabs_free(struct tofu_p2p *p2p);
-
 /* ---- peers.c ---- */
 
 /*
@@ -720,12 +529,6 @@ void p2p_receive_orphans(struct tofu_p2p *p2p);
 /* p2p_receive_make, p2p_receive_free - set up and free the matching */
 void p2p_receive_make(struct tofu_p2p *p2p);
 void p2p_receive_free(struct tofu_p2p *p2p);
-
-/* p2p_unexpected_bytes - compute the memory of a message with its data */
-static inline size_t p2p_unexpected_bytes(size_t bytes)
-{
-	return sizeof(struct p2p_unexpected) + bytes;
-}
 
 /* ---- rings.c: other processes' own rings, here ---- */
 
