@@ -316,8 +316,10 @@ int tofu_p2p_flush(struct tofu_p2p *p2p);
 
 /*
  * Messages with all that they can have. tofu_p2p_ended() tells the ends of all
- * of them, in the order in which they come, so that none has to be tested. They
- * match, and are matched by, messages of tofu_p2p_isend() and tofu_p2p_irecv().
+ * of them, in the order in which they come, so that none has to be tested; of a
+ * received message only when its sender has heard of it, too, so that nobody
+ * waits for a process that has been told of all it had posted. They match, and
+ * are matched by, messages of tofu_p2p_isend() and tofu_p2p_irecv().
  */
 
 /* Flags of a send, and of an end: the message carries immediate data */

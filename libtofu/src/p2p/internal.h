@@ -229,12 +229,14 @@ struct p2p_standing {
  * @peer:   pinned; NULL while the flight is free
  * @handle: handle of the record's request, or 0
  * @bytes:  size of the record
+ * @hello:  only to find out whether the peer is there
  * @moved:  on arrival, the peer's own ring is left
  */
 struct p2p_flight {
 	struct p2p_peer *peer;
 	uint64_t handle;
 	size_t bytes;
+	bool hello;
 	bool moved;
 	struct p2p_flight *next;
 };
@@ -630,6 +632,7 @@ bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer);
 bool p2p_reply_hello(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
 /* p2p_reply_flown - handle the end of a request's reply, arrived or failed */
-void p2p_reply_flown(struct tofu_p2p *p2p, uint64_t handle, int code);
+void p2p_reply_flown(struct tofu_p2p *p2p, uint64_t handle, bool hello,
+		     int code);
 
 #endif /* P2P_CORE_H */

@@ -55,7 +55,9 @@ static bool request_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		return false;
 	TAILQ_REMOVE(&peer->replying, request, link);
 	request->state = P2P_AWAITED;
-	if (request->last)
+	if (request->last && request->posted && !code)
+		request->state = P2P_TELLING;
+	else if (request->last)
 		p2p_request_end(p2p, request, request->code);
 	else if (code)
 		p2p_rendezvous_received(p2p, request, code);
@@ -130,11 +132,16 @@ bool p2p_reply_hello(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 }
 
 /* A peer that cannot receive a reply will not act on it, either. */
-void p2p_reply_flown(struct tofu_p2p *p2p, uint64_t handle, int code)
+void p2p_reply_flown(struct tofu_p2p *p2p, uint64_t handle, bool hello,
+		     int code)
 {
 	struct tofu_p2p_request *request = p2p_request_find(p2p, handle);
 	uint32_t rank;
 
+	if (request && request->state == P2P_TELLING && !hello) {
+		p2p_request_end(p2p, request, request->code);
+		return;
+	}
 	if (!code || !request || !waits_for(request, &rank))
 		return;
 	if (request->state == P2P_AWAITED) {

@@ -83,6 +83,7 @@ static inline size_t p2p_unexpected_bytes(size_t bytes)
  * @P2P_MOVING:   a transfer
  * @P2P_AWAITED:  receive: the sender's transfer
  * @P2P_REPLYING: receive, send: room for a reply
+ * @P2P_TELLING:  receive, send: its last reply's arrival
  * @P2P_ENDED:    the user
  */
 enum p2p_state {
@@ -97,6 +98,7 @@ enum p2p_state {
 	P2P_MOVING,
 	P2P_AWAITED,
 	P2P_REPLYING,
+	P2P_TELLING,
 	P2P_ENDED,
 };
 
@@ -112,7 +114,8 @@ struct p2p_ring;
  *     handle
  * @sends:   true: a send to @dest; false: a receive
  * @replies: in P2P_REPLYING: P2P_DONE, P2P_READY, P2P_FIN
- * @last:    in P2P_REPLYING: it ends when the reply is out
+ * @last:    in P2P_REPLYING: it ends when the reply is out; a posted one when
+ *           the reply is there
  * @code:    code that it ends with
  * @peer:    the other process; pinned
  * @buf, @room: the user's buffer

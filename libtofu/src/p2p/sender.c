@@ -171,6 +171,7 @@ int p2p_sender_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 	if (!sender->free || !reply_fits(p2p, peer))
 		return UTOFU_ERR_BUSY;
 	flight = flight_take(p2p, sender, peer, handle);
+	flight->hello = reply->head.kind == P2P_HELLO;
 	code = p2p->config.standing ?
 		       standing_send(p2p, sender->sender, peer,
 				     P2P_STANDING_REPLY, &record, flight) :
@@ -202,7 +203,7 @@ static void reply_flown(struct tofu_p2p *p2p, struct p2p_flight *flight,
 {
 	flight->peer->returning--;
 	if (flight->handle)
-		p2p_reply_flown(p2p, flight->handle, code);
+		p2p_reply_flown(p2p, flight->handle, flight->hello, code);
 	if (code)
 		p2p_ring_gone(p2p, flight->peer);
 	flight_give(p2p, &p2p->back, flight);
