@@ -20,6 +20,9 @@
 #define MEMORY_MIB 64
 #define MEMORY_MIB_MAX (1U << 20)
 
+/* Bytes that a buffer for several messages has left, unless the program says */
+#define MULTI_MIN 64
+
 /* How long a closed endpoint answers others that still wait, seconds */
 #define FLUSH_SECONDS 2
 
@@ -164,6 +167,8 @@ static void cq_bind(struct tofu_fi_ep *ep, struct tofu_fi_cq *cq,
 		    uint64_t flags)
 {
 	const bool selective = flags & FI_SELECTIVE_COMPLETION;
+	struct tofu_fi_bound *bound = flags & FI_TRANSMIT ? &ep->tx_bound :
+							    &ep->rx_bound;
 
 	if (flags & FI_TRANSMIT) {
 		ep->tx = cq;
@@ -173,10 +178,11 @@ static void cq_bind(struct tofu_fi_ep *ep, struct tofu_fi_cq *cq,
 		ep->rx = cq;
 		ep->rx_selective = selective;
 	}
-	if (flags & FI_TRANSMIT)
-		TAILQ_INSERT_TAIL(&cq->bound, &ep->tx_bound, link);
-	else
-		TAILQ_INSERT_TAIL(&cq->bound, &ep->rx_bound, link);
+	/* In the list once, for both */
+	if (ep->tx == ep->rx && (ep->tx_bound.ep || ep->rx_bound.ep))
+		return;
+	bound->ep = ep;
+	TAILQ_INSERT_TAIL(&cq->bound, bound, link);
 }
 
 static int ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
@@ -208,9 +214,9 @@ static int ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 
 static void cqs_unbind(struct tofu_fi_ep *ep)
 {
-	if (ep->tx)
+	if (ep->tx_bound.ep)
 		TAILQ_REMOVE(&ep->tx->bound, &ep->tx_bound, link);
-	if (ep->rx && ep->rx != ep->tx)
+	if (ep->rx_bound.ep)
 		TAILQ_REMOVE(&ep->rx->bound, &ep->rx_bound, link);
 }
 
@@ -404,25 +410,33 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	return 0;
 }
 
-static int no_option(fid_t fid, int level, int name, void *value, size_t *bytes)
+static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *bytes)
 {
-	(void)fid;
-	(void)level;
-	(void)name;
-	(void)value;
-	(void)bytes;
-	return -FI_ENOPROTOOPT;
+	const struct tofu_fi_ep *ep = ep_of(fid);
+	const size_t room = *bytes;
+
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
+		return -FI_ENOPROTOOPT;
+	*bytes = sizeof(ep->multi_min);
+	if (room < *bytes)
+		return -FI_ETOOSMALL;
+	memcpy(value, &ep->multi_min, *bytes);
+	return 0;
 }
 
-static int no_setting(fid_t fid, int level, int name, const void *value,
-		      size_t bytes)
+static int ep_setopt(fid_t fid, int level, int name, const void *value,
+		     size_t bytes)
 {
-	(void)fid;
-	(void)level;
-	(void)name;
-	(void)value;
-	(void)bytes;
-	return -FI_ENOPROTOOPT;
+	struct tofu_fi_ep *ep = ep_of(fid);
+
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
+		return -FI_ENOPROTOOPT;
+	if (bytes != sizeof(ep->multi_min))
+		return -FI_EINVAL;
+	tofu_fi_lock(ep->domain);
+	memcpy(&ep->multi_min, value, bytes);
+	tofu_fi_unlock(ep->domain);
+	return 0;
 }
 
 static int no_tx(struct fid_ep *ep, int index, struct fi_tx_attr *attr,
@@ -456,8 +470,8 @@ static ssize_t size_left(struct fid_ep *ep)
 static struct fi_ops_ep ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = ep_cancel,
-	.getopt = no_option,
-	.setopt = no_setting,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
 	.tx_ctx = no_tx,
 	.rx_ctx = no_rx,
 	.rx_size_left = size_left,
@@ -486,8 +500,7 @@ int tofu_fi_ep_open(struct fid_domain *fid, struct fi_info *info,
 	ep->directed = info->caps & FI_DIRECTED_RECV;
 	ep->tx_flags = info->tx_attr ? info->tx_attr->op_flags : 0;
 	ep->rx_flags = info->rx_attr ? info->rx_attr->op_flags : 0;
-	ep->tx_bound.ep = ep;
-	ep->rx_bound.ep = ep;
+	ep->multi_min = MULTI_MIN;
 	LIST_INIT(&ep->ops);
 	LIST_INIT(&ep->unused);
 	LIST_INIT(&ep->claims);

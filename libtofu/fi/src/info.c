@@ -6,19 +6,20 @@
 #include "provider.h"
 
 #define MSG_ORDER FI_ORDER_SAS
-#define DOMAIN_MODES 0ULL
 
 /* Tags without structure: each bit is a field of its own */
 #define TAG_FORMAT (0x5555555555555555ULL & TOFU_FI_TAGS)
 
 /* Flags of operations that mean something here */
-#define TX_FLAGS                                                              \
+#define TX_FLAGS                                                                 \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_MORE)
-#define RX_FLAGS (FI_COMPLETION | FI_MORE)
+#define RX_FLAGS (FI_COMPLETION | FI_MORE | FI_MULTI_RECV)
 
 #define TX_CAPS (FI_MSG | FI_TAGGED | FI_SEND)
-#define RX_CAPS (FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
+#define RX_CAPS                                                        \
+	(FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | \
+	 FI_MULTI_RECV)
 
 /* ---- What is asked for ---- */
 
@@ -148,7 +149,6 @@ static void domain_fill(struct fi_domain_attr *domain,
 	domain->max_ep_tx_ctx = 1;
 	domain->max_ep_rx_ctx = 1;
 	domain->caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
-	domain->mode = DOMAIN_MODES;
 }
 
 static bool names_fill(struct fi_info *info)

@@ -48,9 +48,9 @@
 /* Messages that may be under way; there is no limit */
 #define TOFU_FI_SIZE 65536
 
-#define TOFU_FI_CAPS                                                        \
+#define TOFU_FI_CAPS                                                             \
 	(FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | \
-	 FI_LOCAL_COMM | FI_REMOTE_COMM)
+	 FI_MULTI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM)
 
 extern struct fi_provider tofu_fi_provider;
 
@@ -123,10 +123,11 @@ struct tofu_fi_av {
 
 struct tofu_fi_ep;
 
-/* Place of an endpoint in the list of a completion queue */
+/* Place of an endpoint in the list of a completion queue; without one, @ep is NULL */
 struct tofu_fi_bound {
 	struct tofu_fi_ep *ep;
-	TAILQ_ENTRY(tofu_fi_bound) link;
+	TAILQ_ENTRY(tofu_fi_bound)
+	link;
 };
 
 /**
@@ -147,7 +148,8 @@ struct tofu_fi_cq {
 	struct fid_cq fid;
 	struct tofu_fi_domain *domain;
 	enum fi_cq_format format;
-	TAILQ_HEAD(, tofu_fi_bound) bound;
+	TAILQ_HEAD(, tofu_fi_bound)
+	bound;
 	struct tofu_fi_entry *entry;
 	size_t room;
 	size_t first;
@@ -159,6 +161,8 @@ struct tofu_fi_cq {
  * @context, @flags, @buf: of its completion
  * @request: to cancel a receive
  * @quiet:   it completes only if it fails
+ * @multi:   the buffer is for several messages, of which @used bytes have come
+ * @source:  process that these have to be from, or TOFU_P2P_ANY_SOURCE
  * @stage:   the message in one piece, where the program has several
  * @iov, @count: these, of a receive
  * @room:    bytes of the buffer
@@ -169,11 +173,15 @@ struct tofu_fi_op {
 	void *buf;
 	struct tofu_p2p_request *request;
 	bool quiet;
+	bool multi;
+	uint32_t source;
+	size_t used;
 	char *stage;
 	size_t room;
 	size_t count;
 	struct iovec iov[TOFU_FI_IOV];
-	LIST_ENTRY(tofu_fi_op) link;
+	LIST_ENTRY(tofu_fi_op)
+	link;
 };
 
 LIST_HEAD(tofu_fi_ops, tofu_fi_op);
@@ -185,7 +193,8 @@ LIST_HEAD(tofu_fi_ops, tofu_fi_op);
 struct tofu_fi_claim {
 	void *context;
 	struct tofu_p2p_claim *claim;
-	LIST_ENTRY(tofu_fi_claim) link;
+	LIST_ENTRY(tofu_fi_claim)
+	link;
 };
 
 /**
@@ -195,6 +204,7 @@ struct tofu_fi_claim {
  * @tx, @rx:  completion queues of sends and receives, or NULL
  * @tx_selective, @rx_selective: only what has FI_COMPLETION completes
  * @tx_flags, @rx_flags: of calls that have none
+ * @multi_min: bytes that a buffer for several messages has to have left
  * @p2p:      NULL before it is enabled
  * @broken:   has been told
  * @ops, @unused: what is under way, and what can be used again
@@ -213,11 +223,13 @@ struct tofu_fi_ep {
 	bool rx_selective;
 	uint64_t tx_flags;
 	uint64_t rx_flags;
+	size_t multi_min;
 	struct tofu_p2p *p2p;
 	bool broken;
 	struct tofu_fi_ops ops;
 	struct tofu_fi_ops unused;
-	LIST_HEAD(, tofu_fi_claim) claims;
+	LIST_HEAD(, tofu_fi_claim)
+	claims;
 };
 
 /* ---- domain.c ---- */
@@ -291,10 +303,12 @@ int tofu_fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 int tofu_fi_ep_open(struct fid_domain *domain, struct fi_info *info,
 		    struct fid_ep **ep, void *context);
 
-/* ---- message.c ---- */
+/* ---- tagged.c, untagged.c ---- */
 
 extern struct fi_ops_msg tofu_fi_msg_ops;
 extern struct fi_ops_tagged tofu_fi_tagged_ops;
+
+/* ---- op.c, receive.c ---- */
 
 /* tofu_fi_progress - go on, and note what has ended, up to @most messages */
 void tofu_fi_progress(struct tofu_fi_ep *ep, size_t most);

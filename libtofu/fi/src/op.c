@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* What is under way, and how it ends. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+
+/* ---- What somebody wants to hear of ---- */
+
+struct tofu_fi_op *tofu_fi_op_new(struct tofu_fi_ep *ep)
+{
+	struct tofu_fi_op *op = LIST_FIRST(&ep->unused);
+
+	if (op)
+		LIST_REMOVE(op, link);
+	else
+		op = malloc(sizeof(*op));
+	if (!op)
+		return NULL;
+	op->stage = NULL;
+	op->request = NULL;
+	op->quiet = false;
+	op->multi = false;
+	op->used = 0;
+	op->count = 0;
+	LIST_INSERT_HEAD(&ep->ops, op, link);
+	return op;
+}
+
+void tofu_fi_op_free(struct tofu_fi_ep *ep, struct tofu_fi_op *op)
+{
+	free(op->stage);
+	LIST_REMOVE(op, link);
+	LIST_INSERT_HEAD(&ep->unused, op, link);
+}
+
+static void ops_free(struct tofu_fi_ops *ops)
+{
+	struct tofu_fi_op *op;
+
+	while ((op = LIST_FIRST(ops))) {
+		LIST_REMOVE(op, link);
+		free(op);
+	}
+}
+
+void tofu_fi_forget(struct tofu_fi_ep *ep)
+{
+	struct tofu_fi_claim *claim;
+	struct tofu_fi_op *op;
+
+	while ((op = LIST_FIRST(&ep->ops)))
+		tofu_fi_op_free(ep, op);
+	ops_free(&ep->unused);
+	while ((claim = LIST_FIRST(&ep->claims))) {
+		LIST_REMOVE(claim, link);
+		free(claim);
+	}
+}
+
+/* ---- Ends ---- */
+
+/* Gives the pieces of the program what has come in one. */
+static void pieces_fill(const struct tofu_fi_op *op, size_t bytes)
+{
+	const char *from = op->stage;
+
+	for (size_t i = 0; i < op->count && bytes; i++) {
+		size_t length = op->iov[i].iov_len < bytes ?
+					op->iov[i].iov_len :
+					bytes;
+
+		memcpy(op->iov[i].iov_base, from, length);
+		from += length;
+		bytes -= length;
+	}
+}
+
+static void error_say(const struct tofu_fi_ep *ep,
+		      const struct tofu_p2p_end *end)
+{
+	tofu_fi_warn(FI_LOG_EP_DATA, "process %u: a message %s process %u: %s\n",
+		     ep->domain->job.rank,
+		     end->flags & TOFU_P2P_SENT ? "to" : "from", end->source,
+		     end->code == UTOFU_ERR_MRQ_PEER ?
+			     "it is gone" :
+			     tofu_error_text(end->code));
+}
+
+static void end_add(struct tofu_fi_ep *ep, const struct tofu_fi_op *op,
+		    const struct tofu_p2p_end *end)
+{
+	const bool sent = end->flags & TOFU_P2P_SENT;
+	const bool known = !sent && end->source < ep->domain->job.ranks;
+	size_t length = end->bytes;
+	struct tofu_fi_entry entry = {
+		.is.op_context = op ? op->context : NULL,
+		.is.flags = op ? op->flags : FI_SEND,
+		.is.buf = op && op->buf ? (char *)op->buf + op->used : NULL,
+		.is.data = end->data,
+		.is.tag = end->tag & TOFU_FI_TAGS,
+		.is.err = tofu_fi_errno(end->code),
+		.is.prov_errno = end->code,
+		.source = known ? tofu_fi_address(ep->av, end->source) :
+				  FI_ADDR_NOTAVAIL,
+	};
+
+	if (end->flags & TOFU_P2P_DATA)
+		entry.is.flags |= FI_REMOTE_CQ_DATA;
+	if (!sent && op && length > op->room - op->used) {
+		entry.is.olen = length - (op->room - op->used);
+		length -= entry.is.olen;
+	}
+	entry.is.len = length;
+	if (end->code && end->code != UTOFU_ERR_INVALID_SIZE)
+		error_say(ep, end);
+	tofu_fi_cq_add(sent ? ep->tx : ep->rx, &entry);
+}
+
+/*
+ * The rest of a buffer for several messages takes the next one.
+ *
+ * Return: false if the buffer is the program's again.
+ */
+static bool multi_go_on(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
+			size_t used)
+{
+	const struct tofu_p2p_receive receive = {
+		.buf = (char *)op->buf + used,
+		.room = op->room - used,
+		.tag = TOFU_FI_UNTAGGED,
+		.source = op->source,
+		.context = op,
+	};
+
+	return receive.room >= ep->multi_min &&
+	       !tofu_p2p_post_receive(ep->p2p, &receive, &op->request);
+}
+
+static void multi_take(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
+		       const struct tofu_p2p_end *end)
+{
+	const size_t left = op->room - op->used;
+	const size_t used = op->used + (end->bytes < left ? end->bytes : left);
+	const bool more = multi_go_on(ep, op, used);
+
+	if (!more)
+		op->flags |= FI_MULTI_RECV;
+	if (end->code || !more || !op->quiet)
+		end_add(ep, op, end);
+	op->used = used;
+	if (!more)
+		tofu_fi_op_free(ep, op);
+}
+
+static void end_take(struct tofu_fi_ep *ep, const struct tofu_p2p_end *end)
+{
+	struct tofu_fi_op *op = end->context;
+
+	if (op && op->multi) {
+		multi_take(ep, op, end);
+		return;
+	}
+	if (op && op->stage && op->count)
+		pieces_fill(op, end->bytes < op->room ? end->bytes : op->room);
+	/* What is discarded has no room, and nobody wants to hear of it. */
+	if (end->code && op && op->flags & FI_DISCARD)
+		op->quiet = true;
+	else if (end->code || (op && !op->quiet))
+		end_add(ep, op, end);
+	if (op)
+		tofu_fi_op_free(ep, op);
+}
+
+/* The endpoint is of no use any more: told once, without a message. */
+static void break_tell(struct tofu_fi_ep *ep, int code)
+{
+	const struct tofu_fi_entry entry = {
+		.is.err = tofu_fi_errno(code),
+		.is.prov_errno = code,
+		.source = FI_ADDR_NOTAVAIL,
+	};
+
+	if (ep->broken)
+		return;
+	ep->broken = true;
+	tofu_fi_warn(FI_LOG_EP_DATA, "process %u: its endpoint is broken: %s\n",
+		     ep->domain->job.rank, tofu_error_text(code));
+	tofu_fi_cq_add(ep->rx, &entry);
+}
+
+void tofu_fi_progress(struct tofu_fi_ep *ep, size_t most)
+{
+	struct tofu_p2p_end end;
+	int code = UTOFU_SUCCESS;
+
+	if (!ep->p2p)
+		return;
+	while (most-- && !(code = tofu_p2p_ended(ep->p2p, &end)))
+		end_take(ep, &end);
+	if (code && code != UTOFU_ERR_NOT_FOUND)
+		break_tell(ep, code);
+}
+
+/* Errors that the caller hears of at once */
+ssize_t tofu_fi_result(int code)
+{
+	return code == UTOFU_ERR_OUT_OF_MEMORY ? -FI_EAGAIN :
+						 -tofu_fi_errno(code);
+}

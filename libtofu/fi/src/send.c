@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Sends. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+
+/* Return: the message in one piece, or NULL without memory for it. */
+static char *pieces_join(const struct iovec *iov, size_t count, size_t bytes)
+{
+	char *stage = malloc(bytes ? bytes : 1), *to = stage;
+
+	if (!stage)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (iov[i].iov_len)
+			memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+	}
+	return stage;
+}
+
+static unsigned int send_flags(uint64_t flags)
+{
+	return (flags & FI_REMOTE_CQ_DATA ? TOFU_P2P_DATA : 0) |
+	       (flags & FI_INJECT ? TOFU_P2P_COPY : 0) |
+	       (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ?
+			TOFU_P2P_SYNCHRONOUS :
+			0);
+}
+
+static ssize_t send_check(const struct tofu_fi_ep *ep,
+			  const struct tofu_fi_outgoing *out, size_t bytes)
+{
+	if (!ep->p2p)
+		return -FI_EOPBADSTATE;
+	if (out->count > TOFU_FI_IOV || !tofu_fi_peer(ep->av, out->to) ||
+	    (out->kind == FI_TAGGED && out->tag & ~TOFU_FI_TAGS) ||
+	    out->data > UINT32_MAX)
+		return -FI_EINVAL;
+	return out->flags & FI_INJECT && bytes > TOFU_FI_INJECT ? -FI_EMSGSIZE :
+								  0;
+}
+
+/* A message that was injected has nobody to hear of it. */
+static ssize_t send_ready(struct tofu_fi_ep *ep, const struct tofu_fi_outgoing *out,
+			  struct tofu_p2p_send *send)
+{
+	struct tofu_fi_op *op;
+
+	if (out->quiet && out->flags & FI_INJECT && out->count <= 1) {
+		send->flags |= TOFU_P2P_SILENT;
+		return 0;
+	}
+	op = tofu_fi_op_new(ep);
+	if (!op)
+		return -FI_EAGAIN;
+	op->context = out->context;
+	op->flags = FI_SEND | out->kind;
+	op->buf = NULL;
+	op->quiet = out->quiet;
+	send->context = op;
+	if (out->count <= 1)
+		return 0;
+	op->stage = pieces_join(out->iov, out->count, send->bytes);
+	send->buf = op->stage;
+	if (op->stage)
+		return 0;
+	tofu_fi_op_free(ep, op);
+	return -FI_EAGAIN;
+}
+
+static ssize_t send_post(struct tofu_fi_ep *ep, const struct tofu_fi_outgoing *out,
+			 size_t bytes)
+{
+	struct tofu_p2p_send send = {
+		.buf = out->count ? out->iov[0].iov_base : NULL,
+		.bytes = bytes,
+		.tag = out->tag,
+		.dest = ep->av->peer[out->to].rank,
+		.data = (uint32_t)out->data,
+		.flags = send_flags(out->flags),
+	};
+	ssize_t err = send_ready(ep, out, &send);
+	int code;
+
+	if (err)
+		return err;
+	code = tofu_p2p_post_send(ep->p2p, &send, NULL);
+	if (code && send.context)
+		tofu_fi_op_free(ep, send.context);
+	return tofu_fi_result(code);
+}
+
+ssize_t tofu_fi_send(struct fid_ep *fid, const struct tofu_fi_outgoing *out)
+{
+	struct tofu_fi_ep *ep = (struct tofu_fi_ep *)fid;
+	size_t bytes;
+	ssize_t err;
+
+	if (!tofu_fi_sum(out->iov, out->count, &bytes))
+		return -FI_EINVAL;
+	tofu_fi_lock(ep->domain);
+	err = send_check(ep, out, bytes);
+	if (!err)
+		err = send_post(ep, out, bytes);
+	tofu_fi_unlock(ep->domain);
+	return err;
+}
+
+ssize_t tofu_fi_send_plain(struct fid_ep *fid, const struct iovec *iov,
+			   size_t count, fi_addr_t to, uint64_t kind,
+			   uint64_t tag, const uint64_t *data, void *context)
+{
+	const struct tofu_fi_ep *ep = (struct tofu_fi_ep *)fid;
+	const struct tofu_fi_outgoing out = {
+		.iov = iov,
+		.count = count,
+		.to = to,
+		.tag = tag,
+		.data = data ? *data : 0,
+		.kind = kind,
+		.flags = ep->tx_flags | (data ? FI_REMOTE_CQ_DATA : 0),
+		.quiet = tofu_fi_tx_quiet(ep, ep->tx_flags),
+		.context = context,
+	};
+
+	return tofu_fi_send(fid, &out);
+}
+
+ssize_t tofu_fi_send_inject(struct fid_ep *fid, const struct iovec *iov,
+			    fi_addr_t to, uint64_t kind, uint64_t tag,
+			    const uint64_t *data)
+{
+	const struct tofu_fi_outgoing out = {
+		.iov = iov,
+		.count = 1,
+		.to = to,
+		.tag = tag,
+		.data = data ? *data : 0,
+		.kind = kind,
+		.flags = FI_INJECT | (data ? FI_REMOTE_CQ_DATA : 0),
+		.quiet = true,
+	};
+
+	return tofu_fi_send(fid, &out);
+}
