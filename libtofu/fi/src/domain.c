@@ -41,9 +41,29 @@ static int domain_close(struct fid *fid)
 
 	if (domain->users)
 		return -FI_EBUSY;
+	tofu_boot_unattend(&domain->attendant);
 	pthread_mutex_destroy(&domain->lock);
 	free(domain);
 	return 0;
+}
+
+/* Ends taken per turn */
+#define ATTEND_ENDS 16
+
+/*
+ * What has been sent here must arrive even if the program only waits for a
+ * barrier of its process manager. Another thread that has the lock does it.
+ */
+static void attend(void *arg)
+{
+	struct tofu_fi_domain *domain = arg;
+	struct tofu_fi_ep *ep;
+
+	if (domain->locks && pthread_mutex_trylock(&domain->lock))
+		return;
+	LIST_FOREACH(ep, &domain->eps, link)
+	tofu_fi_progress(ep, ATTEND_ENDS);
+	tofu_fi_unlock(domain);
 }
 
 static struct fi_ops domain_fid_ops = {
@@ -215,6 +235,10 @@ int tofu_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	domain->fid.mr = &domain_mr_ops;
 	domain->locks = info->domain_attr->threading != FI_THREAD_DOMAIN;
 	pthread_mutex_init(&domain->lock, NULL);
+	LIST_INIT(&domain->eps);
+	domain->attendant.attend = attend;
+	domain->attendant.arg = domain;
+	tofu_boot_attend(&domain->attendant);
 	*made = &domain->fid;
 	return 0;
 }

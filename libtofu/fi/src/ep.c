@@ -150,8 +150,10 @@ static int ep_enable(struct tofu_fi_ep *ep)
 		      &params.component))
 		return -FI_ENODEV;
 	code = tofu_p2p_create(&params, &ep->p2p);
-	if (!code)
+	if (!code) {
+		LIST_INSERT_HEAD(&ep->domain->eps, ep, link);
 		return 0;
+	}
 	tofu_fi_warn(FI_LOG_EP_CTRL,
 		     "no endpoint on TNI %u: %s%s\n", params.tni,
 		     tofu_error_text(code),
@@ -238,6 +240,7 @@ static int ep_close(struct fid *fid)
 
 	tofu_fi_lock(ep->domain);
 	if (ep->p2p) {
+		LIST_REMOVE(ep, link);
 		flush(ep);
 		tofu_p2p_free(ep->p2p);
 	}

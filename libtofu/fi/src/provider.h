@@ -30,6 +30,7 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
+#include <tofu/boot.h>
 #include <tofu/error.h>
 #include <tofu/job.h>
 #include <tofu/p2p.h>
@@ -85,6 +86,8 @@ struct tofu_fi_name {
  * @tnis:  TNIs of a node
  * @locks: several threads may use its objects at the same time
  * @users: objects that have not been closed
+ * @eps:   endpoints that are enabled
+ * @attendant: has them progress while a process manager's barrier waits
  */
 struct tofu_fi_domain {
 	struct fid_domain fid;
@@ -93,6 +96,9 @@ struct tofu_fi_domain {
 	bool locks;
 	pthread_mutex_t lock;
 	unsigned int users;
+	LIST_HEAD(, tofu_fi_ep)
+	eps;
+	struct tofu_attendant attendant;
 };
 
 /**
@@ -205,7 +211,7 @@ struct tofu_fi_claim {
  * @tx_selective, @rx_selective: only what has FI_COMPLETION completes
  * @tx_flags, @rx_flags: of calls that have none
  * @multi_min: bytes that a buffer for several messages has to have left
- * @p2p:      NULL before it is enabled
+ * @p2p:      NULL before it is enabled, and then in the domain's list by @link
  * @broken:   has been told
  * @ops, @unused: what is under way, and what can be used again
  */
@@ -225,6 +231,8 @@ struct tofu_fi_ep {
 	uint64_t rx_flags;
 	size_t multi_min;
 	struct tofu_p2p *p2p;
+	LIST_ENTRY(tofu_fi_ep)
+	link;
 	bool broken;
 	struct tofu_fi_ops ops;
 	struct tofu_fi_ops unused;

@@ -164,6 +164,36 @@ int tofu_boot_told(const struct tofu_boot *boot, unsigned int slot, void *note,
  */
 int tofu_boot_check(struct tofu_boot *boot, uint32_t rank);
 
+/* ---- While a boot waits ---- */
+
+/**
+ * struct tofu_attendant - what else has to go on in this process
+ * @attend: called again and again while a function of a boot waits for other
+ *          processes, in the same thread; must not call functions of a boot
+ * @arg:    its argument
+ * @next:   the library's
+ */
+struct tofu_attendant {
+	void (*attend)(void *arg);
+	void *arg;
+	struct tofu_attendant *next;
+};
+
+/**
+ * tofu_boot_attend - have something done while a boot of this process waits
+ * @attendant: stays the caller's; valid until tofu_boot_unattend()
+ *
+ * For layers whose messages another process may need before it can come to a
+ * barrier, such as those of <tofu/p2p.h>. Only for the thread that uses boots.
+ */
+void tofu_boot_attend(struct tofu_attendant *attendant);
+
+/**
+ * tofu_boot_unattend - have it done no more
+ * @attendant: of tofu_boot_attend()
+ */
+void tofu_boot_unattend(struct tofu_attendant *attendant);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus

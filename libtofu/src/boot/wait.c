@@ -2,11 +2,41 @@
 #include <time.h>
 
 #include "boot/internal.h"
+#include "utofu/instance.h"
 #include "utofu/work.h"
 
 #define POLLS_BEFORE_CLOCK 256
 #define NS_BEFORE_SLEEP 5000000
 #define NS_SLEEP 100000
+
+void tofu_boot_attend(struct tofu_attendant *attendant)
+{
+	struct tofu_instance *instance = tofu_instance();
+
+	attendant->next = instance->attendants;
+	instance->attendants = attendant;
+}
+
+void tofu_boot_unattend(struct tofu_attendant *attendant)
+{
+	struct tofu_attendant **at = &tofu_instance()->attendants;
+
+	while (*at && *at != attendant)
+		at = &(*at)->next;
+	if (*at)
+		*at = attendant->next;
+}
+
+/* Return: whether there was something to do, so that turns are not alike. */
+static bool attend(void)
+{
+	struct tofu_attendant *attendant = tofu_instance()->attendants;
+	const bool any = attendant;
+
+	for (; attendant; attendant = attendant->next)
+		attendant->attend(attendant->arg);
+	return any;
+}
 
 struct boot_wait boot_wait_begin(const struct tofu_boot *boot)
 {
@@ -24,8 +54,9 @@ bool boot_wait_more(struct boot_wait *wait)
 
 	tofu_work(TOFU_WORK_BOOT_WAIT);
 	wait->polls += tofu_work_turns(&wait->mark);
-	tofu_work_alike(POLLS_BEFORE_CLOCK - 1 -
-			(unsigned int)(wait->polls % POLLS_BEFORE_CLOCK));
+	if (!attend())
+		tofu_work_alike(POLLS_BEFORE_CLOCK - 1 -
+				(unsigned int)(wait->polls % POLLS_BEFORE_CLOCK));
 	tofu_give_way(&wait->turns);
 	/* The clock costs more than a poll, so it is not read at each. */
 	if (wait->polls % POLLS_BEFORE_CLOCK)

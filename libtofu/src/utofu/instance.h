@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include <tofu/boot.h>
 #include <utofu.h>
 
 #include "net/topology.h"
@@ -126,6 +127,7 @@ struct tofu_vbg {
  * @made:   struct tofu_queue.made of the last queue with that CQ number: the next
  *          one's lanes take their turns after it
  * @vbg:    by TNI and gate number; read as @handle is
+ * @attendants: of tofu_boot_attend(); they belong to the thread that uses boots
  */
 struct tofu_instance {
 	struct tofu_handle handle[TOFU_HANDLES];
@@ -143,6 +145,7 @@ struct tofu_instance {
 	struct tofu_queue *queue[TOFU_TNIS_MAX][TOFU_CQS_PER_TNI];
 	unsigned int made[TOFU_TNIS_MAX][TOFU_CQS_PER_TNI];
 	struct tofu_vbg vbg[TOFU_TNIS_MAX][TOFU_GATES];
+	struct tofu_attendant *attendants;
 };
 
 /*
