@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tell whether a program uses MPI: an ELF file that needs an MPI library. The
- * file is not trusted: all offsets and sizes are bounded here.
+ * Tell which MPI a program uses: an ELF file that needs an MPI library. The file
+ * is not trusted: all offsets and sizes are bounded here.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -20,10 +20,18 @@
 #define SEGMENTS_MAX 256
 #define DYNAMIC_MAX 4096
 
-/* Prefixes of MPI libraries: Open MPI, MPICH and their derivatives */
-static const char *const libraries[] = { "libmpi.so", "libmpi_",
-					 "libmpich", "libmpifort",
-					 "libmpicxx", "libfjmpi" };
+/* Prefixes of MPI libraries */
+static const struct {
+	const char *prefix;
+	enum tofu_mpi mpi;
+} libraries[] = {
+	{ "libmpi.so", TOFU_MPI_OTHER },
+	{ "libmpi_", TOFU_MPI_OTHER },
+	{ "libmpich", TOFU_MPI_MPICH },
+	{ "libmpifort", TOFU_MPI_MPICH },
+	{ "libmpicxx", TOFU_MPI_MPICH },
+	{ "libfjmpi", TOFU_MPI_OTHER },
+};
 
 /**
  * struct image - an ELF file
@@ -62,7 +70,7 @@ static bool read_all(const struct image *image, void *to, size_t size,
 
 static bool head_read(struct image *image)
 {
-	static const unsigned char wanted[] = { ELFMAG0, ELFMAG1,    ELFMAG2,
+	static const unsigned char wanted[] = { ELFMAG0, ELFMAG1, ELFMAG2,
 						ELFMAG3, ELFCLASS64, ELFDATA2LSB };
 	const Elf64_Ehdr *head = &image->head;
 
@@ -132,31 +140,39 @@ static bool strings_find(struct image *image)
 	return found;
 }
 
-static bool is_mpi_library(const struct image *image, uint64_t string)
+static enum tofu_mpi mpi_of_library(const struct image *image, uint64_t string)
 {
 	char name[16] = "";
 
 	if (string >= image->strings.size)
-		return false;
+		return TOFU_MPI_NONE;
 	read_some(image, name, sizeof(name) - 1, image->strings.at, string);
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
-		if (!strncmp(name, libraries[i], strlen(libraries[i])))
-			return true;
-	return false;
+		if (!strncmp(name, libraries[i].prefix,
+			     strlen(libraries[i].prefix)))
+			return libraries[i].mpi;
+	return TOFU_MPI_NONE;
 }
 
-static bool needs_mpi(struct image *image)
+/* The first that is certain: a library over several MPIs says little. */
+static enum tofu_mpi mpi_needed(struct image *image)
 {
+	enum tofu_mpi mpi = TOFU_MPI_NONE;
 	Elf64_Dyn entry;
 	unsigned int i = 0;
 
 	if (!head_read(image) || !dynamic_find(image) || !strings_find(image))
-		return false;
-	while (entry_read(image, i++, &entry))
-		if (entry.d_tag == DT_NEEDED &&
-		    is_mpi_library(image, entry.d_un.d_val))
-			return true;
-	return false;
+		return mpi;
+	while (mpi != TOFU_MPI_MPICH && entry_read(image, i++, &entry)) {
+		enum tofu_mpi found = entry.d_tag == DT_NEEDED ?
+					      mpi_of_library(image,
+							     entry.d_un.d_val) :
+					      TOFU_MPI_NONE;
+
+		if (found)
+			mpi = found;
+	}
+	return mpi;
 }
 
 /* ---- The program's file ---- */
@@ -189,18 +205,18 @@ static bool program_find(const char *name, char path[PATH_MAX])
 	return false;
 }
 
-bool tofu_program_is_mpi(const char *name)
+enum tofu_mpi tofu_program_mpi(const char *name)
 {
 	struct image image = { .fd = -1 };
 	char path[PATH_MAX];
-	bool is;
+	enum tofu_mpi mpi;
 
 	if (!program_find(name, path))
-		return false;
+		return TOFU_MPI_NONE;
 	image.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (image.fd < 0)
-		return false;
-	is = needs_mpi(&image);
+		return TOFU_MPI_NONE;
+	mpi = mpi_needed(&image);
 	close(image.fd);
-	return is;
+	return mpi;
 }

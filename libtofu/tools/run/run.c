@@ -60,14 +60,17 @@ static const char usage[] =
 	"                         fewer than processes, one that it shares with others\n"
 	"      --spins            PROGRAM waits for words in memory without calling the\n"
 	"                         library: --bind, and quicker turns on shared processors\n"
+	"      --mpi              PROGRAM uses Open MPI: its messages go over Tofu\n"
+	"      --print-env        print what mpirun's ranks need in their environment for\n"
+	"                         that, and exit\n"
 	"  -h, --help             print this and exit\n"
 	"\n"
 	"PROGRAM finds TOFU_RANK, TOFU_RANKS, TOFU_PPN, TOFU_NODE, TOFU_NODES and\n"
 	"TOFU_SHAPE in its environment. Its standard input is empty. When one process\n"
 	"fails, the others are ended. Exit status: the largest of the processes, where\n"
 	"one that was killed by a signal counts as 128 plus the signal; 2 for wrong\n"
-	"options and for MPI programs, 124 after the time, 125 when tofu-run itself\n"
-	"fails, 127 when PROGRAM cannot be started.\n";
+	"options and for MPI programs without --mpi, 124 after the time, 125 when\n"
+	"tofu-run itself fails, 127 when PROGRAM cannot be started.\n";
 
 /**
  * struct process - a process of the machine
@@ -89,6 +92,7 @@ struct process {
  * @prefix:   whether output goes through pipes
  * @bind:     whether processes are bound to processors
  * @spins:    whether they spin on memory
+ * @mpi:      whether they are ranks of an MPI over Tofu
  * @deadline: end of the time allowed, by now_ms(), or -1
  * @program:  program and its arguments
  * @fabric:   file descriptor of the shared file
@@ -110,6 +114,7 @@ struct run {
 	bool prefix;
 	bool bind;
 	bool spins;
+	bool mpi;
 	int64_t deadline;
 	char **program;
 	int fabric;
@@ -146,6 +151,16 @@ static void number_set(const char *name, unsigned int value)
 	setenv(name, text, 1);
 }
 
+/* Return: how many processors tofu-run may use. */
+static unsigned int processors_count(void)
+{
+	cpu_set_t all;
+
+	return sched_getaffinity(0, sizeof(all), &all) ?
+		       1 :
+		       (unsigned int)CPU_COUNT(&all);
+}
+
 static void environment_set(const struct run *run, unsigned int rank)
 {
 	char shape[TOFU_SHAPE_TEXT];
@@ -164,6 +179,9 @@ static void environment_set(const struct run *run, unsigned int rank)
 	number_set("TOFU_ARMW", run->armw);
 	setenv("TOFU_SHAPE", tofu_shape_text(&run->shape, shape), 1);
 	setenv("TOFU_PORT", "emu", 1);
+	if (run->mpi)
+		tofu_mpi_environment(getppid(),
+				     run->processes > processors_count());
 }
 
 /*
@@ -172,12 +190,12 @@ static void environment_set(const struct run *run, unsigned int rank)
  */
 static int processors_bind(const struct run *run, unsigned int rank)
 {
-	unsigned int count, nr = 0;
+	const unsigned int count = processors_count();
+	unsigned int nr = 0;
 	cpu_set_t all, own;
 
 	if (sched_getaffinity(0, sizeof(all), &all))
 		return -1;
-	count = (unsigned int)CPU_COUNT(&all);
 	if (run->spins && count < run->processes)
 		setenv("TOFU_SPINS", "1", 1);
 	CPU_ZERO(&own);
@@ -477,35 +495,54 @@ static void word_print(const char *word)
 	fputc('\'', stderr);
 }
 
-/* Print what mpirun's ranks need in the environment beside the defaults. */
-static void machine_print(const struct run *run)
+/*
+ * Print what mpirun's ranks need in the environment beside the defaults, with
+ * @before and @after each.
+ */
+static void machine_print(const struct run *run, FILE *to, const char *before,
+			  const char *after)
 {
 	char text[TOFU_SHAPE_TEXT];
 	struct tofu_shape usual;
 
 	if (tofu_shape_of_count(nodes_of(run), &usual) ||
 	    memcmp(&usual, &run->shape, sizeof(usual)))
-		fprintf(stderr, " TOFU_SHAPE=%s",
-			tofu_shape_text(&run->shape, text));
+		fprintf(to, "%sTOFU_SHAPE=%s%s", before,
+			tofu_shape_text(&run->shape, text), after);
 	if (run->ppn != 1)
-		fprintf(stderr, " TOFU_PPN=%u", run->ppn);
+		fprintf(to, "%sTOFU_PPN=%u%s", before, run->ppn, after);
 	if (run->tnis != TOFU_TNIS_DEFAULT)
-		fprintf(stderr, " TOFU_TNIS=%u", run->tnis);
+		fprintf(to, "%sTOFU_TNIS=%u%s", before, run->tnis, after);
 	if (!run->armw)
-		fprintf(stderr, " TOFU_ARMW=0");
+		fprintf(to, "%sTOFU_ARMW=0%s", before, after);
 }
 
 __attribute__((noreturn)) static void mpi_refuse(const struct run *run)
 {
 	warnx("%s is an MPI program, which mpirun starts:", run->program[0]);
 	fputc(' ', stderr);
-	machine_print(run);
+	machine_print(run, stderr, " ", "");
 	fprintf(stderr, " mpirun -n %u", run->processes);
 	for (char **word = run->program; *word; word++)
 		word_print(*word);
 	fputs("\nPut 'env' before its name to start it here all the same; then "
-	      "each process is\nan MPI job of its own.\n", stderr);
+	      "each process is\nan MPI job of its own. With --mpi its messages "
+	      "go over Tofu, too: see tofu-run(1).\n",
+	      stderr);
 	exit(EXIT_USAGE);
+}
+
+static void mpi_check(const struct run *run)
+{
+	const enum tofu_mpi mpi = tofu_program_mpi(run->program[0]);
+
+	if (mpi && !run->mpi)
+		mpi_refuse(run);
+	if (mpi == TOFU_MPI_MPICH)
+		errx(EXIT_USAGE,
+		     "--mpi: %s uses MPICH; only Open MPI finds Tofu so: build "
+		     "it with mpicc.openmpi",
+		     run->program[0]);
 }
 
 /* ---- Starting ---- */
@@ -583,6 +620,7 @@ static const struct tofu_preset *machine_find(const char *name)
  * @armw:    enum tofu_armw_choice
  * @timeout: seconds, or 0 for none
  * @shape:   @run.shape was given
+ * @print:   only print the environment
  */
 struct command {
 	struct run run;
@@ -592,6 +630,7 @@ struct command {
 	unsigned int armw;
 	unsigned int timeout;
 	bool shape;
+	bool print;
 };
 
 /* The last of --processes and --nodes counts. */
@@ -645,6 +684,8 @@ static const struct tofu_option table[] = {
 	{ "no-prefix", SET(run.prefix, false) },
 	{ "bind", SET(run.bind, true) },
 	{ "spins", TOFU_ARG_DO, .take = spins_take },
+	{ "mpi", SET(run.mpi, true) },
+	{ "print-env", SET(print, true) },
 };
 
 static const struct tofu_args args = { TOFU_ARGS(usage, table),
@@ -656,7 +697,7 @@ static void arguments_read(struct run *run, int argc, char **argv)
 	struct command command = { .run = *run };
 
 	tofu_args_parse(&args, argc, argv, &command);
-	if (optind == argc)
+	if (optind == argc && !command.print)
 		errx(EXIT_USAGE, "no program; try 'tofu-run --help'");
 	*run = command.run;
 	run->program = argv + optind;
@@ -670,6 +711,11 @@ static void arguments_read(struct run *run, int argc, char **argv)
 	if (command.nodes)
 		run->processes = command.nodes * run->ppn;
 	shape_settle(run, command.shape);
+	if (!command.print)
+		return;
+	machine_print(run, stdout, "", "\n");
+	tofu_mpi_print();
+	exit(EXIT_SUCCESS);
 }
 
 int main(int argc, char **argv)
@@ -682,8 +728,7 @@ int main(int argc, char **argv)
 	};
 
 	arguments_read(&run, argc, argv);
-	if (tofu_program_is_mpi(run.program[0]))
-		mpi_refuse(&run);
+	mpi_check(&run);
 	fabric_make(&run);
 	signals_init(&run);
 	limits_raise(&run);

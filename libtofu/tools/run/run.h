@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #define TOFU_RUN_LINE 8192
 
@@ -43,12 +44,34 @@ void tofu_output_read(struct tofu_output *output);
 void tofu_output_close(struct tofu_output *output);
 
 /**
- * tofu_program_is_mpi - whether a program needs an MPI library
+ * enum tofu_mpi - the MPI library that a program needs
+ * @TOFU_MPI_NONE:  none
+ * @TOFU_MPI_MPICH: MPICH or a derivative that is not named like Open MPI
+ * @TOFU_MPI_OTHER: Open MPI, or one that is named like it
+ */
+enum tofu_mpi {
+	TOFU_MPI_NONE,
+	TOFU_MPI_MPICH,
+	TOFU_MPI_OTHER,
+};
+
+/**
+ * tofu_program_mpi - which MPI library a program needs
  * @name: found as execvp() does
  *
- * Return: false also where there is no such program, or it cannot be read, or
- * is anything but an ELF file of 64 bits, little endian.
+ * Return: TOFU_MPI_NONE also where there is no such program, or it cannot be
+ * read, or is anything but an ELF file of 64 bits, little endian.
  */
-bool tofu_program_is_mpi(const char *name);
+enum tofu_mpi tofu_program_mpi(const char *name);
+
+/* tofu_mpi_print - print what ranks of mpirun need, one NAME=VALUE a line */
+void tofu_mpi_print(void);
+
+/**
+ * tofu_mpi_environment - set what a process needs that no mpirun starts
+ * @job:    distinguishes the job from others on this host
+ * @yields: there are more processes than processors
+ */
+void tofu_mpi_environment(pid_t job, bool yields);
 
 #endif /* TOFU_RUN_H */

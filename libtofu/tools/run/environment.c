@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an MPI needs in its environment to find the interconnect: Open MPI, whose
+ * messages then go through libfabric to the provider of libtofu.
+ */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run/run.h"
+
+/* Beside the folder of programs, where both were built or installed */
+#define LIBRARIES "lib"
+#define PMI_NAME "libtofu-pmi.so"
+
+struct variable {
+	const char *name;
+	const char *value;
+};
+
+/*
+ * Open MPI passes all messages to libfabric, opens no socket and no shared
+ * memory of its own, looks for no graphics card, and does windows by messages.
+ */
+static const struct variable of_mpi[] = {
+	{ "FI_PROVIDER", "tofu" },
+	{ "OMPI_MCA_pml", "cm" },
+	{ "OMPI_MCA_mtl", "ofi" },
+	{ "OMPI_MCA_btl", "self" },
+	{ "OMPI_MCA_osc", "^ucx" },
+	{ "HWLOC_COMPONENTS", "-gl" },
+};
+
+#define OF_MPI (sizeof(of_mpi) / sizeof(of_mpi[0]))
+
+/* Return: false if it is not there: the system's folders are searched then. */
+static bool library_find(const char *name, char path[PATH_MAX])
+{
+	char own[PATH_MAX];
+	ssize_t bytes = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	char *slash;
+
+	if (bytes < 0)
+		return false;
+	own[bytes] = '\0';
+	for (int up = 0; up < 2; up++) {
+		slash = strrchr(own, '/');
+		if (!slash)
+			return false;
+		*slash = '\0';
+	}
+	return snprintf(path, PATH_MAX, "%s/" LIBRARIES "/%s", own, name) <
+		       PATH_MAX &&
+	       !access(path, R_OK);
+}
+
+void tofu_mpi_print(void)
+{
+	char path[PATH_MAX];
+
+	if (library_find("libfabric", path))
+		printf("FI_PROVIDER_PATH=%s\n", path);
+	for (size_t i = 0; i < OF_MPI; i++)
+		printf("%s=%s\n", of_mpi[i].name, of_mpi[i].value);
+}
+
+/* What the user has set stays. */
+void tofu_mpi_environment(pid_t job, bool yields)
+{
+	char path[PATH_MAX];
+	char id[16];
+
+	if (library_find("libfabric", path))
+		setenv("FI_PROVIDER_PATH", path, 0);
+	for (size_t i = 0; i < OF_MPI; i++)
+		setenv(of_mpi[i].name, of_mpi[i].value, 0);
+	if (yields)
+		setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+	/* By these it knows that it need not ask a launcher of its own. */
+	snprintf(id, sizeof(id), "%d", (int)job);
+	setenv("FLUX_JOB_ID", id, 1);
+	setenv("FLUX_PMI_LIBRARY_PATH",
+	       library_find(PMI_NAME, path) ? path : PMI_NAME, 1);
+}
