@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which programs tofu-run takes for MPI programs, odd files among them. */
+/* Which MPI tofu-run takes programs to need, odd files among them. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <stddef.h>
@@ -69,18 +69,18 @@ FIXTURE_TEARDOWN(program)
 	unlink(self->path);
 }
 
-/* Whether the first @size bytes are an MPI program. */
-static bool is_mpi(const char *path, const struct file *file, size_t size)
+/* Which MPI the first @size bytes need, as a program */
+static enum tofu_mpi mpi_of(const char *path, const struct file *file, size_t size)
 {
 	FILE *out = fopen(path, "w");
 
 	if (!out || fwrite(file, 1, size, out) != size)
 		abort();
 	fclose(out);
-	return tofu_program_is_mpi(path);
+	return tofu_program_mpi(path);
 }
 
-#define IS_MPI() is_mpi(self->path, &self->file, sizeof(self->file))
+#define MPI() mpi_of(self->path, &self->file, sizeof(self->file))
 
 /* ---- */
 
@@ -88,22 +88,22 @@ TEST_F(program, libraries_are_known_by_their_names)
 {
 	static const struct {
 		const char *name;
-		bool mpi;
+		enum tofu_mpi mpi;
 	} library[] = {
-		{ "libmpi.so.40", true },
-		{ "libmpich.so.12", true },
-		{ "libmpi_mpifh.so", true },
-		{ "libmpifort.so.12", true },
-		{ "libfjmpi-mpich.so", true },
-		{ "libmpi", false },
-		{ "libmpir.so", false },
-		{ "xlibmpi.so", false },
-		{ "", false },
+		{ "libmpi.so.40", TOFU_MPI_OTHER },
+		{ "libmpich.so.12", TOFU_MPI_MPICH },
+		{ "libmpi_mpifh.so", TOFU_MPI_OTHER },
+		{ "libmpifort.so.12", TOFU_MPI_MPICH },
+		{ "libfjmpi-mpich.so", TOFU_MPI_OTHER },
+		{ "libmpi", TOFU_MPI_NONE },
+		{ "libmpir.so", TOFU_MPI_NONE },
+		{ "xlibmpi.so", TOFU_MPI_NONE },
+		{ "", TOFU_MPI_NONE },
 	};
 
 	for (size_t i = 0; i < sizeof(library) / sizeof(*library); i++) {
 		strcpy(self->file.strings + 11, library[i].name);
-		EXPECT_EQ(IS_MPI(), library[i].mpi)
+		EXPECT_EQ(MPI(), library[i].mpi)
 		TH_LOG("%s", library[i].name);
 	}
 }
@@ -112,17 +112,17 @@ TEST_F(program, it_is_found_as_it_is_started)
 {
 	char *name = strrchr(self->path, '/') + 1;
 
-	ASSERT_TRUE(IS_MPI());
+	ASSERT_TRUE(MPI());
 	setenv("PATH", "/nowhere:/tmp", 1);
-	EXPECT_TRUE(tofu_program_is_mpi(name));
+	EXPECT_TRUE(tofu_program_mpi(name));
 	setenv("PATH", "/nowhere", 1);
-	EXPECT_FALSE(tofu_program_is_mpi(name));
+	EXPECT_FALSE(tofu_program_mpi(name));
 	ASSERT_EQ(chdir("/tmp"), 0);
 	setenv("PATH", "/nowhere:", 1);
-	EXPECT_TRUE(tofu_program_is_mpi(name));
+	EXPECT_TRUE(tofu_program_mpi(name));
 	ASSERT_EQ(chmod(self->path, 0600), 0);
-	EXPECT_FALSE(tofu_program_is_mpi(name));
-	EXPECT_FALSE(tofu_program_is_mpi("/tmp"));
+	EXPECT_FALSE(tofu_program_mpi(name));
+	EXPECT_FALSE(tofu_program_mpi("/tmp"));
 }
 
 /* One thing of an MPI program is not as it should be. */
@@ -130,14 +130,14 @@ TEST_F(program, it_is_found_as_it_is_started)
 	do {                                   \
 		struct file good = self->file; \
 		self->file.place = (wrong);    \
-		EXPECT_FALSE(IS_MPI())         \
+		EXPECT_FALSE(MPI())         \
 		TH_LOG(#place " = " #wrong);   \
 		self->file = good;             \
 	} while (0)
 
 TEST_F(program, what_is_odd_is_no_mpi_program)
 {
-	ASSERT_TRUE(IS_MPI());
+	ASSERT_TRUE(MPI());
 	EXPECT_NOT_MPI(head.e_ident[0], '#');
 	EXPECT_NOT_MPI(head.e_ident[EI_CLASS], ELFCLASS32);
 	EXPECT_NOT_MPI(head.e_ident[EI_DATA], ELFDATA2MSB);
@@ -170,12 +170,21 @@ TEST_F(program, any_byte_may_be_anything)
 
 		for (size_t k = 0; k < sizeof(values); k++) {
 			byte[i] = values[k];
-			IS_MPI();
+			MPI();
 		}
 		byte[i] = good;
-		is_mpi(self->path, &self->file, i);
+		mpi_of(self->path, &self->file, i);
 	}
-	EXPECT_TRUE(IS_MPI());
+	EXPECT_TRUE(MPI());
+}
+
+/* libfjmpi comes first, and does not say which MPI it is over. */
+TEST_F(program, one_of_two_libraries_says_which)
+{
+	strcpy(self->file.strings + 1, "libfjmpi.so");
+	strcpy(self->file.strings + 20, "libmpich.so.12");
+	self->file.dynamic[1].d_un.d_val = 20;
+	EXPECT_EQ(MPI(), TOFU_MPI_MPICH);
 }
 
 TEST_HARNESS_MAIN

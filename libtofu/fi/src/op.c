@@ -95,9 +95,9 @@ static void end_add(struct tofu_fi_ep *ep, const struct tofu_fi_op *op,
 	const bool known = !sent && end->source < ep->domain->job.ranks;
 	size_t length = end->bytes;
 	struct tofu_fi_entry entry = {
-		.is.op_context = op ? op->context : NULL,
-		.is.flags = op ? op->flags : FI_SEND,
-		.is.buf = op && op->buf ? (char *)op->buf + op->used : NULL,
+		.is.op_context = op->context,
+		.is.flags = op->flags,
+		.is.buf = op->buf ? (char *)op->buf + op->used : NULL,
 		.is.data = end->data,
 		.is.tag = end->tag & TOFU_FI_TAGS,
 		.is.err = tofu_fi_errno(end->code),
@@ -108,7 +108,7 @@ static void end_add(struct tofu_fi_ep *ep, const struct tofu_fi_op *op,
 
 	if (end->flags & TOFU_P2P_DATA)
 		entry.is.flags |= FI_REMOTE_CQ_DATA;
-	if (!sent && op && length > op->room - op->used) {
+	if (!sent && length > op->room - op->used) {
 		entry.is.olen = length - (op->room - op->used);
 		length -= entry.is.olen;
 	}
@@ -154,40 +154,56 @@ static void multi_take(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
 		tofu_fi_op_free(ep, op);
 }
 
+static void op_end(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
+		   const struct tofu_p2p_end *end)
+{
+	/* What is discarded has no room, and nobody wants to hear of it. */
+	const bool failed = end->code && !(op->flags & FI_DISCARD);
+
+	if (op->stage && op->count)
+		pieces_fill(op, end->bytes < op->room ? end->bytes : op->room);
+	if (failed || !op->quiet)
+		end_add(ep, op, end);
+	tofu_fi_op_free(ep, op);
+}
+
 static void end_take(struct tofu_fi_ep *ep, const struct tofu_p2p_end *end)
 {
 	struct tofu_fi_op *op = end->context;
 
-	if (op && op->multi) {
+	/* Programs take every completion for one of theirs: it has none. */
+	if (!op)
+		error_say(ep, end);
+	else if (op->multi)
 		multi_take(ep, op, end);
-		return;
-	}
-	if (op && op->stage && op->count)
-		pieces_fill(op, end->bytes < op->room ? end->bytes : op->room);
-	/* What is discarded has no room, and nobody wants to hear of it. */
-	if (end->code && op && op->flags & FI_DISCARD)
-		op->quiet = true;
-	else if (end->code || (op && !op->quiet))
-		end_add(ep, op, end);
-	if (op)
-		tofu_fi_op_free(ep, op);
+	else
+		op_end(ep, op, end);
 }
 
-/* The endpoint is of no use any more: told once, without a message. */
-static void break_tell(struct tofu_fi_ep *ep, int code)
+/* The endpoint is of no use any more: all that is under way ends so. */
+static void ops_break(struct tofu_fi_ep *ep, int code)
 {
-	const struct tofu_fi_entry entry = {
-		.is.err = tofu_fi_errno(code),
-		.is.prov_errno = code,
-		.source = FI_ADDR_NOTAVAIL,
-	};
+	struct tofu_fi_op *op;
 
-	if (ep->broken)
-		return;
+	if (!ep->broken)
+		tofu_fi_warn(FI_LOG_EP_DATA,
+			     "process %u: its endpoint is broken: %s\n",
+			     ep->domain->job.rank, tofu_error_text(code));
 	ep->broken = true;
-	tofu_fi_warn(FI_LOG_EP_DATA, "process %u: its endpoint is broken: %s\n",
-		     ep->domain->job.rank, tofu_error_text(code));
-	tofu_fi_cq_add(ep->rx, &entry);
+	while ((op = LIST_FIRST(&ep->ops))) {
+		const struct tofu_fi_entry entry = {
+			.is.op_context = op->context,
+			.is.flags = op->flags,
+			.is.err = tofu_fi_errno(code),
+			.is.prov_errno = code,
+			.source = FI_ADDR_NOTAVAIL,
+		};
+
+		tofu_fi_cq_add(op->flags & FI_SEND ? ep->tx : ep->rx, &entry);
+		/* A peer may still put there. */
+		op->stage = NULL;
+		tofu_fi_op_free(ep, op);
+	}
 }
 
 void tofu_fi_progress(struct tofu_fi_ep *ep, size_t most)
@@ -200,7 +216,7 @@ void tofu_fi_progress(struct tofu_fi_ep *ep, size_t most)
 	while (most-- && !(code = tofu_p2p_ended(ep->p2p, &end)))
 		end_take(ep, &end);
 	if (code && code != UTOFU_ERR_NOT_FOUND)
-		break_tell(ep, code);
+		ops_break(ep, code);
 }
 
 /* Errors that the caller hears of at once */

@@ -212,7 +212,7 @@ struct tofu_fi_claim {
  * @tx_flags, @rx_flags: of calls that have none
  * @multi_min: bytes that a buffer for several messages has to have left
  * @p2p:      NULL before it is enabled, and then in the domain's list by @link
- * @broken:   has been told
+ * @broken:   it has been said that it is
  * @ops, @unused: what is under way, and what can be used again
  */
 struct tofu_fi_ep {

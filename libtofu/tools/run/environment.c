@@ -30,7 +30,7 @@ static const struct variable of_mpi[] = {
 	{ "OMPI_MCA_pml", "cm" },
 	{ "OMPI_MCA_mtl", "ofi" },
 	{ "OMPI_MCA_btl", "self" },
-	{ "OMPI_MCA_osc", "^ucx" },
+	{ "OMPI_MCA_osc", "pt2pt" },
 	{ "HWLOC_COMPONENTS", "-gl" },
 };
 
