@@ -22,7 +22,7 @@ endif
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
 	check-conformance check-sim check-faults check-faults-vm check-qtest \
-	check-sanitize check-thread fuzz check-fjmpi check-cluster check-kvm check-kernel check-arm64 \
+	check-sanitize check-thread fuzz check-fjmpi check-mpi check-cluster check-kvm check-kernel check-arm64 \
 	kernel-debug driver-debug check-long soak check-short check-trixie \
 	check-bookworm check-deb tests bench \
 	repro lint docs install uninstall deb clean
@@ -89,9 +89,11 @@ tests: lib ## build the programs of the tests
 	@$(MAKE) -C tests/conformance O=$(O) all
 	@$(MAKE) -C libtofu/fjmpi O=$(O) all
 	@$(MAKE) -C tests/fjmpi O=$(O) all
+	@$(MAKE) -C libtofu/fi O=$(O) all
+	@$(MAKE) -C tests/mpi O=$(O) all
 
 check: all tests ## all tests; ends in 'N passed, N failed'
-	@scripts/check unit build conformance sim faults qtest fuzz fjmpi cluster
+	@scripts/check unit build conformance sim faults qtest fuzz fjmpi mpi cluster
 
 check-unit: lib ## model, fabric and library, with sanitizers
 	@$(MAKE) -C tests/unit O=$(O) all
@@ -131,6 +133,9 @@ fuzz: lib ## the device under random accesses and memory, for SECONDS_ (120), by
 
 check-fjmpi: tests ## FJMPI_* on four ranks, with each MPI that is here
 	@scripts/check fjmpi
+
+check-mpi: tests ## messages through libfabric, and through Open MPI over it
+	@scripts/check mpi
 
 check-cluster: all tests ## virtual machines
 	@scripts/check cluster

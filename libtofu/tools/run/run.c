@@ -538,6 +538,11 @@ static void mpi_check(const struct run *run)
 
 	if (mpi && !run->mpi)
 		mpi_refuse(run);
+	if (run->mpi && run->ppn > run->tnis)
+		errx(EXIT_USAGE,
+		     "--mpi: each process has a TNI of its own, and nodes have "
+		     "%u for %u processes; see --tnis",
+		     run->tnis, run->ppn);
 	if (mpi == TOFU_MPI_MPICH)
 		errx(EXIT_USAGE,
 		     "--mpi: %s uses MPICH; only Open MPI finds Tofu so: build "
