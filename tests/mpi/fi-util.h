@@ -50,7 +50,7 @@ struct suite {
 	int count;
 };
 
-extern const struct suite transfer_suite, receive_suite, completion_suite;
+extern const struct suite transfer_suite, receive_suite;
 
 /* test_run - join, run all tests, leave; Return: for main() */
 int test_run(const struct suite *const suites[], int suite_count);

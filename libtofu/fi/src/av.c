@@ -36,6 +36,14 @@ static bool room_make(struct tofu_fi_av *av)
 	return true;
 }
 
+/* Answers go to a process: to one of its endpoints, always the same. */
+static bool is_only(const struct tofu_fi_av *av, const struct tofu_fi_name *name)
+{
+	const size_t other = av->of_rank[name->rank];
+
+	return !other || av->peer[other - 1].endpoint == name->endpoint;
+}
+
 static fi_addr_t peer_add(struct tofu_fi_av *av, const struct tofu_fi_name *name)
 {
 	av->peer[av->count] = (struct tofu_fi_peer){
@@ -52,7 +60,7 @@ static int one_insert(struct tofu_fi_av *av, const struct tofu_fi_name *name,
 		      fi_addr_t *address)
 {
 	*address = FI_ADDR_NOTAVAIL;
-	if (!name_is_valid(av, name))
+	if (!name_is_valid(av, name) || !is_only(av, name))
 		return FI_EINVAL;
 	if (!room_make(av))
 		return FI_ENOMEM;

@@ -506,6 +506,7 @@ int tofu_fi_ep_open(struct fid_domain *fid, struct fi_info *info,
 	ep->multi_min = MULTI_MIN;
 	LIST_INIT(&ep->ops);
 	LIST_INIT(&ep->unused);
+	TAILQ_INIT(&ep->multis);
 	LIST_INIT(&ep->claims);
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;

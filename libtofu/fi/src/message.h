@@ -78,6 +78,13 @@ static inline bool tofu_fi_sum(const struct iovec *iov, size_t count, size_t *by
 struct tofu_fi_op *tofu_fi_op_new(struct tofu_fi_ep *ep);
 void tofu_fi_op_free(struct tofu_fi_ep *ep, struct tofu_fi_op *op);
 
+/*
+ * tofu_fi_end_add - tell of an end; @before: bytes of the buffer that earlier
+ * messages have
+ */
+void tofu_fi_end_add(struct tofu_fi_ep *ep, const struct tofu_fi_op *op,
+		     const struct tofu_p2p_end *end, size_t before);
+
 /* tofu_fi_result - get what a call returns that has posted a message */
 ssize_t tofu_fi_result(int code);
 
@@ -122,6 +129,19 @@ ssize_t tofu_fi_receive_post(struct tofu_fi_ep *ep,
 /* tofu_fi_nothing - complete a receive, or a look, without a message */
 void tofu_fi_nothing(struct tofu_fi_ep *ep, void *context, uint64_t flags,
 		     uint64_t tag, int err);
+
+/* ---- multi.c ---- */
+
+/* tofu_fi_multi_post - post a buffer for several messages. Return: as uTofu */
+int tofu_fi_multi_post(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
+		       uint32_t source);
+
+/* tofu_fi_multi_take - one of its messages has ended */
+void tofu_fi_multi_take(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
+			const struct tofu_p2p_end *end);
+
+/* tofu_fi_multi_next - the first of its source is gone: post the next */
+void tofu_fi_multi_next(struct tofu_fi_ep *ep, uint32_t source);
 
 /* ---- claim.c ---- */
 

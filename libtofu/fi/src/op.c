@@ -31,6 +31,8 @@ struct tofu_fi_op *tofu_fi_op_new(struct tofu_fi_ep *ep)
 void tofu_fi_op_free(struct tofu_fi_ep *ep, struct tofu_fi_op *op)
 {
 	free(op->stage);
+	if (op->multi)
+		TAILQ_REMOVE(&ep->multis, op, multis);
 	LIST_REMOVE(op, link);
 	LIST_INSERT_HEAD(&ep->unused, op, link);
 }
@@ -88,8 +90,8 @@ static void error_say(const struct tofu_fi_ep *ep,
 			     tofu_error_text(end->code));
 }
 
-static void end_add(struct tofu_fi_ep *ep, const struct tofu_fi_op *op,
-		    const struct tofu_p2p_end *end)
+void tofu_fi_end_add(struct tofu_fi_ep *ep, const struct tofu_fi_op *op,
+		     const struct tofu_p2p_end *end, size_t before)
 {
 	const bool sent = end->flags & TOFU_P2P_SENT;
 	const bool known = !sent && end->source < ep->domain->job.ranks;
@@ -97,7 +99,7 @@ static void end_add(struct tofu_fi_ep *ep, const struct tofu_fi_op *op,
 	struct tofu_fi_entry entry = {
 		.is.op_context = op->context,
 		.is.flags = op->flags,
-		.is.buf = op->buf ? (char *)op->buf + op->used : NULL,
+		.is.buf = op->buf ? (char *)op->buf + before : NULL,
 		.is.data = end->data,
 		.is.tag = end->tag & TOFU_FI_TAGS,
 		.is.err = tofu_fi_errno(end->code),
@@ -108,50 +110,14 @@ static void end_add(struct tofu_fi_ep *ep, const struct tofu_fi_op *op,
 
 	if (end->flags & TOFU_P2P_DATA)
 		entry.is.flags |= FI_REMOTE_CQ_DATA;
-	if (!sent && length > op->room - op->used) {
-		entry.is.olen = length - (op->room - op->used);
+	if (!sent && length > op->room - before) {
+		entry.is.olen = length - (op->room - before);
 		length -= entry.is.olen;
 	}
 	entry.is.len = length;
 	if (end->code && end->code != UTOFU_ERR_INVALID_SIZE)
 		error_say(ep, end);
 	tofu_fi_cq_add(sent ? ep->tx : ep->rx, &entry);
-}
-
-/*
- * The rest of a buffer for several messages takes the next one.
- *
- * Return: false if the buffer is the program's again.
- */
-static bool multi_go_on(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
-			size_t used)
-{
-	const struct tofu_p2p_receive receive = {
-		.buf = (char *)op->buf + used,
-		.room = op->room - used,
-		.tag = TOFU_FI_UNTAGGED,
-		.source = op->source,
-		.context = op,
-	};
-
-	return receive.room >= ep->multi_min &&
-	       !tofu_p2p_post_receive(ep->p2p, &receive, &op->request);
-}
-
-static void multi_take(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
-		       const struct tofu_p2p_end *end)
-{
-	const size_t left = op->room - op->used;
-	const size_t used = op->used + (end->bytes < left ? end->bytes : left);
-	const bool more = multi_go_on(ep, op, used);
-
-	if (!more)
-		op->flags |= FI_MULTI_RECV;
-	if (end->code || !more || !op->quiet)
-		end_add(ep, op, end);
-	op->used = used;
-	if (!more)
-		tofu_fi_op_free(ep, op);
 }
 
 static void op_end(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
@@ -163,7 +129,7 @@ static void op_end(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
 	if (op->stage && op->count)
 		pieces_fill(op, end->bytes < op->room ? end->bytes : op->room);
 	if (failed || !op->quiet)
-		end_add(ep, op, end);
+		tofu_fi_end_add(ep, op, end, 0);
 	tofu_fi_op_free(ep, op);
 }
 
@@ -175,7 +141,7 @@ static void end_take(struct tofu_fi_ep *ep, const struct tofu_p2p_end *end)
 	if (!op)
 		error_say(ep, end);
 	else if (op->multi)
-		multi_take(ep, op, end);
+		tofu_fi_multi_take(ep, op, end);
 	else
 		op_end(ep, op, end);
 }

@@ -96,8 +96,7 @@ struct tofu_fi_domain {
 	bool locks;
 	pthread_mutex_t lock;
 	unsigned int users;
-	LIST_HEAD(, tofu_fi_ep)
-	eps;
+	LIST_HEAD(, tofu_fi_ep) eps;
 	struct tofu_attendant attendant;
 };
 
@@ -168,6 +167,7 @@ struct tofu_fi_cq {
  * @request: to cancel a receive
  * @quiet:   it completes only if it fails
  * @multi:   the buffer is for several messages, of which @used bytes have come
+ * @multis:  in the endpoint's list of these
  * @source:  process that these have to be from, or TOFU_P2P_ANY_SOURCE
  * @stage:   the message in one piece, where the program has several
  * @iov, @count: these, of a receive
@@ -186,8 +186,8 @@ struct tofu_fi_op {
 	size_t room;
 	size_t count;
 	struct iovec iov[TOFU_FI_IOV];
-	LIST_ENTRY(tofu_fi_op)
-	link;
+	LIST_ENTRY(tofu_fi_op) link;
+	TAILQ_ENTRY(tofu_fi_op) multis;
 };
 
 LIST_HEAD(tofu_fi_ops, tofu_fi_op);
@@ -199,8 +199,7 @@ LIST_HEAD(tofu_fi_ops, tofu_fi_op);
 struct tofu_fi_claim {
 	void *context;
 	struct tofu_p2p_claim *claim;
-	LIST_ENTRY(tofu_fi_claim)
-	link;
+	LIST_ENTRY(tofu_fi_claim) link;
 };
 
 /**
@@ -214,6 +213,7 @@ struct tofu_fi_claim {
  * @p2p:      NULL before it is enabled, and then in the domain's list by @link
  * @broken:   it has been said that it is
  * @ops, @unused: what is under way, and what can be used again
+ * @multis:   buffers for several messages, in the order of their calls
  */
 struct tofu_fi_ep {
 	struct fid_ep fid;
@@ -231,13 +231,12 @@ struct tofu_fi_ep {
 	uint64_t rx_flags;
 	size_t multi_min;
 	struct tofu_p2p *p2p;
-	LIST_ENTRY(tofu_fi_ep)
-	link;
+	LIST_ENTRY(tofu_fi_ep) link;
 	bool broken;
 	struct tofu_fi_ops ops;
 	struct tofu_fi_ops unused;
-	LIST_HEAD(, tofu_fi_claim)
-	claims;
+	TAILQ_HEAD(, tofu_fi_op) multis;
+	LIST_HEAD(, tofu_fi_claim) claims;
 };
 
 /* ---- domain.c ---- */

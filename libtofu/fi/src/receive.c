@@ -82,9 +82,9 @@ ssize_t tofu_fi_receive_post(struct tofu_fi_ep *ep, const struct tofu_fi_incomin
 	op = tofu_fi_receive_ready(ep, in, &receive);
 	if (!op)
 		return -FI_EAGAIN;
-	op->multi = in->multi;
-	op->source = source;
-	code = tofu_p2p_post_receive(ep->p2p, &receive, &op->request);
+	code = in->multi ?
+		       tofu_fi_multi_post(ep, op, source) :
+		       tofu_p2p_post_receive(ep->p2p, &receive, &op->request);
 	if (code)
 		tofu_fi_op_free(ep, op);
 	return tofu_fi_result(code);
@@ -152,17 +152,30 @@ void tofu_fi_nothing(struct tofu_fi_ep *ep, void *context, uint64_t flags,
 	tofu_fi_cq_add(ep->rx, &entry);
 }
 
-void tofu_fi_cancel(struct tofu_fi_ep *ep, void *context)
+static struct tofu_fi_op *receive_find(struct tofu_fi_ep *ep, void *context)
 {
 	struct tofu_fi_op *op;
 
 	LIST_FOREACH(op, &ep->ops, link)
-	if (op->context == context && op->request &&
-	    op->flags & FI_RECV)
-		break;
+	if (op->context == context && op->flags & FI_RECV)
+		return op;
+	return NULL;
+}
+
+void tofu_fi_cancel(struct tofu_fi_ep *ep, void *context)
+{
+	struct tofu_fi_op *op = receive_find(ep, context);
+	const bool multi = op && op->multi, posted = op && op->request;
+	uint32_t source;
+
 	/* One that has begun, or ended, completes as it does. */
-	if (!op || tofu_p2p_cancel(ep->p2p, &op->request))
+	if (!op || (!posted && !multi) ||
+	    (posted && tofu_p2p_cancel(ep->p2p, &op->request)))
 		return;
-	tofu_fi_nothing(ep, context, op->flags, 0, FI_ECANCELED);
+	source = op->source;
+	tofu_fi_nothing(ep, context, op->flags | (multi ? FI_MULTI_RECV : 0), 0,
+			FI_ECANCELED);
 	tofu_fi_op_free(ep, op);
+	if (multi && posted)
+		tofu_fi_multi_next(ep, source);
 }
