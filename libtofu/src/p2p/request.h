@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Messages, and the sends and receives that they are parts of.
- *
- * May include: srb/, utofu/
- */
+/* Messages, and the sends and receives that they are parts of. */
 #ifndef P2P_REQUEST_H
 #define P2P_REQUEST_H
 
