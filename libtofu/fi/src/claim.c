@@ -11,8 +11,8 @@ static struct tofu_fi_claim *claim_find(struct tofu_fi_ep *ep, void *context)
 	struct tofu_fi_claim *claim;
 
 	LIST_FOREACH(claim, &ep->claims, link)
-	if (claim->context == context)
-		return claim;
+		if (claim->context == context)
+			return claim;
 	return NULL;
 }
 

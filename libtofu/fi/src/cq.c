@@ -122,7 +122,7 @@ static void cq_progress(struct tofu_fi_cq *cq, size_t count)
 	struct tofu_fi_bound *bound;
 
 	TAILQ_FOREACH(bound, &cq->bound, link)
-	tofu_fi_progress(bound->ep, count > LOOK_MIN ? count : LOOK_MIN);
+		tofu_fi_progress(bound->ep, count > LOOK_MIN ? count : LOOK_MIN);
 }
 
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,

@@ -62,7 +62,7 @@ static void attend(void *arg)
 	if (domain->locks && pthread_mutex_trylock(&domain->lock))
 		return;
 	LIST_FOREACH(ep, &domain->eps, link)
-	tofu_fi_progress(ep, ATTEND_ENDS);
+		tofu_fi_progress(ep, ATTEND_ENDS);
 	tofu_fi_unlock(domain);
 }
 

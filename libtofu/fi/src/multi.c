@@ -24,8 +24,8 @@ static struct tofu_fi_op *first_of(const struct tofu_fi_ep *ep, uint32_t source)
 	struct tofu_fi_op *op;
 
 	TAILQ_FOREACH(op, &ep->multis, multis)
-	if (op->source == source)
-		break;
+		if (op->source == source)
+			break;
 	return op;
 }
 

@@ -157,8 +157,8 @@ static struct tofu_fi_op *receive_find(struct tofu_fi_ep *ep, void *context)
 	struct tofu_fi_op *op;
 
 	LIST_FOREACH(op, &ep->ops, link)
-	if (op->context == context && op->flags & FI_RECV)
-		return op;
+		if (op->context == context && op->flags & FI_RECV)
+			return op;
 	return NULL;
 }
 
