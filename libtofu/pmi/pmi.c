@@ -110,7 +110,8 @@ int PMI_Abort(int code, const char message[])
 	fprintf(stderr, "process %u aborts: %s\n", pmi.job.rank,
 		message ? message : "");
 	fflush(NULL);
-	_exit(code ? code : EXIT_FAILURE);
+	/* Of which the launcher sees eight bits */
+	_exit(code & 0xff ? code : EXIT_FAILURE);
 }
 
 int PMI_Get_size(int *size)
@@ -259,7 +260,7 @@ int PMI_KVS_Get(const char name[], const char key[], char value[], int length)
 static int64_t most_unsent(uint64_t *bytes)
 {
 	const uint64_t mine = pmi.used;
-	uint64_t most = 0;
+	uint64_t most = mine;
 	int code = tofu_boot_allgather(pmi.boot, &mine, sizeof(mine), bytes);
 
 	if (code)

@@ -208,9 +208,9 @@ static int av_close(struct fid *fid)
 {
 	struct tofu_fi_av *av = (struct tofu_fi_av *)fid;
 
-	if (av->users)
+	if (tofu_fi_is_used(&av->users))
 		return -FI_EBUSY;
-	av->domain->users--;
+	tofu_fi_drop(&av->domain->users);
 	free(av->peer);
 	free(av->of_rank);
 	free(av);
@@ -267,7 +267,7 @@ int tofu_fi_av_open(struct fid_domain *fid, struct fi_av_attr *attr,
 	av->fid.ops = &av_ops;
 	if (attr->type == FI_AV_UNSPEC)
 		attr->type = FI_AV_TABLE;
-	domain->users++;
+	tofu_fi_hold(&domain->users);
 	*made = &av->fid;
 	return 0;
 }

@@ -223,7 +223,7 @@ static int cq_close(struct fid *fid)
 
 	if (!TAILQ_EMPTY(&cq->bound))
 		return -FI_EBUSY;
-	cq->domain->users--;
+	tofu_fi_drop(&cq->domain->users);
 	free(cq->entry);
 	free(cq);
 	return 0;
@@ -273,7 +273,7 @@ int tofu_fi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &cq_fid_ops;
 	cq->fid.ops = &cq_ops;
-	cq->domain->users++;
+	tofu_fi_hold(&cq->domain->users);
 	*made = &cq->fid;
 	return 0;
 }

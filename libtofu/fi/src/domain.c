@@ -39,7 +39,7 @@ static int domain_close(struct fid *fid)
 {
 	struct tofu_fi_domain *domain = (struct tofu_fi_domain *)fid;
 
-	if (domain->users)
+	if (tofu_fi_is_used(&domain->users))
 		return -FI_EBUSY;
 	tofu_boot_unattend(&domain->attendant);
 	pthread_mutex_destroy(&domain->lock);

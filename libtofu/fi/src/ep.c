@@ -198,7 +198,7 @@ static int ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 		if (ep->av)
 			return -FI_EINVAL;
 		ep->av = (struct tofu_fi_av *)bound;
-		ep->av->users++;
+		tofu_fi_hold(&ep->av->users);
 		return 0;
 	case FI_CLASS_CQ:
 		if (!(flags & (FI_TRANSMIT | FI_RECV)) ||
@@ -247,8 +247,8 @@ static int ep_close(struct fid *fid)
 	tofu_fi_forget(ep);
 	cqs_unbind(ep);
 	if (ep->av)
-		ep->av->users--;
-	ep->domain->users--;
+		tofu_fi_drop(&ep->av->users);
+	tofu_fi_drop(&ep->domain->users);
 	tofu_fi_unlock(ep->domain);
 	number_give(ep->number);
 	free(ep);
@@ -515,7 +515,7 @@ int tofu_fi_ep_open(struct fid_domain *fid, struct fi_info *info,
 	ep->fid.cm = &ep_cm_ops;
 	ep->fid.msg = &tofu_fi_msg_ops;
 	ep->fid.tagged = &tofu_fi_tagged_ops;
-	domain->users++;
+	tofu_fi_hold(&domain->users);
 	*made = &ep->fid;
 	return 0;
 }

@@ -56,6 +56,14 @@ void tofu_fi_multi_next(struct tofu_fi_ep *ep, uint32_t source)
 	}
 }
 
+/* After an error, such as a source that is gone, nothing more would come. */
+static bool goes_on(struct tofu_fi_ep *ep, struct tofu_fi_op *op, int code)
+{
+	const size_t left = op->room - op->used;
+
+	return !code && left && left >= ep->multi_min && !rest_post(ep, op);
+}
+
 void tofu_fi_multi_take(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
 			const struct tofu_p2p_end *end)
 {
@@ -66,8 +74,7 @@ void tofu_fi_multi_take(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
 	bool more;
 
 	op->used += came;
-	more = left - came >= ep->multi_min && left > came &&
-	       !rest_post(ep, op);
+	more = goes_on(ep, op, end->code);
 	if (!more)
 		op->flags |= FI_MULTI_RECV;
 	if (end->code || !more || !op->quiet)

@@ -22,6 +22,7 @@ struct tofu_fi_op *tofu_fi_op_new(struct tofu_fi_ep *ep)
 	op->request = NULL;
 	op->quiet = false;
 	op->multi = false;
+	op->source = TOFU_P2P_ANY_SOURCE;
 	op->used = 0;
 	op->count = 0;
 	LIST_INSERT_HEAD(&ep->ops, op, link);

@@ -253,6 +253,25 @@ static inline void tofu_fi_unlock(struct tofu_fi_domain *domain)
 		pthread_mutex_unlock(&domain->lock);
 }
 
+/*
+ * Objects that others use: threads may make and close those at the same time,
+ * and calls that do have no lock.
+ */
+static inline void tofu_fi_hold(unsigned int *users)
+{
+	__atomic_add_fetch(users, 1, __ATOMIC_RELAXED);
+}
+
+static inline void tofu_fi_drop(unsigned int *users)
+{
+	__atomic_sub_fetch(users, 1, __ATOMIC_RELEASE);
+}
+
+static inline bool tofu_fi_is_used(const unsigned int *users)
+{
+	return __atomic_load_n(users, __ATOMIC_ACQUIRE);
+}
+
 int tofu_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 			struct fid_domain **domain, void *context);
 

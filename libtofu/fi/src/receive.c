@@ -152,12 +152,14 @@ void tofu_fi_nothing(struct tofu_fi_ep *ep, void *context, uint64_t flags,
 	tofu_fi_cq_add(ep->rx, &entry);
 }
 
+/* Not one that has matched: it completes as it does. */
 static struct tofu_fi_op *receive_find(struct tofu_fi_ep *ep, void *context)
 {
 	struct tofu_fi_op *op;
 
 	LIST_FOREACH(op, &ep->ops, link)
-		if (op->context == context && op->flags & FI_RECV)
+		if (op->context == context && op->flags & FI_RECV &&
+		    (op->request || op->multi))
 			return op;
 	return NULL;
 }
@@ -165,14 +167,16 @@ static struct tofu_fi_op *receive_find(struct tofu_fi_ep *ep, void *context)
 void tofu_fi_cancel(struct tofu_fi_ep *ep, void *context)
 {
 	struct tofu_fi_op *op = receive_find(ep, context);
-	const bool multi = op && op->multi, posted = op && op->request;
+	bool multi, posted;
 	uint32_t source;
 
-	/* One that has begun, or ended, completes as it does. */
-	if (!op || (!posted && !multi) ||
-	    (posted && tofu_p2p_cancel(ep->p2p, &op->request)))
+	if (!op)
 		return;
+	multi = op->multi;
+	posted = op->request;
 	source = op->source;
+	if (posted && tofu_p2p_cancel(ep->p2p, &op->request))
+		return;
 	tofu_fi_nothing(ep, context, op->flags | (multi ? FI_MULTI_RECV : 0), 0,
 			FI_ECANCELED);
 	tofu_fi_op_free(ep, op);
