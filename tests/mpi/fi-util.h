@@ -19,6 +19,8 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
+#include "point.h"
+
 #define RANKS_MAX 64
 #define NAME_BYTES 16
 #define INJECT_MAX 256
@@ -27,22 +29,9 @@
 /* In place of a rank */
 #define ANY (-1)
 
-/* Own rank, number of ranks, and the neighbours in a ring */
-extern int rank, ranks, left, right;
-
 extern struct fi_info *info;
 extern struct fid_fabric *fabric;
 extern struct fid_domain *domain;
-
-/**
- * struct test - a test point
- * @name: says what holds
- * @run:  returns 0 where it does; TEST() in it otherwise
- */
-struct test {
-	const char *name;
-	int (*run)(void);
-};
 
 /* struct suite - tests of one file */
 struct suite {
@@ -50,20 +39,10 @@ struct suite {
 	int count;
 };
 
-extern const struct suite transfer_suite, receive_suite;
+extern const struct suite transfer_suite, receive_suite, completion_suite;
 
 /* test_run - join, run all tests, leave; Return: for main() */
 int test_run(const struct suite *const suites[], int suite_count);
-
-/* TEST - in a test */
-#define TEST(expr)                                                \
-	do {                                                      \
-		if (!(expr)) {                                    \
-			fprintf(stderr, "# %s:%d: rank %d: %s\n", \
-				__FILE__, __LINE__, rank, #expr); \
-			return 1;                                 \
-		}                                                 \
-	} while (0)
 
 /* RUN - what a test consists of: a part that returns like a test */
 #define RUN(part)                 \

@@ -12,21 +12,10 @@
 #include <stdio.h>
 #include <mpi.h>
 
+#include "point.h"
+
 /* A wait that takes longer has failed. */
 #define WAIT_SECONDS 30
-
-/* Own rank, number of ranks, and the neighbours in a ring */
-extern int rank, ranks, left, right;
-
-/**
- * struct test - a test point
- * @name: says what holds
- * @run:  returns 0 where it does; TEST() in it otherwise
- */
-struct test {
-	const char *name;
-	int (*run)(void);
-};
 
 /* test_begin - MPI_Init(), with a limit of time for all of the program */
 void test_begin(int *argc, char ***argv);
@@ -36,16 +25,6 @@ int test_points(const struct test tests[], int count, int plan);
 
 /* test_run - run all tests; Return: for main(), after MPI_Finalize() */
 int test_run(const struct test tests[], int count);
-
-/* TEST - in a test */
-#define TEST(expr)                                                \
-	do {                                                      \
-		if (!(expr)) {                                    \
-			fprintf(stderr, "# %s:%d: rank %d: %s\n", \
-				__FILE__, __LINE__, rank, #expr); \
-			return 1;                                 \
-		}                                                 \
-	} while (0)
 
 /* fill, filled - words that tell who wrote them, and what for */
 void fill(uint32_t *word, size_t bytes, int who, unsigned int seed);

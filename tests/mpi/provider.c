@@ -608,6 +608,7 @@ int main(void)
 		&object_suite,
 		&transfer_suite,
 		&receive_suite,
+		&completion_suite,
 	};
 
 	return test_run(suites, sizeof(suites) / sizeof(suites[0]));
