@@ -54,13 +54,9 @@ FIXTURE_VARIANT_ADD(by, small_without_atomics){
 
 FIXTURE_SETUP(by)
 {
-	struct tofu_p2p_params params = p2p_params();
-
-	setenv("TOFU_ARMW", variant->no_armw ? "0" : "1", 1);
-	params.mode = variant->mode;
-	params.eager = EAGER;
-	params.get = GET;
-	ASSERT_EQ(world_make(&self->world, 3, &params), UTOFU_SUCCESS);
+	ASSERT_EQ(world_make_by(&self->world, variant->mode, variant->no_armw,
+				EAGER, GET),
+		  UTOFU_SUCCESS);
 }
 
 FIXTURE_TEARDOWN(by)

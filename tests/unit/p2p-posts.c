@@ -48,15 +48,11 @@ FIXTURE_VARIANT_ADD(by, without_atomics){
 
 FIXTURE_SETUP(by)
 {
-	struct tofu_p2p_params params = p2p_params();
-
-	setenv("TOFU_ARMW", variant->no_armw ? "0" : "1", 1);
-	params.mode = variant->mode;
-	params.eager = EAGER;
-	params.get = GET;
 	self->from = malloc(MOST);
 	self->to = malloc(MOST);
-	ASSERT_EQ(world_make(&self->world, 3, &params), UTOFU_SUCCESS);
+	ASSERT_EQ(world_make_by(&self->world, variant->mode, variant->no_armw,
+				EAGER, GET),
+		  UTOFU_SUCCESS);
 }
 
 FIXTURE_TEARDOWN(by)
@@ -68,25 +64,7 @@ FIXTURE_TEARDOWN(by)
 
 #define P2P(rank) (self->world.p2p[rank])
 
-/* Turns until an endpoint has something to tell, or too many */
-static int end_wait(struct world *world, unsigned int rank,
-		    struct tofu_p2p_end *end)
-{
-	time_t since = time(NULL);
-	int code;
-
-	do {
-		code = world_turn(world);
-		if (code)
-			return code;
-		code = tofu_p2p_ended(world->p2p[rank], end);
-		sched_yield();
-	} while (code == UTOFU_ERR_NOT_FOUND &&
-		 time(NULL) - since <= WAIT_SECONDS);
-	return code;
-}
-
-#define END(rank, end) end_wait(&self->world, rank, end)
+#define END(rank, end) world_ended(&self->world, rank, end)
 
 static void turns(struct harness_test *_metadata, struct world *world)
 {
@@ -170,13 +148,13 @@ static void pass(struct harness_test *_metadata, struct world *world,
 	if (!passage->to) {
 		struct tofu_p2p_end one, other;
 
-		ASSERT_EQ(end_wait(world, 0, &one), 0);
-		ASSERT_EQ(end_wait(world, 0, &other), 0);
+		ASSERT_EQ(world_ended(world, 0, &one), 0);
+		ASSERT_EQ(world_ended(world, 0, &other), 0);
 		sent = one.flags & TOFU_P2P_SENT ? one : other;
 		got = one.flags & TOFU_P2P_SENT ? other : one;
 	} else {
-		ASSERT_EQ(end_wait(world, passage->to, &got), 0);
-		ASSERT_EQ(end_wait(world, 0, &sent), 0);
+		ASSERT_EQ(world_ended(world, passage->to, &got), 0);
+		ASSERT_EQ(world_ended(world, 0, &sent), 0);
 	}
 	EXPECT_EQ(sent.code, 0);
 	EXPECT_EQ(sent.context, from);

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <string.h>
+#include <stdlib.h>
 #include <time.h>
 
 /* Endpoints of a TNI: each has two components. */
@@ -104,6 +105,13 @@ int world_turn(struct world *world)
 	return UTOFU_SUCCESS;
 }
 
+/* Whether it is worth another turn; of a loop that began then */
+static bool turn_again(time_t since)
+{
+	sched_yield();
+	return time(NULL) - since <= WAIT_SECONDS;
+}
+
 int world_wait(struct world *world, unsigned int rank,
 	       struct tofu_p2p_request **request,
 	       struct tofu_p2p_status *status)
@@ -116,10 +124,35 @@ int world_wait(struct world *world, unsigned int rank,
 		if (code)
 			return code;
 		code = tofu_p2p_test(world->p2p[rank], request, status);
-		sched_yield();
-	} while (code == UTOFU_ERR_NOT_COMPLETED &&
-		 time(NULL) - since <= WAIT_SECONDS);
+	} while (turn_again(since) && code == UTOFU_ERR_NOT_COMPLETED);
 	return code;
+}
+
+int world_ended(struct world *world, unsigned int rank,
+		struct tofu_p2p_end *end)
+{
+	time_t since = time(NULL);
+	int code;
+
+	do {
+		code = world_turn(world);
+		if (code)
+			return code;
+		code = tofu_p2p_ended(world->p2p[rank], end);
+	} while (turn_again(since) && code == UTOFU_ERR_NOT_FOUND);
+	return code;
+}
+
+int world_make_by(struct world *world, enum tofu_p2p_mode mode, bool no_armw,
+		  size_t eager, size_t get)
+{
+	struct tofu_p2p_params params = p2p_params();
+
+	setenv("TOFU_ARMW", no_armw ? "0" : "1", 1);
+	params.mode = mode;
+	params.eager = eager;
+	params.get = get;
+	return world_make(world, 3, &params);
 }
 
 /* ---- In several ---- */

@@ -59,6 +59,14 @@ int world_wait(struct world *world, unsigned int rank,
 	       struct tofu_p2p_request **request,
 	       struct tofu_p2p_status *status);
 
+/* world_ended - turns until an endpoint has something to tell, or too many */
+int world_ended(struct world *world, unsigned int rank,
+		struct tofu_p2p_end *end);
+
+/* world_make_by - three endpoints of a mode and thresholds, with atomics or not */
+int world_make_by(struct world *world, enum tofu_p2p_mode mode, bool no_armw,
+		  size_t eager, size_t get);
+
 /* node_params - those of an endpoint in a process of tofu_nodes_run() */
 struct tofu_p2p_params node_params(const struct tofu_p2p_params *params,
 				   const struct tofu_nodes *nodes,
