@@ -34,18 +34,17 @@ static struct {
 	char scratch[4096 + 8];
 } incoming = { .fd = -1 };
 
-/* A file may need a new folder. */
-static void make_folder_of(const char *path)
+/* A file may need new folders. */
+static void make_folders_of(const char *path)
 {
 	char folder[sizeof(incoming.path)];
-	char *slash;
 
 	snprintf(folder, sizeof(folder), "%s", path);
-	slash = strrchr(folder, '/');
-	if (!slash || slash == folder)
-		return;
-	*slash = '\0';
-	mkdir(folder, 0755);
+	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(folder, 0755);
+		*slash = '/';
+	}
 }
 
 static void file_open(const uint8_t *payload, size_t length)
@@ -61,7 +60,7 @@ static void file_open(const uint8_t *payload, size_t length)
 	memcpy(&mode, payload, sizeof(mode));
 	memcpy(incoming.path, payload + sizeof(mode), length - sizeof(mode));
 	incoming.path[length - sizeof(mode)] = '\0';
-	make_folder_of(incoming.path);
+	make_folders_of(incoming.path);
 	/* A running program cannot be written, but its name can be replaced. */
 	snprintf(incoming.scratch, sizeof(incoming.scratch), "%s.new", incoming.path);
 	incoming.fd = open(incoming.scratch, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

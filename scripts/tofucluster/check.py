@@ -108,7 +108,8 @@ class Programs:
         """(exit status, what node 0 printed)"""
         status = programs.run(argparse.Namespace(
             name=self._name, nodes=nodes, timeout=RUN_SECONDS, gone_timeout=20, env=[],
-            cwd="/root", output_dir=self._folder, trace=None, command=list(command)))
+            cwd="/root", output_dir=self._folder, trace=None, ppn=1, mpi=False, file=[],
+            command=list(command)))
         return status, (self._folder / "node0.out").read_text("utf-8", "replace")
 
     def trouble(self, *command, nodes=None):

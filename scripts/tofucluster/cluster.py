@@ -96,10 +96,16 @@ class Cluster:
             tail = node.console_tail() if node.state == "failed" else []
             raise ClusterError("\n    | ".join([str(error), *tail])) from None
 
-    async def place(self, nodes, file, data):
-        """Copy a file of the host to the guests; None if it does not exist."""
-        if file:
-            await asyncio.gather(*(n.upload(file["path"], file["mode"], data) for n in nodes))
+    async def place(self, nodes, files, data):
+        """Copy files of the host, whose contents are one after the other, to the guests."""
+        async def one(node):
+            at = 0
+            for file in files:
+                await node.upload(file["path"], file["mode"], data[at:at + file["bytes"]],
+                                  file["once"])
+                at += file["bytes"]
+
+        await asyncio.gather(*map(one, nodes))
 
     def _execution(self, node, message):
         """What a node needs to know of a program: as agent.exec_payload()."""
@@ -122,7 +128,7 @@ class Cluster:
         """Start a program on several nodes: on all of them, or on none."""
         nodes = [self.node(n) for n in message["nodes"]]
         self.require_executable(nodes, message)
-        await self.place(nodes, message.get("file"), data)
+        await self.place(nodes, message.get("files", []), data)
         for node in nodes:
             await self.execute(session, node, message)
 

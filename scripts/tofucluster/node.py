@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import ctypes
+import hashlib
 import os
 import signal
 import socket
@@ -78,6 +79,7 @@ class Node:
         self._next_job = 1
         self._file_lock = asyncio.Lock()
         self._file_done = None
+        self._files = {}  # what has been uploaded since the boot: digests by path
         self._ready = None
 
     async def start(self, timeout):
@@ -109,6 +111,7 @@ class Node:
         parent = os.getpid()
         # Every boot looks the same to the guest.
         self._next_job = 1
+        self._files = {}
         with port_guest, open(self._path("console"), "wb") as console, \
                 open(self._path("qemu.log"), "wb") as errors:
             own = (console.fileno(), port_guest.fileno())
@@ -256,10 +259,14 @@ class Node:
         if self.runs(job):
             self._send(kind, job.number, payload)
 
-    async def upload(self, path, mode, data):
-        """Write a file in the guest."""
+    async def upload(self, path, mode, data, once):
+        """Write a file in the guest; with `once` not if it has got the same one already."""
         self.require_ready()
+        digest = mode, hashlib.sha256(data).digest()
         async with self._file_lock:
+            if once and self._files.get(path) == digest:
+                return
+            self._files.pop(path, None)
             self._file_done = asyncio.get_running_loop().create_future()
             self._send(agent.FILE_OPEN, 0, mode.to_bytes(4, "little") + path.encode())
             for at in range(0, len(data), agent.PAYLOAD_MAX):
@@ -270,5 +277,6 @@ class Node:
                 error = await asyncio.wait_for(self._file_done, FILE_SECONDS)
             except asyncio.TimeoutError:
                 raise ClusterError(f"node {self.number} does not take {path}") from None
-        if error:
-            raise ClusterError(f"node {self.number}: {path}: {os.strerror(error)}")
+            if error:
+                raise ClusterError(f"node {self.number}: {path}: {os.strerror(error)}")
+            self._files[path] = digest

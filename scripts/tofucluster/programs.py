@@ -2,22 +2,17 @@
 """`run` and `sh`: programs in the guests."""
 
 import contextlib
-import hashlib
 import os
-import pathlib
 import select
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import termios
 import time
 import tty
 
-from tofubuild import cpio
-
-from . import host, shape, watch, wire
+from . import files, host, shape, watch, wire
 from .boot import environment_of, say
 from .errors import ClusterError
 
@@ -25,7 +20,6 @@ EXIT_TIMEOUT = 124
 EXIT_INTERRUPTED = 130
 EXIT_GONE = 125
 END_SECONDS = 15
-UPLOAD_SECONDS = 120
 # Longer lines of output are split.
 LINE_MAX = 64 << 10
 
@@ -37,9 +31,10 @@ def exit_code(wait_status):
 
 
 class Output:
-    """Where the programs' output goes: terminal with prefix, or files."""
+    """Where the programs' output goes: terminal, with the node's number, or files."""
 
-    def __init__(self, nodes, folder):
+    def __init__(self, nodes, folder, numbered=True):
+        self._numbered = numbered
         self._partial = {}
         self._files = None
         if folder:
@@ -56,65 +51,30 @@ class Output:
         if len(rest) > LINE_MAX:
             lines, rest = [*lines, rest], b""
         self._partial[node, stream] = rest
+        self._print(node, stream, lines)
+
+    def _print(self, node, stream, lines):
+        number = b"[%d] " % node if self._numbered else b""
         target = (sys.stdout if stream == 1 else sys.stderr).buffer
-        target.write(b"".join(b"[%d] %s\n" % (node, line) for line in lines))
+        target.write(b"".join(number + line + b"\n" for line in lines))
         target.flush()
 
     def close(self):
         """Print output that did not end in a newline."""
         for (node, stream), rest in self._partial.items():
             if rest:
-                target = (sys.stdout if stream == 1 else sys.stderr).buffer
-                target.write(b"[%d] %s\n" % (node, rest))
-                target.flush()
+                self._print(node, stream, [rest])
         for file in (self._files or {}).values():
             file.close()
-
-
-def _in_guest(connection, node, path):
-    """Whether a guest has a program of this name."""
-    connection.send({"op": "exec", "nodes": [node], "env": {}, "cwd": "/",
-                     "argv": ["/bin/busybox", "test", "-x", path]})
-    status = None
-    while status is None:
-        message, _ = connection.receive()
-        if message is None or "error" in message or message["event"] == "gone":
-            return False
-        if message["event"] == "exit":
-            status = message["status"]
-    return status == 0
-
-
-def _in_image(status, path):
-    """Whether the guests' image has it."""
-    names = cpio.modes(pathlib.Path(status["image"], "initramfs").read_bytes())
-    mode = names.get(path.lstrip("/"), 0)
-    return stat.S_ISLNK(mode) or stat.S_ISREG(mode) and bool(mode & 0o111)
-
-
-def _have_program(args, status, node, path):
-    if status["time"] == "virtual":
-        return _in_image(status, path)
-    connection = wire.Connection.open(args.name, timeout=UPLOAD_SECONDS)
-    with contextlib.closing(connection):
-        return _in_guest(connection, node, path)
-
-
-def _program_file(args, status, node, program):
-    """Path of the program in the guests, and its bytes if it is a file of the host."""
-    source = pathlib.Path(program)
-    if "/" not in program or not source.is_file():
-        return program, b""
-    if source.is_absolute() and _have_program(args, status, node, program):
-        return program, b""
-    data = source.read_bytes()
-    # The folder is named by the content: running programs are not replaced.
-    return f"/tmp/run-{hashlib.sha256(data).hexdigest()[:12]}/{source.name}", data
 
 
 def _gone(message):
     """What is said of a node that is gone, in its own event."""
     return ": ".join(filter(None, ["the node has gone", message["trouble"]]))
+
+
+class JobFailed(Exception):
+    """Part of a job has failed, on which the rest may wait for ever."""
 
 
 class Run:
@@ -123,11 +83,12 @@ class Run:
     In virtual time the run includes ending the nodes; `traces` are the files
     that they leave. The time limit counts from the program's start. When a node
     is gone, the others have `gone_seconds` to finish: some wait for it, and
-    would for ever.
+    would for ever. With `one_job`, they are ended when one program has failed.
     """
 
-    def __init__(self, connection, nodes, output, seconds, gone_seconds, virtual):
+    def __init__(self, connection, nodes, output, seconds, gone_seconds, virtual, one_job):
         self._connection = connection
+        self._one_job = one_job
         self._left = set(nodes)
         self._output = output
         self._seconds = seconds
@@ -166,7 +127,11 @@ class Run:
         node = message["node"]
         self._left.discard(node)
         if message["event"] == "exit":
-            self.worst = max(self.worst, exit_code(message["status"]))
+            status = exit_code(message["status"])
+            self.worst = max(self.worst, status)
+            if status and self._one_job and self._left and not self._ending:
+                say(f"run: exit status {status} on node {node}: the others are ended")
+                raise JobFailed
             return
         self.worst = max(self.worst, EXIT_GONE)
         if self._ending:
@@ -187,7 +152,10 @@ class Run:
         return sorted(self._left)
 
     def follow(self):
-        """Wait until all have ended; raises TimeoutError after a deadline."""
+        """Wait until all have ended.
+
+        Raises TimeoutError after a deadline, and JobFailed.
+        """
         while self._left or self._until_ended:
             deadline = self._first_deadline()
             wait = None if deadline is None else deadline - time.monotonic()
@@ -245,6 +213,53 @@ def _cut_short(args, follow, virtual):
     return status
 
 
+def _require_job(args, status, nodes):
+    """Refuse processes that would not find each other."""
+    if nodes != list(range(len(nodes))):
+        raise ClusterError(f"--nodes {args.nodes}: the processes of --ppn and --mpi are on node 0 "
+                           "and the next ones")
+    if args.mpi and args.ppn > status["tnis"]:
+        raise ClusterError(f"--mpi: each process has a TNI of its own, and nodes have "
+                           f"{status['tnis']} for {args.ppn} processes (up --tnis)")
+
+
+def _job_command(args, nodes, command):
+    """What starts a node's processes of one job, in the guest."""
+    return ["/bin/tofu-run", "--on-node", "-n", str(len(nodes) * args.ppn),
+            "--ppn", str(args.ppn), *(["--mpi"] if args.mpi else []), "--", *command]
+
+
+def _send(args, connection, status, nodes, command):
+    """Send the program, and what it needs, to the supervisor."""
+    place, sent, env = files.of_run(args, status, command[0], environment_of(args.env))
+    command = [place, *command[1:]]
+    if args.mpi or args.ppn > 1:
+        command = _job_command(args, nodes, command)
+    connection.send({"op": "exec", "nodes": nodes, "argv": command, "env": env, "cwd": args.cwd,
+                     "files": sent.listed, "trace": bool(args.trace)}, sent.data)
+    # Several programs cannot share one input: they get its end at once.
+    connection.send({"op": "stdin"})
+
+
+def _follow(args, follow, virtual):
+    """Wait for a run's end; returns its status."""
+    try:
+        follow.follow()
+        if args.trace:
+            _merge_traces(follow.traces, args.trace)
+        return follow.worst
+    except TimeoutError:
+        return _cut_short(args, follow, virtual)
+    except JobFailed:
+        status = follow.worst
+        follow.end()
+        return status
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        follow.end()
+        return EXIT_INTERRUPTED
+
+
 def run(args):
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
@@ -253,27 +268,16 @@ def run(args):
     status = connection.request({"op": "status"})
     nodes = shape.parse_nodes(args.nodes, len(status["nodes"]))
     virtual = status["time"] == "virtual"
+    one_job = args.mpi or args.ppn > 1
     _check_trace(args, status)
-    program, data = _program_file(args, status, nodes[0], command[0])
-    output = Output(nodes, args.output_dir)
-    follow = Run(connection, nodes, output, args.timeout, args.gone_timeout, virtual)
-    connection.send({"op": "exec", "nodes": nodes, "argv": [program, *command[1:]],
-                     "env": environment_of(args.env), "cwd": args.cwd,
-                     "file": {"path": program, "mode": 0o755} if data else None,
-                     "trace": bool(args.trace)}, data)
-    # Several programs cannot share one input: they get its end at once.
-    connection.send({"op": "stdin"})
+    if one_job:
+        _require_job(args, status, nodes)
+    # Several processes of a node number their lines themselves.
+    output = Output(nodes, args.output_dir, numbered=args.ppn == 1)
+    follow = Run(connection, nodes, output, args.timeout, args.gone_timeout, virtual, one_job)
     try:
-        follow.follow()
-        if args.trace:
-            _merge_traces(follow.traces, args.trace)
-        return follow.worst
-    except TimeoutError:
-        return _cut_short(args, follow, virtual)
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        follow.end()
-        return EXIT_INTERRUPTED
+        _send(args, connection, status, nodes, command)
+        return _follow(args, follow, virtual)
     finally:
         output.close()
 

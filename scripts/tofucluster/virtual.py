@@ -134,7 +134,7 @@ class VirtualCluster(Cluster):
         session.left = {node.number for node in nodes}
         # From here on the guests are no longer fresh.
         self._session, self._begun = session, False
-        await self.place(nodes, message.get("file"), data)
+        await self.place(nodes, message.get("files", []), data)
         for node in self.nodes:
             if node in nodes:
                 await self.execute(session, node, message)

@@ -16,6 +16,9 @@
 #define LIBRARIES "lib"
 #define PMI_NAME "libtofu-pmi.so"
 
+/* Number of a job without one */
+#define ONLY_JOB 1
+
 struct variable {
 	const char *name;
 	const char *value;
@@ -80,7 +83,7 @@ void tofu_mpi_environment(pid_t job, bool yields)
 	if (yields)
 		setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
 	/* By these it knows that it need not ask a launcher of its own. */
-	snprintf(id, sizeof(id), "%d", (int)job);
+	snprintf(id, sizeof(id), "%d", job ? (int)job : ONLY_JOB);
 	setenv("FLUX_JOB_ID", id, 1);
 	setenv("FLUX_PMI_LIBRARY_PATH",
 	       library_find(PMI_NAME, path) ? path : PMI_NAME, 1);

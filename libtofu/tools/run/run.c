@@ -6,7 +6,6 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,13 +22,12 @@
 #include <unistd.h>
 
 #include "common/args.h"
-#include "common/armw.h"
 #include "common/shape.h"
 #include "fabric/fabric.h"
-#include "net/machine.h"
 #include "net/shape.h"
 #include "run/run.h"
 
+/* Beside EXIT_USAGE */
 #define STATUS_FAILED 125 /* tofu-run itself failed */
 #define STATUS_TIMEOUT 124
 #define STATUS_SIGNAL 128 /* plus the signal's number */
@@ -37,40 +35,6 @@
 
 /* Between SIGTERM and SIGKILL */
 #define GRACE_MS 2000
-
-static const char usage[] =
-	"usage: tofu-run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
-	"Start PROGRAM as the processes of a Tofu machine, one or more on each node,\n"
-	"without VMs and without the driver.\n"
-	"\n"
-	"  -n, --processes N      how many (default: as many as fit the shape)\n"
-	"      --nodes N          the same, counted in nodes; the shape's others stay empty\n"
-	"  -p, --ppn N            processes a node (default 1): processes 0 to N - 1 are on\n"
-	"                         node 0, and so on\n"
-	"  -s, --shape SHAPE      4, 2x2, 4x3x8 or six sizes 1x1x1x2x3x2 (default: the\n"
-	"                         most cubic one of so many nodes)\n"
-	"  -m, --machine NAME     as many TNIs as on k, fx10, fx100 (4) or fugaku (6), and\n"
-	"                         without remote atomics on k and fx10\n"
-	"      --armw on|off      remote atomics (default: as the machine; on without one)\n"
-	"  -t, --tnis N           TNIs of a node, 1 to 6 (default 4); programs that abort\n"
-	"                         with fewer than six want 6\n"
-	"      --timeout SECONDS  end all after that time\n"
-	"      --no-prefix        do not begin the lines printed with '[process] '\n"
-	"      --bind             give each process processors of its own; where there are\n"
-	"                         fewer than processes, one that it shares with others\n"
-	"      --spins            PROGRAM waits for words in memory without calling the\n"
-	"                         library: --bind, and quicker turns on shared processors\n"
-	"      --mpi              PROGRAM uses Open MPI: its messages go over Tofu\n"
-	"      --print-env        print what mpirun's ranks need in their environment for\n"
-	"                         that, and exit\n"
-	"  -h, --help             print this and exit\n"
-	"\n"
-	"PROGRAM finds TOFU_RANK, TOFU_RANKS, TOFU_PPN, TOFU_NODE, TOFU_NODES and\n"
-	"TOFU_SHAPE in its environment. Its standard input is empty. When one process\n"
-	"fails, the others are ended. Exit status: the largest of the processes, where\n"
-	"one that was killed by a signal counts as 128 plus the signal; 2 for wrong\n"
-	"options and for MPI programs without --mpi, 124 after the time, 125 when\n"
-	"tofu-run itself fails, 127 when PROGRAM cannot be started.\n";
 
 /**
  * struct process - a process of the machine
@@ -83,40 +47,21 @@ struct process {
 };
 
 /**
- * struct run - the machine and its processes
- * @processes: number of processes
- * @ppn:      processes of a node
- * @shape:    shape of the machine
- * @tnis:     TNIs of a node
- * @armw:     there are remote atomics
- * @prefix:   whether output goes through pipes
- * @bind:     whether processes are bound to processors
- * @spins:    whether they spin on memory
- * @mpi:      whether they are ranks of an MPI over Tofu
+ * struct run - the processes that are started here
  * @deadline: end of the time allowed, by now_ms(), or -1
- * @program:  program and its arguments
  * @fabric:   file descriptor of the shared file
  * @signals:  signalfd for the signals that tofu-run waits for
  * @mask:     signal mask of the processes
  * @files:    limit of open files of the processes
- * @process:  processes by rank
+ * @process:  @plan.processes of them
  * @living:   number of processes that still run
  * @status:   largest exit status so far
  * @stopping: SIGTERM has been sent
  * @kill_at:  when SIGKILL follows, by now_ms()
  */
 struct run {
-	unsigned int processes;
-	unsigned int ppn;
-	struct tofu_shape shape;
-	unsigned int tnis;
-	bool armw;
-	bool prefix;
-	bool bind;
-	bool spins;
-	bool mpi;
+	struct tofu_plan plan;
 	int64_t deadline;
-	char **program;
 	int fabric;
 	int signals;
 	sigset_t mask;
@@ -138,11 +83,6 @@ static int64_t now_ms(void)
 
 /* ---- The processes ---- */
 
-static unsigned int nodes_of(const struct run *run)
-{
-	return (run->processes + run->ppn - 1) / run->ppn;
-}
-
 static void number_set(const char *name, unsigned int value)
 {
 	char text[16];
@@ -161,27 +101,36 @@ static unsigned int processors_count(void)
 		       (unsigned int)CPU_COUNT(&all);
 }
 
-static void environment_set(const struct run *run, unsigned int rank)
+/* What tells the process of a machine; @parent holds the shared file. */
+static void machine_set(const struct run *run, unsigned int rank, pid_t parent)
 {
 	char shape[TOFU_SHAPE_TEXT];
 	char text[64];
 
 	/* Not /proc/self: descendants that close descriptors can open it. */
-	snprintf(text, sizeof(text), "/proc/%d/fd/%d", (int)getppid(),
+	snprintf(text, sizeof(text), "/proc/%d/fd/%d", (int)parent,
 		 run->fabric);
 	setenv("TOFU_FABRIC", text, 1);
-	number_set("TOFU_RANK", rank);
-	number_set("TOFU_RANKS", run->processes);
-	number_set("TOFU_PPN", run->ppn);
-	number_set("TOFU_NODE", rank / run->ppn);
-	number_set("TOFU_NODES", nodes_of(run));
-	number_set("TOFU_TNIS", run->tnis);
-	number_set("TOFU_ARMW", run->armw);
-	setenv("TOFU_SHAPE", tofu_shape_text(&run->shape, shape), 1);
+	number_set("TOFU_NODE", rank / run->plan.ppn);
+	number_set("TOFU_NODES", tofu_plan_nodes(&run->plan));
+	number_set("TOFU_TNIS", run->plan.tnis);
+	number_set("TOFU_ARMW", run->plan.armw);
+	setenv("TOFU_SHAPE", tofu_shape_text(&run->plan.shape, shape), 1);
 	setenv("TOFU_PORT", "emu", 1);
-	if (run->mpi)
-		tofu_mpi_environment(getppid(),
-				     run->processes > processors_count());
+}
+
+/* All nodes of a job have to give it one number: those of a machine, none. */
+static void environment_set(const struct run *run, unsigned int rank,
+			    pid_t parent)
+{
+	if (!run->plan.on_node)
+		machine_set(run, rank, parent);
+	number_set("TOFU_RANK", rank);
+	number_set("TOFU_RANKS", run->plan.ranks);
+	number_set("TOFU_PPN", run->plan.ppn);
+	if (run->plan.mpi)
+		tofu_mpi_environment(run->plan.on_node ? 0 : parent,
+				     run->plan.processes > processors_count());
 }
 
 /*
@@ -196,11 +145,11 @@ static int processors_bind(const struct run *run, unsigned int rank)
 
 	if (sched_getaffinity(0, sizeof(all), &all))
 		return -1;
-	if (run->spins && count < run->processes)
+	if (run->plan.spins && count < run->plan.processes)
 		setenv("TOFU_SPINS", "1", 1);
 	CPU_ZERO(&own);
 	for (unsigned int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &all) && nr++ % run->processes == rank % count)
+		if (CPU_ISSET(cpu, &all) && nr++ % run->plan.processes == rank % count)
 			CPU_SET(cpu, &own);
 	return sched_setaffinity(0, sizeof(own), &own);
 }
@@ -211,16 +160,26 @@ static int processors_bind(const struct run *run, unsigned int rank)
  */
 static void files_limit(const struct run *run)
 {
-	const rlim_t enough =
+	rlim_t enough =
 		TOFU_FABRIC_OTHER_FILES +
-		(rlim_t)TOFU_FABRIC_PEER_FILES * run->ppn *
-			tofu_shape_nodes(&run->shape);
+		(rlim_t)TOFU_FABRIC_PEER_FILES * run->plan.ppn *
+			tofu_shape_nodes(&run->plan.shape);
 	struct rlimit limit = run->files;
 
+	/* The driver needs no file for each peer. */
+	if (run->plan.on_node)
+		enough = 0;
 	if (limit.rlim_cur < enough)
 		limit.rlim_cur = enough < limit.rlim_max ? enough :
 							   limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+__attribute__((noreturn)) static void program_execute(const struct run *run)
+{
+	execvp(run->plan.program[0], run->plan.program);
+	warn("%s", run->plan.program[0]);
+	_exit(STATUS_NO_PROGRAM);
 }
 
 __attribute__((noreturn)) static void
@@ -233,23 +192,21 @@ process_main(const struct run *run, unsigned int rank, pid_t parent,
 	if (getppid() != parent)
 		_exit(STATUS_FAILED);
 	setpgid(0, 0);
-	environment_set(run, rank);
-	if (run->bind && processors_bind(run, rank)) {
+	environment_set(run, rank, parent);
+	if (run->plan.bind && processors_bind(run, rank)) {
 		warn("cannot bind process %u to a processor", rank);
 		_exit(STATUS_FAILED);
 	}
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null >= 0)
 		dup2(null, STDIN_FILENO);
-	if (run->prefix) {
+	if (run->plan.prefix) {
 		dup2(out[0], STDOUT_FILENO);
 		dup2(out[1], STDERR_FILENO);
 	}
 	sigprocmask(SIG_SETMASK, &run->mask, NULL);
 	files_limit(run);
-	execvp(run->program[0], run->program);
-	warn("%s", run->program[0]);
-	_exit(STATUS_NO_PROGRAM);
+	program_execute(run);
 }
 
 static int outputs_open(const struct run *run, struct process *process,
@@ -259,7 +216,7 @@ static int outputs_open(const struct run *run, struct process *process,
 
 	process->output[0].fd = -1;
 	process->output[1].fd = -1;
-	if (!run->prefix)
+	if (!run->plan.prefix)
 		return 0;
 	err = tofu_output_open(&process->output[0], rank, STDOUT_FILENO,
 			       &out[0]);
@@ -269,9 +226,10 @@ static int outputs_open(const struct run *run, struct process *process,
 	return err;
 }
 
-static void process_start(struct run *run, unsigned int rank)
+static void process_start(struct run *run, unsigned int i)
 {
-	struct process *process = &run->process[rank];
+	struct process *process = &run->process[i];
+	const unsigned int rank = run->plan.first + i;
 	pid_t parent = getpid();
 	int out[2] = { -1, -1 };
 	int error = outputs_open(run, process, rank, out);
@@ -287,7 +245,7 @@ static void process_start(struct run *run, unsigned int rank)
 		process_main(run, rank, parent, out);
 	/* Here as well: a signal to the group must not come too early. */
 	setpgid(process->pid, process->pid);
-	if (run->prefix) {
+	if (run->plan.prefix) {
 		close(out[0]);
 		close(out[1]);
 	}
@@ -296,7 +254,7 @@ static void process_start(struct run *run, unsigned int rank)
 
 static void processes_signal(const struct run *run, int signal)
 {
-	for (unsigned int i = 0; i < run->processes; i++)
+	for (unsigned int i = 0; i < run->plan.processes; i++)
 		if (run->process[i].pid)
 			kill(-run->process[i].pid, signal);
 }
@@ -325,11 +283,11 @@ static const char *process_name(const struct run *run, unsigned int rank)
 {
 	static char name[48];
 
-	if (run->ppn == 1)
+	if (run->plan.ppn == 1)
 		snprintf(name, sizeof(name), "node %u", rank);
 	else
 		snprintf(name, sizeof(name), "process %u (node %u)", rank,
-			 rank / run->ppn);
+			 rank / run->plan.ppn);
 	return name;
 }
 
@@ -337,15 +295,16 @@ static const char *process_name(const struct run *run, unsigned int rank)
 static int process_ended(struct run *run, pid_t pid, int wait_status)
 {
 	int status = exit_status(wait_status);
-	unsigned int rank = 0;
+	unsigned int rank, i = 0;
 
-	while (rank < run->processes && run->process[rank].pid != pid)
-		rank++;
-	if (rank == run->processes)
+	while (i < run->plan.processes && run->process[i].pid != pid)
+		i++;
+	if (i == run->plan.processes)
 		return 0;
 	/* Descendants left in its process group end with it. */
 	kill(-pid, SIGKILL);
-	run->process[rank].pid = 0;
+	run->process[i].pid = 0;
+	rank = run->plan.first + i;
 	run->living--;
 	if (!status || run->stopping)
 		return 0;
@@ -428,7 +387,7 @@ static int run_timers(struct run *run)
 
 static void run_wait(struct run *run)
 {
-	unsigned int count = 1 + 2 * run->processes;
+	unsigned int count = 1 + 2 * run->plan.processes;
 	struct pollfd *fd = calloc(count, sizeof(*fd));
 
 	if (!fd)
@@ -450,7 +409,7 @@ static void run_wait(struct run *run)
 		if (fd[0].revents)
 			signals_read(run);
 	}
-	for (unsigned int i = 0; i < 2 * run->processes; i++)
+	for (unsigned int i = 0; i < 2 * run->plan.processes; i++)
 		tofu_output_close(&run->process[i / 2].output[i % 2]);
 	free(fd);
 }
@@ -458,7 +417,7 @@ static void run_wait(struct run *run)
 /* What the processes printed has to be where it was sent to. */
 static void outputs_check(struct run *run)
 {
-	for (unsigned int i = 0; i < 2 * run->processes; i++) {
+	for (unsigned int i = 0; i < 2 * run->plan.processes; i++) {
 		const struct tofu_output *output =
 			&run->process[i / 2].output[i % 2];
 
@@ -467,87 +426,11 @@ static void outputs_check(struct run *run)
 		warnx("%s: %s, what %s printed is incomplete",
 		      output->to == STDOUT_FILENO ? "standard output" :
 						    "standard error",
-		      strerror(output->error), process_name(run, i / 2));
+		      strerror(output->error),
+		      process_name(run, run->plan.first + i / 2));
 		run->status = STATUS_FAILED;
 		return;
 	}
-}
-
-/* ---- MPI programs ---- */
-
-/* Print a word quoted for a shell. */
-static void word_print(const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789_@%+=:,./-";
-
-	if (*word && !word[strspn(word, plain)]) {
-		fprintf(stderr, " %s", word);
-		return;
-	}
-	fputs(" '", stderr);
-	for (; *word; word++)
-		if (*word == '\'')
-			fputs("'\\''", stderr);
-		else
-			fputc(*word, stderr);
-	fputc('\'', stderr);
-}
-
-/*
- * Print what mpirun's ranks need in the environment beside the defaults, with
- * @before and @after each.
- */
-static void machine_print(const struct run *run, FILE *to, const char *before,
-			  const char *after)
-{
-	char text[TOFU_SHAPE_TEXT];
-	struct tofu_shape usual;
-
-	if (tofu_shape_of_count(nodes_of(run), &usual) ||
-	    memcmp(&usual, &run->shape, sizeof(usual)))
-		fprintf(to, "%sTOFU_SHAPE=%s%s", before,
-			tofu_shape_text(&run->shape, text), after);
-	if (run->ppn != 1)
-		fprintf(to, "%sTOFU_PPN=%u%s", before, run->ppn, after);
-	if (run->tnis != TOFU_TNIS_DEFAULT)
-		fprintf(to, "%sTOFU_TNIS=%u%s", before, run->tnis, after);
-	if (!run->armw)
-		fprintf(to, "%sTOFU_ARMW=0%s", before, after);
-}
-
-__attribute__((noreturn)) static void mpi_refuse(const struct run *run)
-{
-	warnx("%s is an MPI program, which mpirun starts:", run->program[0]);
-	fputc(' ', stderr);
-	machine_print(run, stderr, " ", "");
-	fprintf(stderr, " mpirun -n %u", run->processes);
-	for (char **word = run->program; *word; word++)
-		word_print(*word);
-	fputs("\nPut 'env' before its name to start it here all the same; then "
-	      "each process is\nan MPI job of its own. With --mpi its messages "
-	      "go over Tofu, too: see tofu-run(1).\n",
-	      stderr);
-	exit(EXIT_USAGE);
-}
-
-static void mpi_check(const struct run *run)
-{
-	const enum tofu_mpi mpi = tofu_program_mpi(run->program[0]);
-
-	if (mpi && !run->mpi)
-		mpi_refuse(run);
-	if (run->mpi && run->ppn > run->tnis)
-		errx(EXIT_USAGE,
-		     "--mpi: each process has a TNI of its own, and nodes have "
-		     "%u for %u processes; see --tnis",
-		     run->tnis, run->ppn);
-	if (mpi == TOFU_MPI_MPICH)
-		errx(EXIT_USAGE,
-		     "--mpi: %s uses MPICH; only Open MPI finds Tofu so: build "
-		     "it with mpicc.openmpi",
-		     run->program[0]);
 }
 
 /* ---- Starting ---- */
@@ -560,12 +443,12 @@ static void fabric_make(struct run *run)
 				   MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (run->fabric < 0)
 		err(STATUS_FAILED, "memfd_create");
-	error = tofu_fabric_format(run->fabric, &run->shape, run->ppn);
+	error = tofu_fabric_format(run->fabric, &run->plan.shape, run->plan.ppn);
 	if (error == -EINVAL)
 		errx(EXIT_USAGE,
 		     "%u nodes of up to %u processes are more than the %d "
 		     "processes that a machine can have",
-		     tofu_shape_nodes(&run->shape), run->ppn,
+		     tofu_shape_nodes(&run->plan.shape), run->plan.ppn,
 		     TOFU_FABRIC_NODES_MAX);
 	if (error) {
 		errno = -error;
@@ -584,166 +467,38 @@ static void limits_raise(struct run *run)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Settle processes and shape when one of them or both are given. */
-static void shape_settle(struct run *run, bool shape_given)
+/* On a node, a process alone takes this one's place. */
+__attribute__((noreturn)) static void process_become(const struct run *run)
 {
-	if (!run->processes)
-		run->processes = run->ppn * (shape_given ?
-						     tofu_shape_nodes(
-							     &run->shape) :
-						     1);
-	if (!shape_given) {
-		if (tofu_shape_of_count(nodes_of(run), &run->shape))
-			errx(EXIT_USAGE,
-			     "no torus has %u nodes: name a larger --shape",
-			     nodes_of(run));
-		return;
-	}
-	if (nodes_of(run) > tofu_shape_nodes(&run->shape))
-		errx(EXIT_USAGE,
-		     "--shape has %u nodes, too few for %u processes of which "
-		     "%u fit a node; see --ppn",
-		     tofu_shape_nodes(&run->shape), run->processes, run->ppn);
+	environment_set(run, run->plan.first, 0);
+	program_execute(run);
 }
 
-static const struct tofu_preset *machine_find(const char *name)
+static void processes_start(struct run *run)
 {
-	const struct tofu_preset *machine = tofu_preset_find(name);
-
-	if (!machine)
-		errx(EXIT_USAGE,
-		     "--machine: no '%s'; there are k, fx10, fx100, fugaku",
-		     name);
-	return machine;
-}
-
-/**
- * struct command - the command line
- * @nodes:   number of nodes; 0: @run.processes is given instead
- * @machine: NULL: none
- * @tnis:    number of TNIs; 0: as the machine has
- * @armw:    enum tofu_armw_choice
- * @timeout: seconds, or 0 for none
- * @shape:   @run.shape was given
- * @print:   only print the environment
- */
-struct command {
-	struct run run;
-	unsigned int nodes;
-	const struct tofu_preset *machine;
-	unsigned int tnis;
-	unsigned int armw;
-	unsigned int timeout;
-	bool shape;
-	bool print;
-};
-
-/* The last of --processes and --nodes counts. */
-static void processes_take(void *to, const char *option, const char *text)
-{
-	struct command *command = to;
-
-	command->run.processes = (unsigned int)tofu_arg_number(
-		option, text, 1, TOFU_FABRIC_NODES_MAX);
-	command->nodes = 0;
-}
-
-static void machine_take(void *command, const char *option, const char *text)
-{
-	(void)option;
-	((struct command *)command)->machine = machine_find(text);
-}
-
-static void shape_take(void *to, const char *option, const char *text)
-{
-	struct command *command = to;
-
-	tofu_arg_shape(option, text, &command->run.shape);
-	command->shape = true;
-}
-
-static void spins_take(void *to, const char *option, const char *text)
-{
-	struct command *command = to;
-
-	(void)option, (void)text;
-	command->run.bind = true;
-	command->run.spins = true;
-}
-
-#define AT(member) TOFU_AT(struct command, member)
-#define NUMBER(member, most) \
-	.kind = TOFU_ARG_NUMBER, AT(member), .min = 1, .max = most
-#define SET(member, value) .kind = TOFU_ARG_SET, AT(member), .min = value
-#define TAKE(function) .kind = TOFU_ARG_TAKE, .take = function
-
-static const struct tofu_option table[] = {
-	{ "processes", TAKE(processes_take), .letter = 'n' },
-	{ "nodes", NUMBER(nodes, TOFU_FABRIC_NODES_MAX) },
-	{ "ppn", NUMBER(run.ppn, TOFU_FABRIC_PPN_MAX), .letter = 'p' },
-	{ "machine", TAKE(machine_take), .letter = 'm' },
-	{ "shape", TAKE(shape_take), .letter = 's' },
-	{ "tnis", NUMBER(tnis, TOFU_TNIS_MAX), .letter = 't' },
-	{ "armw", TOFU_ARG_WORD, AT(armw), .words = tofu_armw_words },
-	{ "timeout", NUMBER(timeout, 1000000) },
-	{ "no-prefix", SET(run.prefix, false) },
-	{ "bind", SET(run.bind, true) },
-	{ "spins", TOFU_ARG_DO, .take = spins_take },
-	{ "mpi", SET(run.mpi, true) },
-	{ "print-env", SET(print, true) },
-};
-
-static const struct tofu_args args = { TOFU_ARGS(usage, table),
-				       .letters = "+n:p:m:s:t:h",
-				       .operands = true };
-
-static void arguments_read(struct run *run, int argc, char **argv)
-{
-	struct command command = { .run = *run };
-
-	tofu_args_parse(&args, argc, argv, &command);
-	if (optind == argc && !command.print)
-		errx(EXIT_USAGE, "no program; try 'tofu-run --help'");
-	*run = command.run;
-	run->program = argv + optind;
-	if (command.timeout)
-		run->deadline = now_ms() + 1000 * (int64_t)command.timeout;
-	if (command.machine)
-		run->tnis = command.machine->tnis;
-	if (command.tnis)
-		run->tnis = command.tnis;
-	run->armw = tofu_armw_chosen(command.armw, command.machine);
-	if (command.nodes)
-		run->processes = command.nodes * run->ppn;
-	shape_settle(run, command.shape);
-	if (!command.print)
-		return;
-	machine_print(run, stdout, "", "\n");
-	tofu_mpi_print();
-	exit(EXIT_SUCCESS);
+	run->process = calloc(run->plan.processes, sizeof(*run->process));
+	if (!run->process)
+		err(STATUS_FAILED, "no memory");
+	for (unsigned int i = 0; i < run->plan.processes; i++)
+		process_start(run, i);
 }
 
 int main(int argc, char **argv)
 {
-	struct run run = {
-		.ppn = 1,
-		.tnis = TOFU_TNIS_DEFAULT,
-		.prefix = true,
-		.deadline = -1,
-	};
+	struct run run = { .fabric = -1, .deadline = -1 };
 
-	arguments_read(&run, argc, argv);
-	mpi_check(&run);
-	fabric_make(&run);
+	tofu_plan_read(&run.plan, argc, argv);
+	if (run.plan.timeout)
+		run.deadline = now_ms() + 1000 * (int64_t)run.plan.timeout;
+	if (!run.plan.on_node)
+		fabric_make(&run);
+	else if (run.plan.ppn == 1)
+		process_become(&run);
 	signals_init(&run);
 	limits_raise(&run);
-	run.process = calloc(run.processes, sizeof(*run.process));
-	if (!run.process)
-		err(STATUS_FAILED, "no memory");
-	for (unsigned int i = 0; i < run.processes; i++)
-		process_start(&run, i);
+	processes_start(&run);
 	run_wait(&run);
-	if (run.prefix)
+	if (run.plan.prefix)
 		outputs_check(&run);
 	free(run.process);
 	return run.status;

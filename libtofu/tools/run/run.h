@@ -11,6 +11,52 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "net/shape.h"
+
+/* ---- The command line ---- */
+
+/**
+ * struct tofu_plan - what is to be started
+ * @ranks:    number of processes of the job
+ * @processes: how many of them are started here
+ * @first:    rank of the first one here
+ * @on_node:  the machine is there: one node's processes are started, on it
+ * @ppn:      processes of a node
+ * @shape:    shape of the machine
+ * @tnis:     TNIs of a node
+ * @armw:     there are remote atomics
+ * @prefix:   whether output goes through pipes
+ * @bind:     whether processes are bound to processors
+ * @spins:    whether they spin on memory
+ * @mpi:      whether they are ranks of an MPI over Tofu
+ * @timeout:  seconds after which all are ended; 0: never
+ * @program:  program and its arguments
+ */
+struct tofu_plan {
+	unsigned int ranks;
+	unsigned int processes;
+	unsigned int first;
+	bool on_node;
+	unsigned int ppn;
+	struct tofu_shape shape;
+	unsigned int tnis;
+	bool armw;
+	bool prefix;
+	bool bind;
+	bool spins;
+	bool mpi;
+	unsigned int timeout;
+	char **program;
+};
+
+/* tofu_plan_read - parse the command line; exits where it is wrong */
+void tofu_plan_read(struct tofu_plan *plan, int argc, char **argv);
+
+/* tofu_plan_nodes - how many nodes have processes of the job */
+unsigned int tofu_plan_nodes(const struct tofu_plan *plan);
+
+/* ---- Output ---- */
+
 #define TOFU_RUN_LINE 8192
 
 /**
@@ -43,6 +89,8 @@ void tofu_output_read(struct tofu_output *output);
 /* tofu_output_close - copy what is there and close, end or not */
 void tofu_output_close(struct tofu_output *output);
 
+/* ---- MPI ---- */
+
 /**
  * enum tofu_mpi - the MPI library that a program needs
  * @TOFU_MPI_NONE:  none
@@ -69,7 +117,8 @@ void tofu_mpi_print(void);
 
 /**
  * tofu_mpi_environment - set what a process needs that no mpirun starts
- * @job:    distinguishes the job from others on this host
+ * @job:    number of the job, the same in all its processes and different from
+ *          those of others on this host; 0: there are no others
  * @yields: there are more processes than processors
  */
 void tofu_mpi_environment(pid_t job, bool yields);
