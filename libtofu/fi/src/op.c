@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is under way, and how it ends. */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,9 +81,24 @@ static void pieces_fill(const struct tofu_fi_op *op, size_t bytes)
 	}
 }
 
-static void error_say(const struct tofu_fi_ep *ep,
-		      const struct tofu_p2p_end *end)
+/*
+ * The first process that is gone is named whatever FI_LOG_LEVEL says: programs
+ * end then, and what an MPI says of it does not tell who it was.
+ */
+static void gone_say(struct tofu_fi_domain *domain, uint32_t rank)
 {
+	if (domain->said_gone || rank >= domain->job.ranks)
+		return;
+	domain->said_gone = true;
+	fprintf(stderr,
+		"libtofu-fi: process %u: process %u (node %u) is gone: messages to and from it fail\n",
+		domain->job.rank, rank, rank / domain->job.ppn);
+}
+
+static void error_say(struct tofu_fi_ep *ep, const struct tofu_p2p_end *end)
+{
+	if (end->code == UTOFU_ERR_MRQ_PEER)
+		gone_say(ep->domain, end->source);
 	tofu_fi_warn(FI_LOG_EP_DATA, "process %u: a message %s process %u: %s\n",
 		     ep->domain->job.rank,
 		     end->flags & TOFU_P2P_SENT ? "to" : "from", end->source,

@@ -88,6 +88,7 @@ struct tofu_fi_name {
  * @users: objects that have not been closed
  * @eps:   endpoints that are enabled
  * @attendant: has them progress while a process manager's barrier waits
+ * @said_gone: the user has been told of a process that is gone
  */
 struct tofu_fi_domain {
 	struct fid_domain fid;
@@ -98,6 +99,7 @@ struct tofu_fi_domain {
 	unsigned int users;
 	LIST_HEAD(, tofu_fi_ep) eps;
 	struct tofu_attendant attendant;
+	bool said_gone;
 };
 
 /**
