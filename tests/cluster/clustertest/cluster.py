@@ -109,14 +109,14 @@ class Cluster:
         return json.loads(self.tool("status", "--json"))
 
     def start_run(self, program, *words, nodes=None, timeout=RUN_SECONDS, gone=None, trace=None,
-                  env=()):
+                  env=(), options=()):
         """The process of `run`, with its output in pipes.
 
         When a node is gone the others have all their time left, or `gone`
-        seconds.
+        seconds. `options` are further ones of `run`.
         """
         timeout *= self.slowness
-        options = ["--timeout", timeout, "--gone-timeout", gone or timeout,
+        options = [*options, "--timeout", timeout, "--gone-timeout", gone or timeout,
                    *(["--nodes", nodes] if nodes is not None else []),
                    *(["--trace", trace] if trace is not None else [])]
         for name, value in dict(env).items():
@@ -125,9 +125,10 @@ class Cluster:
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
 
-    def run(self, program, *words, nodes=None, timeout=RUN_SECONDS, trace=None, env=()):
+    def run(self, program, *words, nodes=None, timeout=RUN_SECONDS, trace=None, env=(),
+            options=()):
         process = self.start_run(program, *words, nodes=nodes, timeout=timeout, trace=trace,
-                                 env=env)
+                                 env=env, options=options)
         return finish(process, timeout * self.slowness + 30)
 
     def processes(self):

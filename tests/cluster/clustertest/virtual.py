@@ -43,9 +43,9 @@ def _parting(name, first, second):
 class Traced:
     """A run: its output, and the hash of its trace."""
 
-    def __init__(self, cluster, folder, command):
+    def __init__(self, cluster, folder, command, options=()):
         trace = pathlib.Path(folder, "trace")
-        process = cluster.start_run(*command, timeout=RUN_SECONDS, trace=trace)
+        process = cluster.start_run(*command, timeout=RUN_SECONDS, trace=trace, options=options)
         self.result = finish(process, RUN_SECONDS + 60)
         self.trace = trace.read_bytes() if trace.exists() else b""
         self.size = len(self.trace)
