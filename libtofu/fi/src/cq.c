@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "provider.h"
 
@@ -166,23 +165,15 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *to,
 
 /* ---- Waiting ---- */
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
-}
-
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 			    fi_addr_t *source, const void *cond, int timeout)
 {
-	const int64_t until = now_ms() + timeout;
+	const int64_t until = tofu_fi_now_ms() + timeout;
 	ssize_t read;
 
 	(void)cond;
 	while ((read = cq_readfrom(fid, buf, count, source)) == -FI_EAGAIN) {
-		if (timeout >= 0 && now_ms() >= until)
+		if (timeout >= 0 && tofu_fi_now_ms() >= until)
 			break;
 		sched_yield();
 	}

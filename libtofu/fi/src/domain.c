@@ -84,16 +84,6 @@ static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info,
 	return -FI_ENOSYS;
 }
 
-static int no_cntr(struct fid_domain *domain, struct fi_cntr_attr *attr,
-		   struct fid_cntr **cntr, void *context)
-{
-	(void)domain;
-	(void)attr;
-	(void)cntr;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
 static int no_poll(struct fid_domain *domain, struct fi_poll_attr *attr,
 		   struct fid_poll **poll)
 {
@@ -123,17 +113,6 @@ static int no_srx(struct fid_domain *domain, struct fi_rx_attr *attr,
 	return -FI_ENOSYS;
 }
 
-static int no_atomic(struct fid_domain *domain, enum fi_datatype type,
-		     enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags)
-{
-	(void)domain;
-	(void)type;
-	(void)op;
-	(void)attr;
-	(void)flags;
-	return -FI_EOPNOTSUPP;
-}
-
 static int no_collective(struct fid_domain *domain, enum fi_collective_op op,
 			 struct fi_collective_attr *attr, uint64_t flags)
 {
@@ -150,67 +129,33 @@ static struct fi_ops_domain domain_ops = {
 	.cq_open = tofu_fi_cq_open,
 	.endpoint = tofu_fi_ep_open,
 	.scalable_ep = no_scalable_ep,
-	.cntr_open = no_cntr,
+	.cntr_open = tofu_fi_cntr_open,
 	.poll_open = no_poll,
 	.stx_ctx = no_stx,
 	.srx_ctx = no_srx,
-	.query_atomic = no_atomic,
+	.query_atomic = tofu_fi_query_atomic,
 	.query_collective = no_collective,
-};
-
-static int no_reg(struct fid *fid, const void *buf, size_t bytes,
-		  uint64_t access, uint64_t offset, uint64_t key,
-		  uint64_t flags, struct fid_mr **mr, void *context)
-{
-	(void)fid;
-	(void)buf;
-	(void)bytes;
-	(void)access;
-	(void)offset;
-	(void)key;
-	(void)flags;
-	(void)mr;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_regv(struct fid *fid, const struct iovec *iov, size_t count,
-		   uint64_t access, uint64_t offset, uint64_t key,
-		   uint64_t flags, struct fid_mr **mr, void *context)
-{
-	(void)iov;
-	(void)count;
-	return no_reg(fid, NULL, 0, access, offset, key, flags, mr, context);
-}
-
-static int no_regattr(struct fid *fid, const struct fi_mr_attr *attr,
-		      uint64_t flags, struct fid_mr **mr)
-{
-	(void)attr;
-	return no_reg(fid, NULL, 0, 0, 0, 0, flags, mr, NULL);
-}
-
-static struct fi_ops_mr domain_mr_ops = {
-	.size = sizeof(struct fi_ops_mr),
-	.reg = no_reg,
-	.regv = no_regv,
-	.regattr = no_regattr,
 };
 
 static int machine_ask(struct tofu_fi_domain *domain)
 {
+	struct utofu_onesided_caps *caps;
 	utofu_tni_id_t *tnis;
 	int code = tofu_query_job(&domain->job);
 
 	if (!code)
 		code = utofu_get_onesided_tnis(&tnis, &domain->tnis);
+	if (!code) {
+		code = utofu_query_onesided_caps(tnis[0], &caps);
+		domain->armw = !code && caps->armw_ops;
+		free(tnis);
+	}
 	if (code) {
 		tofu_fi_warn(FI_LOG_DOMAIN,
 			     "no Tofu job here: %s; TOFU_DEBUG=1 says more\n",
 			     tofu_error_text(code));
 		return -FI_ENODEV;
 	}
-	free(tnis);
 	return 0;
 }
 
@@ -232,7 +177,9 @@ int tofu_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	domain->fid.fid.context = context;
 	domain->fid.fid.ops = &domain_fid_ops;
 	domain->fid.ops = &domain_ops;
-	domain->fid.mr = &domain_mr_ops;
+	domain->fid.mr = &tofu_fi_mr_ops;
+	domain->virtual_addresses = info->domain_attr->mr_mode &
+				    (FI_MR_VIRT_ADDR | FI_MR_BASIC);
 	domain->locks = info->domain_attr->threading != FI_THREAD_DOMAIN;
 	pthread_mutex_init(&domain->lock, NULL);
 	LIST_INIT(&domain->eps);

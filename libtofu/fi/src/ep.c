@@ -187,6 +187,28 @@ static void cq_bind(struct tofu_fi_ep *ep, struct tofu_fi_cq *cq,
 	TAILQ_INSERT_TAIL(&cq->bound, bound, link);
 }
 
+/* What others do with this process's memory is not seen here. */
+static int cntr_bind(struct tofu_fi_ep *ep, struct tofu_fi_cntr *cntr,
+		     uint64_t flags)
+{
+	uint64_t left = flags;
+
+	for (size_t i = 0; i < TOFU_FI_COUNTED; i++) {
+		if (flags & tofu_fi_counted(i) && ep->cntr[i])
+			return -FI_EINVAL;
+		left &= ~tofu_fi_counted(i);
+	}
+	if (left || !flags)
+		return left ? -FI_EOPNOTSUPP : -FI_EINVAL;
+	for (size_t i = 0; i < TOFU_FI_COUNTED; i++) {
+		if (!(flags & tofu_fi_counted(i)))
+			continue;
+		ep->cntr[i] = cntr;
+		tofu_fi_hold(&cntr->users);
+	}
+	return 0;
+}
+
 static int ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 {
 	struct tofu_fi_ep *ep = ep_of(fid);
@@ -207,6 +229,8 @@ static int ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 			return -FI_EINVAL;
 		cq_bind(ep, (struct tofu_fi_cq *)bound, flags);
 		return 0;
+	case FI_CLASS_CNTR:
+		return cntr_bind(ep, (struct tofu_fi_cntr *)bound, flags);
 	case FI_CLASS_EQ:
 		return 0;
 	default:
@@ -246,6 +270,9 @@ static int ep_close(struct fid *fid)
 	}
 	tofu_fi_forget(ep);
 	cqs_unbind(ep);
+	for (size_t i = 0; i < TOFU_FI_COUNTED; i++)
+		if (ep->cntr[i])
+			tofu_fi_drop(&ep->cntr[i]->users);
 	if (ep->av)
 		tofu_fi_drop(&ep->av->users);
 	tofu_fi_drop(&ep->domain->users);
@@ -501,6 +528,7 @@ int tofu_fi_ep_open(struct fid_domain *fid, struct fi_info *info,
 	ep->number = (unsigned int)number;
 	ep->domain = domain;
 	ep->directed = info->caps & FI_DIRECTED_RECV;
+	ep->rma = info->caps & (FI_RMA | FI_ATOMIC);
 	ep->tx_flags = info->tx_attr ? info->tx_attr->op_flags : 0;
 	ep->rx_flags = info->rx_attr ? info->rx_attr->op_flags : 0;
 	ep->multi_min = MULTI_MIN;
@@ -515,6 +543,8 @@ int tofu_fi_ep_open(struct fid_domain *fid, struct fi_info *info,
 	ep->fid.cm = &ep_cm_ops;
 	ep->fid.msg = &tofu_fi_msg_ops;
 	ep->fid.tagged = &tofu_fi_tagged_ops;
+	ep->fid.rma = &tofu_fi_rma_ops;
+	ep->fid.atomic = &tofu_fi_atomic_ops;
 	tofu_fi_hold(&domain->users);
 	*made = &ep->fid;
 	return 0;

@@ -16,10 +16,21 @@
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_MORE)
 #define RX_FLAGS (FI_COMPLETION | FI_MORE | FI_MULTI_RECV)
 
-#define TX_CAPS (FI_MSG | FI_TAGGED | FI_SEND)
-#define RX_CAPS                                                        \
-	(FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | \
-	 FI_MULTI_RECV)
+#define TX_CAPS \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE)
+#define RX_CAPS                                                          \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV |             \
+	 FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_REMOTE_READ | \
+	 FI_REMOTE_WRITE)
+
+/* Pieces of another process's memory */
+#define RMA_IOV 1
+
+/* Without any of them, a program has all. */
+#define RMA_KINDS (TOFU_FI_RMA & ~FI_RMA)
+
+/* What a program has to do for its memory: pages are pinned, keys are STADDs. */
+#define MR_MODE (FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 /* ---- What is asked for ---- */
 
@@ -35,7 +46,8 @@ static bool tx_fits(const struct fi_tx_attr *tx)
 		!asks_more(tx->op_flags, TX_FLAGS) &&
 		!asks_more(tx->msg_order, MSG_ORDER) && !tx->comp_order &&
 		tx->inject_size <= TOFU_FI_INJECT && tx->size <= TOFU_FI_SIZE &&
-		tx->iov_limit <= TOFU_FI_IOV && !tx->rma_iov_limit);
+		tx->iov_limit <= TOFU_FI_IOV &&
+		tx->rma_iov_limit <= RMA_IOV);
 }
 
 static bool rx_fits(const struct fi_rx_attr *rx)
@@ -70,10 +82,35 @@ static bool fabric_fits(const struct fi_fabric_attr *fabric)
 	return !fabric || !fabric->name || !strcmp(fabric->name, TOFU_FI_NAME);
 }
 
+/*
+ * How a program has to treat memory that others touch. As libfabric wants it, the
+ * program's own wish is kept where both ways are possible: addresses.
+ *
+ * Return: 0 if it does not do what is necessary.
+ */
+static int mr_mode(const struct fi_info *hints)
+{
+	int can;
+
+	if (!hints || !hints->domain_attr)
+		return hints ? 0 : MR_MODE | FI_MR_VIRT_ADDR;
+	can = hints->domain_attr->mr_mode;
+	if (can & FI_MR_BASIC)
+		return FI_MR_BASIC;
+	return (can & MR_MODE) == MR_MODE ? MR_MODE | (can & FI_MR_VIRT_ADDR) :
+					    0;
+}
+
+static uint64_t caps_possible(const struct fi_info *hints)
+{
+	return TOFU_FI_MESSAGES |
+	       (mr_mode(hints) ? TOFU_FI_RMA | TOFU_FI_ATOMIC : 0);
+}
+
 static bool fits(const struct fi_info *hints)
 {
 	return !hints ||
-	       (!asks_more(hints->caps, TOFU_FI_CAPS) &&
+	       (!asks_more(hints->caps, caps_possible(hints)) &&
 		(hints->addr_format == FI_FORMAT_UNSPEC ||
 		 hints->addr_format == TOFU_FI_FORMAT) &&
 		tx_fits(hints->tx_attr) && rx_fits(hints->rx_attr) &&
@@ -103,11 +140,15 @@ static bool is_wanted(const struct fi_info *hints)
 
 static uint64_t caps_of(const struct fi_info *hints)
 {
-	return hints && hints->caps ?
-		       hints->caps | (TOFU_FI_CAPS & (FI_SEND | FI_RECV |
-						      FI_LOCAL_COMM |
-						      FI_REMOTE_COMM)) :
-		       TOFU_FI_CAPS;
+	const uint64_t always =
+		FI_SEND | FI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM;
+	uint64_t caps = hints ? hints->caps : 0;
+
+	if (!caps)
+		return caps_possible(hints);
+	if (caps & (FI_RMA | FI_ATOMIC) && !(caps & RMA_KINDS))
+		caps |= RMA_KINDS;
+	return caps | always;
 }
 
 static void contexts_fill(struct fi_info *info, const struct fi_info *hints)
@@ -118,6 +159,7 @@ static void contexts_fill(struct fi_info *info, const struct fi_info *hints)
 		.inject_size = TOFU_FI_INJECT,
 		.size = TOFU_FI_SIZE,
 		.iov_limit = TOFU_FI_IOV,
+		.rma_iov_limit = info->caps & FI_RMA ? RMA_IOV : 0,
 	};
 	*info->rx_attr = (struct fi_rx_attr){
 		.caps = info->caps & RX_CAPS,
@@ -141,6 +183,9 @@ static void domain_fill(struct fi_domain_attr *domain,
 	domain->resource_mgmt = FI_RM_ENABLED;
 	domain->av_type = hints && hints->av_type ? hints->av_type :
 						    FI_AV_TABLE;
+	domain->mr_key_size = sizeof(uint64_t);
+	domain->mr_cnt = 4096;
+	domain->cntr_cnt = 256;
 	domain->cq_data_size = TOFU_FI_DATA;
 	domain->cq_cnt = 256;
 	domain->ep_cnt = 8;
@@ -168,6 +213,8 @@ static struct fi_info *info_make(uint32_t version, const struct fi_info *hints)
 	info->addr_format = TOFU_FI_FORMAT;
 	contexts_fill(info, hints);
 	domain_fill(info->domain_attr, hints ? hints->domain_attr : NULL);
+	if (info->caps & (FI_RMA | FI_ATOMIC))
+		info->domain_attr->mr_mode = mr_mode(hints);
 	info->ep_attr->type = FI_EP_RDM;
 	info->ep_attr->protocol_version = 1;
 	info->ep_attr->max_msg_size = SIZE_MAX / 2;

@@ -90,6 +90,9 @@ ssize_t tofu_fi_result(int code);
 
 /* ---- send.c ---- */
 
+/* tofu_fi_join - copy pieces into one, to be freed. Return: NULL without memory */
+char *tofu_fi_join(const struct iovec *iov, size_t count, size_t bytes);
+
 /* tofu_fi_send - send a message, with the domain's lock yet to take */
 ssize_t tofu_fi_send(struct fid_ep *fid, const struct tofu_fi_outgoing *out);
 

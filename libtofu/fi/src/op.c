@@ -95,13 +95,19 @@ static void gone_say(struct tofu_fi_domain *domain, uint32_t rank)
 		domain->job.rank, rank, rank / domain->job.ppn);
 }
 
+static const char *text_of(const struct tofu_p2p_end *end)
+{
+	if (end->flags & TOFU_P2P_ONESIDED)
+		return "memory of";
+	return end->flags & TOFU_P2P_SENT ? "a message to" : "a message from";
+}
+
 static void error_say(struct tofu_fi_ep *ep, const struct tofu_p2p_end *end)
 {
 	if (end->code == UTOFU_ERR_MRQ_PEER)
 		gone_say(ep->domain, end->source);
-	tofu_fi_warn(FI_LOG_EP_DATA, "process %u: a message %s process %u: %s\n",
-		     ep->domain->job.rank,
-		     end->flags & TOFU_P2P_SENT ? "to" : "from", end->source,
+	tofu_fi_warn(FI_LOG_EP_DATA, "process %u: %s process %u: %s\n",
+		     ep->domain->job.rank, text_of(end), end->source,
 		     end->code == UTOFU_ERR_MRQ_PEER ?
 			     "it is gone" :
 			     tofu_error_text(end->code));
@@ -110,7 +116,7 @@ static void error_say(struct tofu_fi_ep *ep, const struct tofu_p2p_end *end)
 void tofu_fi_end_add(struct tofu_fi_ep *ep, const struct tofu_fi_op *op,
 		     const struct tofu_p2p_end *end, size_t before)
 {
-	const bool sent = end->flags & TOFU_P2P_SENT;
+	const bool sent = end->flags & (TOFU_P2P_SENT | TOFU_P2P_ONESIDED);
 	const bool known = !sent && end->source < ep->domain->job.ranks;
 	size_t length = end->bytes;
 	struct tofu_fi_entry entry = {
@@ -150,13 +156,28 @@ static void op_end(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
 	tofu_fi_op_free(ep, op);
 }
 
+static void count(struct tofu_fi_ep *ep, uint64_t flags, int code)
+{
+	for (size_t i = 0; i < TOFU_FI_COUNTED; i++) {
+		if (!ep->cntr[i] || !(flags & tofu_fi_counted(i)))
+			continue;
+		if (code)
+			ep->cntr[i]->errors++;
+		else
+			ep->cntr[i]->value++;
+	}
+}
+
 static void end_take(struct tofu_fi_ep *ep, const struct tofu_p2p_end *end)
 {
 	struct tofu_fi_op *op = end->context;
 
+	count(ep, op ? op->flags : FI_SEND, end->code);
 	/* Programs take every completion for one of theirs: it has none. */
-	if (!op)
+	if (!op && end->code)
 		error_say(ep, end);
+	else if (!op)
+		return;
 	else if (op->multi)
 		tofu_fi_multi_take(ep, op, end);
 	else
@@ -182,7 +203,8 @@ static void ops_break(struct tofu_fi_ep *ep, int code)
 			.source = FI_ADDR_NOTAVAIL,
 		};
 
-		tofu_fi_cq_add(op->flags & FI_SEND ? ep->tx : ep->rx, &entry);
+		count(ep, op->flags, code);
+		tofu_fi_cq_add(op->flags & FI_RECV ? ep->rx : ep->tx, &entry);
 		/* A peer may still put there. */
 		op->stage = NULL;
 		tofu_fi_op_free(ep, op);

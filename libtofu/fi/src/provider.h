@@ -19,13 +19,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <time.h>
 
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
@@ -49,9 +52,13 @@
 /* Messages that may be under way; there is no limit */
 #define TOFU_FI_SIZE 65536
 
-#define TOFU_FI_CAPS                                                             \
+/* Messages; memory of others; atomics, where the machine has them */
+#define TOFU_FI_MESSAGES                                                         \
 	(FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | \
 	 FI_MULTI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define TOFU_FI_RMA \
+	(FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define TOFU_FI_ATOMIC ((TOFU_FI_RMA & ~FI_RMA) | FI_ATOMIC)
 
 extern struct fi_provider tofu_fi_provider;
 
@@ -84,6 +91,8 @@ struct tofu_fi_name {
  * struct tofu_fi_domain - the interconnect, as a process has it
  * @job:   the processes
  * @tnis:  TNIs of a node
+ * @armw:  there are remote atomics
+ * @virtual_addresses: those of others' memory are the ones that it has there
  * @locks: several threads may use its objects at the same time
  * @users: objects that have not been closed
  * @eps:   endpoints that are enabled
@@ -94,6 +103,8 @@ struct tofu_fi_domain {
 	struct fid_domain fid;
 	struct tofu_job_info job;
 	size_t tnis;
+	bool armw;
+	bool virtual_addresses;
 	bool locks;
 	pthread_mutex_t lock;
 	unsigned int users;
@@ -164,7 +175,34 @@ struct tofu_fi_cq {
 };
 
 /**
- * struct tofu_fi_op - a message that somebody wants to hear of
+ * struct tofu_fi_cntr - a counter of what has ended
+ * @value, @errors: well, and otherwise
+ * @users: endpoints
+ */
+struct tofu_fi_cntr {
+	struct fid_cntr fid;
+	struct tofu_fi_domain *domain;
+	uint64_t value;
+	uint64_t errors;
+	unsigned int users;
+};
+
+/* What is counted, each by one counter of an endpoint */
+#define TOFU_FI_COUNTED 4
+
+/**
+ * struct tofu_fi_mr - memory that others may touch
+ * @stadd: its STADD, where it is @registered
+ */
+struct tofu_fi_mr {
+	struct fid_mr fid;
+	struct tofu_fi_domain *domain;
+	utofu_stadd_t stadd;
+	bool registered;
+};
+
+/**
+ * struct tofu_fi_op - a message or access that somebody wants to hear of
  * @context, @flags, @buf: of its completion
  * @request: to cancel a receive
  * @quiet:   it completes only if it fails
@@ -208,9 +246,11 @@ struct tofu_fi_claim {
  * struct tofu_fi_ep - an endpoint
  * @number:   in this process
  * @directed: receives may name their source
+ * @rma:      it may touch memory of others
  * @tx, @rx:  completion queues of sends and receives, or NULL
  * @tx_selective, @rx_selective: only what has FI_COMPLETION completes
  * @tx_flags, @rx_flags: of calls that have none
+ * @cntr:     counters, by the order of tofu_fi_counted(); may be NULL
  * @multi_min: bytes that a buffer for several messages has to have left
  * @p2p:      NULL before it is enabled, and then in the domain's list by @link
  * @broken:   it has been said that it is
@@ -227,10 +267,12 @@ struct tofu_fi_ep {
 	struct tofu_fi_bound rx_bound;
 	unsigned int number;
 	bool directed;
+	bool rma;
 	bool tx_selective;
 	bool rx_selective;
 	uint64_t tx_flags;
 	uint64_t rx_flags;
+	struct tofu_fi_cntr *cntr[TOFU_FI_COUNTED];
 	size_t multi_min;
 	struct tofu_p2p *p2p;
 	LIST_ENTRY(tofu_fi_ep) link;
@@ -240,6 +282,23 @@ struct tofu_fi_ep {
 	TAILQ_HEAD(, tofu_fi_op) multis;
 	LIST_HEAD(, tofu_fi_claim) claims;
 };
+
+/* tofu_fi_counted - get what a counter of an endpoint counts, by its place */
+static inline uint64_t tofu_fi_counted(size_t place)
+{
+	static const uint64_t counted[TOFU_FI_COUNTED] = { FI_SEND, FI_RECV,
+							   FI_READ, FI_WRITE };
+
+	return counted[place];
+}
+
+static inline int64_t tofu_fi_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
 
 /* ---- domain.c ---- */
 
@@ -289,6 +348,19 @@ int tofu_fi_getinfo(uint32_t version, const char *node, const char *service,
 		    uint64_t flags, const struct fi_info *hints,
 		    struct fi_info **info);
 
+/* ---- mr.c ---- */
+
+extern struct fi_ops_mr tofu_fi_mr_ops;
+
+/* tofu_fi_window - get the VCQ with which a process registers its memory */
+int tofu_fi_window(const struct tofu_fi_domain *domain, uint32_t rank,
+		   utofu_vcq_id_t *id);
+
+/* ---- cntr.c ---- */
+
+int tofu_fi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
+		      struct fid_cntr **cntr, void *context);
+
 /* ---- av.c ---- */
 
 int tofu_fi_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
@@ -335,6 +407,15 @@ int tofu_fi_ep_open(struct fid_domain *domain, struct fi_info *info,
 
 extern struct fi_ops_msg tofu_fi_msg_ops;
 extern struct fi_ops_tagged tofu_fi_tagged_ops;
+
+/* ---- rma.c, atomic.c ---- */
+
+extern struct fi_ops_rma tofu_fi_rma_ops;
+extern struct fi_ops_atomic tofu_fi_atomic_ops;
+
+int tofu_fi_query_atomic(struct fid_domain *domain, enum fi_datatype type,
+			 enum fi_op op, struct fi_atomic_attr *attr,
+			 uint64_t flags);
 
 /* ---- op.c, receive.c ---- */
 

@@ -6,8 +6,7 @@
 
 #include "message.h"
 
-/* Return: the message in one piece, or NULL without memory for it. */
-static char *pieces_join(const struct iovec *iov, size_t count, size_t bytes)
+char *tofu_fi_join(const struct iovec *iov, size_t count, size_t bytes)
 {
 	char *stage = malloc(bytes ? bytes : 1), *to = stage;
 
@@ -43,14 +42,15 @@ static ssize_t send_check(const struct tofu_fi_ep *ep,
 								  0;
 }
 
-/* A message that was injected has nobody to hear of it. */
+/* A message that was injected has nobody to hear of it, or only a counter. */
 static ssize_t send_ready(struct tofu_fi_ep *ep, const struct tofu_fi_outgoing *out,
 			  struct tofu_p2p_send *send)
 {
 	struct tofu_fi_op *op;
 
 	if (out->quiet && out->flags & FI_INJECT && out->count <= 1) {
-		send->flags |= TOFU_P2P_SILENT;
+		if (!ep->cntr[0])
+			send->flags |= TOFU_P2P_SILENT;
 		return 0;
 	}
 	op = tofu_fi_op_new(ep);
@@ -63,7 +63,7 @@ static ssize_t send_ready(struct tofu_fi_ep *ep, const struct tofu_fi_outgoing *
 	send->context = op;
 	if (out->count <= 1)
 		return 0;
-	op->stage = pieces_join(out->iov, out->count, send->bytes);
+	op->stage = tofu_fi_join(out->iov, out->count, send->bytes);
 	send->buf = op->stage;
 	if (op->stage)
 		return 0;

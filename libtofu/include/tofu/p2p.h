@@ -340,6 +340,9 @@ int tofu_p2p_flush(struct tofu_p2p *p2p);
 /* Flag of an end: it is that of a send */
 #define TOFU_P2P_SENT 16U
 
+/* Flag of an end: it is that of a put, get or atomic operation */
+#define TOFU_P2P_ONESIDED 32U
+
 /**
  * struct tofu_p2p_send - a message to send
  * @buf:     the message; not to be written until it has been sent
@@ -387,8 +390,10 @@ struct tofu_p2p_receive {
  * struct tofu_p2p_end - the end of a posted message
  * @context: of the send or receive
  * @code:    how it has ended: UTOFU_SUCCESS, or as tofu_p2p_test()
- * @flags:   TOFU_P2P_SENT; TOFU_P2P_DATA: @data has been received
- * @source:  rank of the sender; of a send: of the receiver
+ * @flags:   TOFU_P2P_SENT, TOFU_P2P_ONESIDED; TOFU_P2P_DATA: @data has been
+ *           received
+ * @source:  rank of the sender; of a send or one-sided operation: of the other
+ *           process
  * @data:    immediate data
  * @tag:     tag
  * @bytes:   bytes that were sent
@@ -467,6 +472,93 @@ int tofu_p2p_peek(struct tofu_p2p *p2p, const struct tofu_p2p_receive *receive,
 int tofu_p2p_post_claimed(struct tofu_p2p *p2p, struct tofu_p2p_claim *claim,
 			  const struct tofu_p2p_receive *receive,
 			  struct tofu_p2p_request **request);
+
+/* ---- One-sided operations ---- */
+
+/*
+ * On memory that the other process has registered with a VCQ of its own, and
+ * whose STADD it has told by a message. tofu_p2p_ended() tells their ends: what
+ * was put is in the memory of the target then, what was got in the buffer. They
+ * have no order among each other and with messages, beside that one that begins
+ * after another's end comes later.
+ */
+
+/**
+ * struct tofu_p2p_remote - memory of another process
+ * @rank:  of the process
+ * @vcq:   ID of the VCQ with which it is registered
+ * @stadd: its STADD
+ */
+struct tofu_p2p_remote {
+	uint32_t rank;
+	utofu_vcq_id_t vcq;
+	utofu_stadd_t stadd;
+};
+
+/**
+ * struct tofu_p2p_move - a put or get
+ * @buf:     buffer here; not to be touched until the end
+ * @bytes:   of it; any number
+ * @remote:  where it goes, or comes from
+ * @flags:   TOFU_P2P_SILENT; of a put: TOFU_P2P_COPY
+ * @context: for tofu_p2p_ended()
+ */
+struct tofu_p2p_move {
+	void *buf;
+	size_t bytes;
+	struct tofu_p2p_remote remote;
+	unsigned int flags;
+	void *context;
+};
+
+/**
+ * tofu_p2p_post_put, tofu_p2p_post_get - begin to put to, and to get from, the
+ * memory of another process
+ * @p2p: endpoint
+ * @put, @get: what; copied
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_INVALID_POINTER, UTOFU_ERR_INVALID_NUMBER
+ * (rank), UTOFU_ERR_INVALID_FLAGS; UTOFU_ERR_OUT_OF_MEMORY: try again when
+ * others have ended; or as tofu_p2p_progress().
+ */
+int tofu_p2p_post_put(struct tofu_p2p *p2p, const struct tofu_p2p_move *put);
+int tofu_p2p_post_get(struct tofu_p2p *p2p, const struct tofu_p2p_move *get);
+
+/**
+ * struct tofu_p2p_atomic - an atomic operation
+ * @op:       without @compares
+ * @compares: the word becomes @value if it is @compare
+ * @bytes:    of the word, 4 or 8, to which it is aligned
+ * @value:    operand
+ * @compare:  with @compares
+ * @remote:   the word
+ * @result:   for the word's value before the operation, of @bytes; may be NULL
+ * @flags:    TOFU_P2P_SILENT
+ * @context:  for tofu_p2p_ended()
+ */
+struct tofu_p2p_atomic {
+	enum utofu_armw_op op;
+	int compares;
+	size_t bytes;
+	uint64_t value;
+	uint64_t compare;
+	struct tofu_p2p_remote remote;
+	void *result;
+	unsigned int flags;
+	void *context;
+};
+
+/**
+ * tofu_p2p_post_atomic - begin an operation on a word of another process
+ * @p2p:    endpoint
+ * @atomic: what; copied
+ *
+ * On a machine without remote atomics it ends with UTOFU_ERR_NOT_SUPPORTED.
+ *
+ * Return: as tofu_p2p_post_put(), and UTOFU_ERR_INVALID_SIZE.
+ */
+int tofu_p2p_post_atomic(struct tofu_p2p *p2p,
+			 const struct tofu_p2p_atomic *atomic);
 
 /* ---- Memory ---- */
 

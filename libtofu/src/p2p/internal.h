@@ -612,6 +612,15 @@ int p2p_rendezvous_poll(struct tofu_p2p *p2p);
 /* p2p_rendezvous_run - retry transfers that wait for slots or for room */
 void p2p_rendezvous_run(struct tofu_p2p *p2p);
 
+/* ---- onesided.c ---- */
+
+/* p2p_onesided_post - queue an atomic operation. Return: as uTofu */
+int p2p_onesided_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
+
+/* p2p_onesided_result - give the user the word's value before the operation */
+void p2p_onesided_result(const struct tofu_p2p_request *request,
+			 uint64_t value);
+
 /* ---- reply.c ---- */
 
 /* p2p_reply_all - read the ring of replies; UTOFU_SUCCESS, or what is broken */

@@ -5,8 +5,6 @@
  */
 #include "p2p/internal.h"
 
-#include <string.h>
-
 #include "utofu/work.h"
 
 #define SEND_FLAGS \
@@ -48,19 +46,6 @@ static struct tofu_p2p_request *send_make(struct tofu_p2p *p2p,
 	return made;
 }
 
-/* From now on the user may write to the buffer. Return: false without memory. */
-static bool buffer_copy(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
-{
-	request->copy = p2p_allocate(&p2p->account, P2P_REQUESTS,
-				     request->room);
-	if (!request->copy)
-		return false;
-	tofu_work_bytes(TOFU_WORK_COPY, request->room);
-	memcpy(request->copy, request->buf, request->room);
-	request->buf = request->copy;
-	return true;
-}
-
 /* A message that no ring is too small for goes into it without being copied. */
 static bool goes_eagerly(const struct tofu_p2p *p2p,
 			 const struct tofu_p2p_send *send)
@@ -83,7 +68,7 @@ static bool send_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 	const bool copy = send->flags & TOFU_P2P_COPY && send->bytes;
 	const bool later = copy && goes_eagerly(p2p, send);
 
-	if ((copy && !later && !buffer_copy(p2p, request)) ||
+	if ((copy && !later && !p2p_request_copy(p2p, request)) ||
 	    (send->dest == p2p->config.params.rank &&
 	     !p2p_receive_self(p2p, request))) {
 		p2p_request_drop(p2p, request);
@@ -92,7 +77,7 @@ static bool send_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 	if (send->dest == p2p->config.params.rank)
 		return true;
 	p2p_send_begin(p2p, request);
-	if (!later || !is_queued(request) || buffer_copy(p2p, request))
+	if (!later || !is_queued(request) || p2p_request_copy(p2p, request))
 		return true;
 	p2p_send_take_back(p2p, request);
 	return false;
@@ -245,9 +230,10 @@ static bool told_take(struct tofu_p2p *p2p, struct tofu_p2p_end *end)
 	STAILQ_REMOVE_HEAD(&p2p->told, told);
 	if (!silent) {
 		*end = end_of(&request->message);
-		if (request->sends)
+		if (request->sends || request->onesided)
 			*end = (struct tofu_p2p_end){
-				.flags = TOFU_P2P_SENT,
+				.flags = request->onesided ? TOFU_P2P_ONESIDED :
+							     TOFU_P2P_SENT,
 				.source = request->dest,
 				.tag = request->message.tag,
 				.bytes = request->room,

@@ -69,13 +69,20 @@ static int chunk_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 			 cbdata);
 }
 
+/* Return: whether nobody waits to be told that it has been moved. */
+static bool ends_alone(const struct tofu_p2p_request *request, int code)
+{
+	return request->onesided ||
+	       (request->sends && !code && request->slot != P2P_SILENT);
+}
+
 /* All is moved, or an error has occurred: tell the other process. */
 static void transfer_end(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 			 int code)
 {
 	p2p->movers--;
 	request->code = code;
-	if (request->sends && !code && request->slot != P2P_SILENT)
+	if (ends_alone(request, code))
 		p2p_request_end(p2p, request, code);
 	else
 		p2p_reply_later(p2p, request,
@@ -85,7 +92,8 @@ static void transfer_end(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 static void transfer_post(struct tofu_p2p *p2p,
 			  struct tofu_p2p_request *request)
 {
-	int code = chunk_post(p2p, request);
+	int code = request->atomic.bytes ? p2p_onesided_post(p2p, request) :
+					   chunk_post(p2p, request);
 
 	tofu_work(TOFU_WORK_P2P_CHUNK);
 	if (code == UTOFU_ERR_BUSY) {
@@ -105,7 +113,7 @@ static void transfer_begin(struct tofu_p2p *p2p,
 	int code = UTOFU_SUCCESS;
 
 	p2p->movers++;
-	if (!request->registered)
+	if (!request->registered && !request->atomic.bytes)
 		code = p2p_region_take(p2p, request, request->length);
 	if (code)
 		transfer_end(p2p, request, code);
@@ -221,6 +229,13 @@ static void awaited_come(struct tofu_p2p *p2p,
 		p2p_rendezvous_received(p2p, request, UTOFU_SUCCESS);
 }
 
+static bool is_of_transfer(const struct utofu_mrq_notice *notice)
+{
+	return notice->notice_type == UTOFU_MRQ_TYPE_LCL_PUT ||
+	       notice->notice_type == UTOFU_MRQ_TYPE_LCL_GET ||
+	       notice->notice_type == UTOFU_MRQ_TYPE_LCL_ARMW;
+}
+
 static void notice_take(struct tofu_p2p *p2p,
 			const struct utofu_mrq_notice *notice, int code)
 {
@@ -230,12 +245,14 @@ static void notice_take(struct tofu_p2p *p2p,
 		awaited_come(p2p, notice);
 		return;
 	}
-	if (notice->notice_type != UTOFU_MRQ_TYPE_LCL_PUT &&
-	    notice->notice_type != UTOFU_MRQ_TYPE_LCL_GET)
+	if (!is_of_transfer(notice))
 		return;
 	request = moving_find(p2p, notice);
-	if (request)
-		transfer_ended(p2p, request, code);
+	if (!request)
+		return;
+	if (request->atomic.bytes && !code)
+		p2p_onesided_result(request, notice->rmt_value);
+	transfer_ended(p2p, request, code);
 }
 
 /* The only form in which lost notices are reported */

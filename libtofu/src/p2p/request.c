@@ -95,6 +95,8 @@ struct tofu_p2p_request *p2p_request_new(struct tofu_p2p *p2p, bool sends)
 	request->local = 0;
 	request->region = NULL;
 	request->slot = P2P_SILENT;
+	request->onesided = false;
+	request->atomic.bytes = 0;
 	request->posted = false;
 	request->flags = 0;
 	request->copy = NULL;
@@ -136,9 +138,22 @@ struct tofu_p2p_request *p2p_request_find(const struct tofu_p2p *p2p,
 /* If a message was too long, its beginning has been received. */
 static int code_of(const struct tofu_p2p_request *request, int code)
 {
-	if (!code && !request->sends && request->message.bytes > request->room)
+	if (!code && !request->sends && !request->onesided &&
+	    request->message.bytes > request->room)
 		return UTOFU_ERR_INVALID_SIZE;
 	return code;
+}
+
+bool p2p_request_copy(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+{
+	request->copy = p2p_allocate(&p2p->account, P2P_REQUESTS,
+				     request->room);
+	if (!request->copy)
+		return false;
+	tofu_work_bytes(TOFU_WORK_COPY, request->room);
+	memcpy(request->copy, request->buf, request->room);
+	request->buf = request->copy;
+	return true;
 }
 
 static void copy_free(struct tofu_p2p *p2p, struct tofu_p2p_request *request)

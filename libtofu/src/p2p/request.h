@@ -102,13 +102,29 @@ struct p2p_peer;
 struct p2p_ring;
 
 /**
- * struct tofu_p2p_request - a send or receive
+ * struct p2p_atomic - an operation on a word of another process
+ * @op:       without @compares
+ * @compares: compare and swap: @value replaces @compare
+ * @bytes:    4 or 8; 0: it is no atomic
+ */
+struct p2p_atomic {
+	enum utofu_armw_op op;
+	bool compares;
+	size_t bytes;
+	uint64_t value;
+	uint64_t compare;
+};
+
+/**
+ * struct tofu_p2p_request - a send or receive, or a one-sided operation
  * @node:    in the table of posted receives
  * @message: message to send, or message found
  * @link:    in the list for its state
  * @index, @generation: its place, and how often that was used: together its
  *     handle
- * @sends:   true: a send to @dest; false: a receive
+ * @sends:   true: a send to @dest, or a put or atomic; false: a receive, or a get
+ * @onesided: it moves without the other process, which is @dest
+ * @atomic:  of a one-sided operation; @buf is for its result, or NULL
  * @replies: in P2P_REPLYING: P2P_DONE, P2P_READY, P2P_FIN
  * @last:    in P2P_REPLYING: it ends when the reply is out; a posted one when
  *           the reply is there
@@ -134,6 +150,7 @@ struct tofu_p2p_request {
 	uint32_t generation;
 	uint32_t dest;
 	bool sends;
+	bool onesided;
 	bool last;
 	bool registered;
 	uint8_t replies;
@@ -147,6 +164,7 @@ struct tofu_p2p_request {
 	utofu_stadd_t local;
 	struct p2p_region *region;
 	uint32_t slot;
+	struct p2p_atomic atomic;
 	bool posted;
 	unsigned int flags;
 	void *context;
@@ -199,6 +217,13 @@ struct tofu_p2p_request *p2p_request_find(const struct tofu_p2p *p2p,
 /* p2p_request_at - get the request of an index, or NULL where none is in use */
 struct tofu_p2p_request *p2p_request_at(const struct tofu_p2p *p2p,
 					uint32_t index);
+
+/*
+ * p2p_request_copy - copy a request's buffer: from now on the user may write to it
+ *
+ * Return: false without memory.
+ */
+bool p2p_request_copy(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
 /* p2p_request_drop - free a request that has not begun, and its copy */
 void p2p_request_drop(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
