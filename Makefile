@@ -182,13 +182,14 @@ lint: ## style of the sources
 
 # ---- The rest ----
 
-bench: all tests ## speed, beside Soft-RoCE and memcpy in the same run; of virtual time; of schedules; of simulations; of collectives, beside Open MPI
+bench: all tests ## speed, beside Soft-RoCE and memcpy in the same run; of virtual time; of schedules; of simulations; of collectives and MPI, beside Open MPI
 	@scripts/setup bench
 	@tests/bench/run
 	@tests/bench/virtual
 	@tests/bench/rsched
 	@tests/bench/sim
 	@tests/bench/coll
+	@tests/bench/mpi
 
 repro: all ## tables, plots and a page of what is measured in virtual time
 	@scripts/setup repro

@@ -6,6 +6,7 @@
  * microseconds.
  *
  * usage: times [ROUNDS [MOST_BYTES]]
+ *        times memory: KiB of the largest process, when all have sent to all
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -108,6 +109,42 @@ static void measure(const char *what, void (*run)(int bytes), int bytes,
 		       (MPI_Wtime() - began) * 1e6 / (count * parts));
 }
 
+/* What the process has for itself, and shares with others of the job */
+static double own_kib(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	double kib = 0, part;
+	char line[128];
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "RssAnon: %lf", &part) == 1 ||
+		    sscanf(line, "RssShmem: %lf", &part) == 1)
+			kib += part;
+	if (status)
+		fclose(status);
+	return kib;
+}
+
+static int memory(void)
+{
+	double mine, most = 0;
+
+	for (int i = 1; i < ranks; i++) {
+		const int to = (rank + i) % ranks;
+		const int from = (rank - i + ranks) % ranks;
+		long long sent = rank, got;
+
+		MPI_Sendrecv(&sent, 1, MPI_LONG_LONG, to, 0, &got, 1,
+			     MPI_LONG_LONG, from, 0, WORLD, IGNORE);
+	}
+	mine = own_kib();
+	MPI_Reduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, 0, WORLD);
+	if (rank == 0)
+		printf("%-9s %8d %10.0f\n", "memory", ranks, most);
+	MPI_Finalize();
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const int sizes[] = { 8, 1024, 16384, 65536, 1 << 20, 4 << 20 };
@@ -117,6 +154,8 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(WORLD, &rank);
 	MPI_Comm_size(WORLD, &ranks);
+	if (argc > 1 && !strcmp(argv[1], "memory"))
+		return memory();
 	if (argc > 1)
 		rounds = atoi(argv[1]);
 	if (argc > 2)

@@ -17,7 +17,7 @@ static struct tofu_p2p_request *request_make(struct tofu_p2p *p2p, bool sends,
 
 	if (!made)
 		return NULL;
-	made->onesided = true;
+	made->access = P2P_MOVE;
 	made->posted = true;
 	made->dest = remote->rank;
 	made->message.source = remote->rank;
@@ -87,7 +87,7 @@ static int word_post(struct tofu_p2p *p2p,
 	const unsigned long flags = UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE;
 	const struct p2p_atomic *word = &request->atomic;
 	const struct p2p_message *to = &request->message;
-	const bool wide = word->bytes == sizeof(uint64_t);
+	const bool wide = request->room == sizeof(uint64_t);
 
 	if (word->compares)
 		return wide ? utofu_cswap8(p2p->data, to->vcq, word->compare,
@@ -116,7 +116,7 @@ void p2p_onesided_result(const struct tofu_p2p_request *request, uint64_t value)
 
 	if (!request->buf)
 		return;
-	if (request->atomic.bytes == sizeof(value))
+	if (request->room == sizeof(value))
 		memcpy(request->buf, &value, sizeof(value));
 	else
 		memcpy(request->buf, &narrow, sizeof(narrow));
@@ -153,10 +153,10 @@ int tofu_p2p_post_atomic(struct tofu_p2p *p2p,
 	made->length = atomic->bytes;
 	made->flags = atomic->flags;
 	made->context = atomic->context;
+	made->access = P2P_ATOMIC;
 	made->atomic = (struct p2p_atomic){
 		.op = atomic->op,
 		.compares = atomic->compares,
-		.bytes = atomic->bytes,
 		.value = atomic->value,
 		.compare = atomic->compare,
 	};

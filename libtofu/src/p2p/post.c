@@ -230,10 +230,10 @@ static bool told_take(struct tofu_p2p *p2p, struct tofu_p2p_end *end)
 	STAILQ_REMOVE_HEAD(&p2p->told, told);
 	if (!silent) {
 		*end = end_of(&request->message);
-		if (request->sends || request->onesided)
+		if (request->sends || request->access)
 			*end = (struct tofu_p2p_end){
-				.flags = request->onesided ? TOFU_P2P_ONESIDED :
-							     TOFU_P2P_SENT,
+				.flags = request->access ? TOFU_P2P_ONESIDED :
+							   TOFU_P2P_SENT,
 				.source = request->dest,
 				.tag = request->message.tag,
 				.bytes = request->room,

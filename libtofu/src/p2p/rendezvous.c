@@ -72,7 +72,7 @@ static int chunk_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 /* Return: whether nobody waits to be told that it has been moved. */
 static bool ends_alone(const struct tofu_p2p_request *request, int code)
 {
-	return request->onesided ||
+	return request->access ||
 	       (request->sends && !code && request->slot != P2P_SILENT);
 }
 
@@ -92,8 +92,8 @@ static void transfer_end(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 static void transfer_post(struct tofu_p2p *p2p,
 			  struct tofu_p2p_request *request)
 {
-	int code = request->atomic.bytes ? p2p_onesided_post(p2p, request) :
-					   chunk_post(p2p, request);
+	int code = request->access == P2P_ATOMIC ? p2p_onesided_post(p2p, request) :
+						   chunk_post(p2p, request);
 
 	tofu_work(TOFU_WORK_P2P_CHUNK);
 	if (code == UTOFU_ERR_BUSY) {
@@ -113,7 +113,7 @@ static void transfer_begin(struct tofu_p2p *p2p,
 	int code = UTOFU_SUCCESS;
 
 	p2p->movers++;
-	if (!request->registered && !request->atomic.bytes)
+	if (!request->registered && request->access != P2P_ATOMIC)
 		code = p2p_region_take(p2p, request, request->length);
 	if (code)
 		transfer_end(p2p, request, code);
@@ -250,7 +250,7 @@ static void notice_take(struct tofu_p2p *p2p,
 	request = moving_find(p2p, notice);
 	if (!request)
 		return;
-	if (request->atomic.bytes && !code)
+	if (request->access == P2P_ATOMIC && !code)
 		p2p_onesided_result(request, notice->rmt_value);
 	transfer_ended(p2p, request, code);
 }

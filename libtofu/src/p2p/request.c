@@ -95,8 +95,7 @@ struct tofu_p2p_request *p2p_request_new(struct tofu_p2p *p2p, bool sends)
 	request->local = 0;
 	request->region = NULL;
 	request->slot = P2P_SILENT;
-	request->onesided = false;
-	request->atomic.bytes = 0;
+	request->access = P2P_NO_ACCESS;
 	request->posted = false;
 	request->flags = 0;
 	request->copy = NULL;
@@ -138,7 +137,7 @@ struct tofu_p2p_request *p2p_request_find(const struct tofu_p2p *p2p,
 /* If a message was too long, its beginning has been received. */
 static int code_of(const struct tofu_p2p_request *request, int code)
 {
-	if (!code && !request->sends && !request->onesided &&
+	if (!code && !request->sends && !request->access &&
 	    request->message.bytes > request->room)
 		return UTOFU_ERR_INVALID_SIZE;
 	return code;

@@ -102,29 +102,38 @@ struct p2p_peer;
 struct p2p_ring;
 
 /**
+ * enum p2p_access - whether a request is about memory of another process
+ * @P2P_NO_ACCESS: it is a message
+ * @P2P_MOVE:      a put or get
+ * @P2P_ATOMIC:    an operation on a word
+ */
+enum p2p_access {
+	P2P_NO_ACCESS,
+	P2P_MOVE,
+	P2P_ATOMIC,
+};
+
+/**
  * struct p2p_atomic - an operation on a word of another process
  * @op:       without @compares
  * @compares: compare and swap: @value replaces @compare
- * @bytes:    4 or 8; 0: it is no atomic
  */
 struct p2p_atomic {
 	enum utofu_armw_op op;
 	bool compares;
-	size_t bytes;
 	uint64_t value;
 	uint64_t compare;
 };
 
 /**
  * struct tofu_p2p_request - a send or receive, or a one-sided operation
- * @node:    in the table of posted receives
+ * @node:    of a receive: in the table of posted ones
+ * @atomic:  of one; @buf is for its result, or NULL, and @room its 4 or 8 bytes
  * @message: message to send, or message found
  * @link:    in the list for its state
  * @index, @generation: its place, and how often that was used: together its
  *     handle
  * @sends:   true: a send to @dest, or a put or atomic; false: a receive, or a get
- * @onesided: it moves without the other process, which is @dest
- * @atomic:  of a one-sided operation; @buf is for its result, or NULL
  * @replies: in P2P_REPLYING: P2P_DONE, P2P_READY, P2P_FIN
  * @last:    in P2P_REPLYING: it ends when the reply is out; a posted one when
  *           the reply is there
@@ -137,20 +146,23 @@ struct p2p_atomic {
  *           own
  * @slot:    for the notice at the end of a put: the receiver's, or P2P_SILENT
  * @posted:  tofu_p2p_ended() tells its end, unless @flags say otherwise
+ * @access:  enum p2p_access: it moves without the other process, which is @dest
  * @flags:   TOFU_P2P_*
  * @context: the user's
  * @copy:    of what @buf had, or NULL
  * @told:    in the list of ended ones
  */
 struct tofu_p2p_request {
-	struct p2p_match_receive node;
+	union {
+		struct p2p_match_receive node;
+		struct p2p_atomic atomic;
+	};
 	struct p2p_message message;
 	TAILQ_ENTRY(tofu_p2p_request) link;
 	uint32_t index;
 	uint32_t generation;
 	uint32_t dest;
 	bool sends;
-	bool onesided;
 	bool last;
 	bool registered;
 	uint8_t replies;
@@ -164,8 +176,8 @@ struct tofu_p2p_request {
 	utofu_stadd_t local;
 	struct p2p_region *region;
 	uint32_t slot;
-	struct p2p_atomic atomic;
 	bool posted;
+	uint8_t access;
 	unsigned int flags;
 	void *context;
 	void *copy;
