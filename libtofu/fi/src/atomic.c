@@ -245,7 +245,15 @@ static ssize_t atomic_write(struct fid_ep *ep, const void *buf, size_t count,
 			    uint64_t key, enum fi_datatype type, enum fi_op op,
 			    void *context)
 {
-	struct word word = { .op = op, .type = type, .value = buf, .to = to, .address = address, .key = key, .context = context };
+	struct word word = {
+		.op = op,
+		.type = type,
+		.value = buf,
+		.to = to,
+		.address = address,
+		.key = key,
+		.context = context,
+	};
 
 	(void)desc;
 	return run_plain(ep, &word, count);
@@ -275,7 +283,15 @@ static ssize_t atomic_inject(struct fid_ep *ep, const void *buf, size_t count,
 			     fi_addr_t to, uint64_t address, uint64_t key,
 			     enum fi_datatype type, enum fi_op op)
 {
-	struct word word = { .op = op, .type = type, .value = buf, .to = to, .address = address, .key = key, .quiet = true };
+	struct word word = {
+		.op = op,
+		.type = type,
+		.value = buf,
+		.to = to,
+		.address = address,
+		.key = key,
+		.quiet = true,
+	};
 
 	return run_plain(ep, &word, count);
 }
@@ -287,7 +303,16 @@ static ssize_t atomic_fetch(struct fid_ep *ep, const void *buf, size_t count,
 			    fi_addr_t to, uint64_t address, uint64_t key,
 			    enum fi_datatype type, enum fi_op op, void *context)
 {
-	struct word word = { .op = op, .type = type, .value = buf, .result = result, .to = to, .address = address, .key = key, .context = context };
+	struct word word = {
+		.op = op,
+		.type = type,
+		.value = buf,
+		.result = result,
+		.to = to,
+		.address = address,
+		.key = key,
+		.context = context,
+	};
 
 	(void)desc;
 	(void)result_desc;
@@ -335,7 +360,17 @@ static ssize_t atomic_compare(struct fid_ep *ep, const void *buf, size_t count,
 			      enum fi_datatype type, enum fi_op op,
 			      void *context)
 {
-	struct word word = { .op = op, .type = type, .value = buf, .compare = compare, .result = result, .to = to, .address = address, .key = key, .context = context };
+	struct word word = {
+		.op = op,
+		.type = type,
+		.value = buf,
+		.compare = compare,
+		.result = result,
+		.to = to,
+		.address = address,
+		.key = key,
+		.context = context,
+	};
 
 	(void)desc;
 	(void)compare_desc;

@@ -137,26 +137,40 @@ static struct fi_ops_domain domain_ops = {
 	.query_collective = no_collective,
 };
 
-static int machine_ask(struct tofu_fi_domain *domain)
+static int tnis_ask(size_t *count, bool *armw)
 {
 	struct utofu_onesided_caps *caps;
 	utofu_tni_id_t *tnis;
+	int code = utofu_get_onesided_tnis(&tnis, count);
+
+	if (code)
+		return code;
+	code = utofu_query_onesided_caps(tnis[0], &caps);
+	*armw = !code && caps->armw_ops;
+	free(tnis);
+	return code;
+}
+
+bool tofu_fi_has_atomics(void)
+{
+	size_t tnis;
+	bool armw;
+
+	return !tnis_ask(&tnis, &armw) && armw;
+}
+
+static int machine_ask(struct tofu_fi_domain *domain)
+{
 	int code = tofu_query_job(&domain->job);
 
 	if (!code)
-		code = utofu_get_onesided_tnis(&tnis, &domain->tnis);
-	if (!code) {
-		code = utofu_query_onesided_caps(tnis[0], &caps);
-		domain->armw = !code && caps->armw_ops;
-		free(tnis);
-	}
-	if (code) {
-		tofu_fi_warn(FI_LOG_DOMAIN,
-			     "no Tofu job here: %s; TOFU_DEBUG=1 says more\n",
-			     tofu_error_text(code));
-		return -FI_ENODEV;
-	}
-	return 0;
+		code = tnis_ask(&domain->tnis, &domain->armw);
+	if (!code)
+		return 0;
+	tofu_fi_warn(FI_LOG_DOMAIN,
+		     "no Tofu job here: %s; TOFU_DEBUG=1 says more\n",
+		     tofu_error_text(code));
+	return -FI_ENODEV;
 }
 
 int tofu_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info,

@@ -101,10 +101,27 @@ static int mr_mode(const struct fi_info *hints)
 					    0;
 }
 
+/*
+ * Only the machine knows whether it has atomics, and asking makes this process a
+ * part of it: so that is asked only where it matters, and once.
+ */
+static bool atomics_asked;
+static pthread_once_t atomics_once = PTHREAD_ONCE_INIT;
+
+static void atomics_ask(void)
+{
+	atomics_asked = tofu_fi_has_atomics();
+}
+
 static uint64_t caps_possible(const struct fi_info *hints)
 {
-	return TOFU_FI_MESSAGES |
-	       (mr_mode(hints) ? TOFU_FI_RMA | TOFU_FI_ATOMIC : 0);
+	if (!mr_mode(hints))
+		return TOFU_FI_MESSAGES;
+	if (hints && hints->caps && !(hints->caps & FI_ATOMIC))
+		return TOFU_FI_MESSAGES | TOFU_FI_RMA;
+	pthread_once(&atomics_once, atomics_ask);
+	return TOFU_FI_MESSAGES | TOFU_FI_RMA |
+	       (atomics_asked ? TOFU_FI_ATOMIC : 0);
 }
 
 static bool fits(const struct fi_info *hints)

@@ -336,6 +336,9 @@ static inline bool tofu_fi_is_used(const unsigned int *users)
 int tofu_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 			struct fid_domain **domain, void *context);
 
+/* tofu_fi_has_atomics - whether the machine has remote atomics; false without one */
+bool tofu_fi_has_atomics(void);
+
 /* What an object does not have */
 int tofu_fi_no_bind(struct fid *fid, struct fid *bound, uint64_t flags);
 int tofu_fi_no_control(struct fid *fid, int command, void *arg);

@@ -143,8 +143,7 @@ static ssize_t transfer_msg(struct fid_ep *fid, const struct fi_msg_rma *msg,
 		.count = msg->iov_count,
 		.reads = reads,
 		.to = msg->addr,
-		.at = msg->rma_iov_count ? msg->rma_iov[0] :
-					   (struct fi_rma_iov){ 0 },
+		.at = msg->rma_iov_count ? msg->rma_iov[0] : (struct fi_rma_iov){ 0 },
 		.flags = flags,
 		.quiet = tofu_fi_tx_quiet((struct tofu_fi_ep *)fid, flags),
 		.context = msg->context,
@@ -159,7 +158,13 @@ static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov,
 			 void **desc, size_t count, fi_addr_t from,
 			 uint64_t address, uint64_t key, void *context)
 {
-	struct transfer t = { .iov = iov, .count = count, .reads = true, .to = from, .context = context };
+	struct transfer t = {
+		.iov = iov,
+		.count = count,
+		.reads = true,
+		.to = from,
+		.context = context,
+	};
 
 	(void)desc;
 	return transfer_plain(ep, &t, address, key);
@@ -185,7 +190,12 @@ static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov,
 			  void **desc, size_t count, fi_addr_t to,
 			  uint64_t address, uint64_t key, void *context)
 {
-	struct transfer t = { .iov = iov, .count = count, .to = to, .context = context };
+	struct transfer t = {
+		.iov = iov,
+		.count = count,
+		.to = to,
+		.context = context,
+	};
 
 	(void)desc;
 	return transfer_plain(ep, &t, address, key);
@@ -211,7 +221,13 @@ static ssize_t rma_inject(struct fid_ep *ep, const void *buf, size_t bytes,
 			  fi_addr_t to, uint64_t address, uint64_t key)
 {
 	const struct iovec iov = tofu_fi_piece(buf, bytes);
-	struct transfer t = { .iov = &iov, .count = 1, .to = to, .flags = FI_INJECT, .quiet = true };
+	struct transfer t = {
+		.iov = &iov,
+		.count = 1,
+		.to = to,
+		.flags = FI_INJECT,
+		.quiet = true,
+	};
 
 	return transfer_plain(ep, &t, address, key);
 }
