@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "harness.h"
@@ -413,6 +414,41 @@ TEST_F(by, a_cancelled_receive_does_not_end)
 	ASSERT_EQ(tofu_p2p_post_receive(P2P(1), &receive, &request), 0);
 	ASSERT_EQ(tofu_p2p_cancel(P2P(1), &request), 0);
 	EXPECT_EQ(tofu_p2p_ended(P2P(1), &end), UTOFU_ERR_NOT_FOUND);
+}
+
+/* As a program's constants: got and put, and in pieces of a ring */
+TEST_F(by, what_cannot_be_written_can_be_sent)
+{
+	static const size_t lengths[] = { 8, EAGER, EAGER + 1, GET + 1, MOST };
+	const size_t room = (MOST + 4095) / 4096 * 4096;
+	char *from = mmap(NULL, room, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(from, MAP_FAILED);
+	data_fill(from, MOST, 5);
+	ASSERT_EQ(mprotect(from, room, PROT_READ), 0);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		const struct tofu_p2p_send send = {
+			.buf = from,
+			.bytes = lengths[i],
+			.dest = 1,
+		};
+		const struct tofu_p2p_receive receive = {
+			.buf = self->to,
+			.room = MOST,
+			.source = TOFU_P2P_ANY_SOURCE,
+		};
+		struct tofu_p2p_end end;
+
+		ASSERT_EQ(tofu_p2p_post_receive(P2P(1), &receive, NULL), 0);
+		ASSERT_EQ(tofu_p2p_post_send(P2P(0), &send, NULL), 0);
+		ASSERT_EQ(END(1, &end), UTOFU_SUCCESS);
+		EXPECT_EQ(end.code, UTOFU_SUCCESS);
+		EXPECT_FALSE(memcmp(self->to, from, lengths[i]));
+		ASSERT_EQ(END(0, &end), UTOFU_SUCCESS);
+		EXPECT_EQ(end.code, UTOFU_SUCCESS);
+	}
+	munmap(from, room);
 }
 
 TEST_F(by, bad_arguments)

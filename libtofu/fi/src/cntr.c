@@ -92,10 +92,21 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 
 /* ---- Waiting ---- */
 
+/* Errors so far, and not those that a look would find */
+static uint64_t before(struct tofu_fi_cntr *cntr)
+{
+	uint64_t errors;
+
+	tofu_fi_lock(cntr->domain);
+	errors = cntr->errors;
+	tofu_fi_unlock(cntr->domain);
+	return errors;
+}
+
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	struct tofu_fi_cntr *cntr = cntr_of(fid);
-	const uint64_t errors = cntr_readerr(fid);
+	const uint64_t errors = before(cntr);
 	const int64_t until = tofu_fi_now_ms() + timeout;
 
 	while (cntr_read(fid) < threshold) {

@@ -237,6 +237,11 @@ int p2p_region_take(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 	if (code == UTOFU_ERR_NOT_SUPPORTED)
 		code = buffer_register(p2p, request->buf, bytes, 0,
 				       &request->local);
+	/* So are a program's constants, which it may send. */
+	if (code == UTOFU_ERR_INVALID_ADDRESS && request->sends)
+		code = buffer_register(p2p, request->buf, bytes,
+				       UTOFU_REG_MEM_FLAG_READ_ONLY,
+				       &request->local);
 	request->registered = !code;
 	return code;
 }
