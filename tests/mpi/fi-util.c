@@ -112,6 +112,8 @@ static int port_bind(struct port *port, const struct options *options)
 	if (least)
 		TEST(!fi_setopt(&port->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV,
 				&least, sizeof(least)));
+	for (int i = 0; i < COUNTERS_MAX && options->counter[i]; i++)
+		TEST(!fi_ep_bind(port->ep, &options->counter[i]->fid, options->counted[i]));
 	TEST(!fi_enable(port->ep));
 	return 0;
 }

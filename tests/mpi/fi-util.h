@@ -12,11 +12,13 @@
 #include <stdio.h>
 
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
 #include "point.h"
@@ -25,6 +27,7 @@
 #define NAME_BYTES 16
 #define INJECT_MAX 256
 #define PIECES_MAX 8
+#define COUNTERS_MAX 4
 
 /* In place of a rank */
 #define ANY (-1)
@@ -39,7 +42,8 @@ struct suite {
 	int count;
 };
 
-extern const struct suite transfer_suite, receive_suite, completion_suite;
+extern const struct suite transfer_suite, receive_suite, completion_suite,
+	memory_suite, region_suite, atomic_suite;
 
 /* test_run - join, run all tests, leave; Return: for main() */
 int test_run(const struct suite *const suites[], int suite_count);
@@ -82,11 +86,15 @@ struct done {
  * @recv_flags:  FI_SELECTIVE_COMPLETION or 0
  * @operation:   flags of all sends
  * @min_receive: FI_OPT_MIN_MULTI_RECV, 0 for the default
+ * @counter:     bound to the endpoint, until NULL
+ * @counted:     with which flags
  */
 struct options {
 	bool map, empty, two_queues;
 	uint64_t send_flags, recv_flags, operation;
 	size_t min_receive;
+	struct fid_cntr *counter[COUNTERS_MAX];
+	uint64_t counted[COUNTERS_MAX];
 };
 
 /**

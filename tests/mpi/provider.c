@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The libfabric provider: what fi_getinfo() tells, and the objects. Files of
- * their own have tests of transfers, of receives, and of completions.
+ * their own have tests of transfers, of receives, of completions, and of memory.
  */
-#include "fi-util.h"
+#include "fi-remote.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ static int info_is_right(const struct fi_info *got)
 {
 	TEST(got->ep_attr->type == FI_EP_RDM);
 	TEST((got->caps & CAPS) == CAPS);
-	TEST(!(got->caps & (FI_RMA | FI_ATOMIC | FI_COLLECTIVE)));
+	TEST(!(got->caps & FI_COLLECTIVE));
 	TEST(!got->mode);
 	TEST(got->tx_attr->msg_order & FI_ORDER_SAS);
 	TEST(got->rx_attr->msg_order & FI_ORDER_SAS);
@@ -48,6 +48,8 @@ static int info_plain(void)
 			break;
 	TEST(at);
 	RUN(info_is_right(at));
+	TEST(at->caps & FI_RMA);
+	TEST(at->caps & FI_ATOMIC || !machine_has_atomics());
 	fi_freeinfo(got);
 	RUN(info_is_right(info));
 	return 0;
@@ -76,6 +78,7 @@ static int info_hints(void)
 	hints->domain_attr->av_type = FI_AV_MAP;
 	TEST(!info_get(hints, &got));
 	RUN(info_is_right(got));
+	TEST(!(got->caps & (FI_RMA | FI_ATOMIC)));
 	fi_freeinfo(got);
 	hints->caps = FI_TAGGED;
 	hints->mode = FI_CONTEXT;
@@ -609,6 +612,9 @@ int main(void)
 		&transfer_suite,
 		&receive_suite,
 		&completion_suite,
+		&memory_suite,
+		&region_suite,
+		&atomic_suite,
 	};
 
 	return test_run(suites, sizeof(suites) / sizeof(suites[0]));
