@@ -71,8 +71,7 @@ class Cluster:
         return {"name": self.config["name"], "pid": os.getpid(),
                 "shape": shape.text(self.axes), "time": self.config["time"],
                 "accel": self.config["accel"], "memory": self.config["memory"],
-                "tnis": self.config["tnis"], "armw": self.config["armw"],
-                "image": self.config["image"],
+                "tnis": self.config["tnis"], "image": self.config["image"],
                 "log_dir": str(self.log_dir), "nodes": nodes}
 
     async def boot(self, tell):

@@ -140,10 +140,10 @@ def _mpi_folders():
             (line.split(":", 2)[1:] for line in lines if line.count(":") >= 2)}
 
 
-def _mpi_choices(status, env):
+def _mpi_choices(env):
     """Components by framework, where the environment of ranks names them."""
-    run = [BUILD / "bin/tofu-run", "--no-prefix", "--armw", "on" if status["armw"] else "off"]
-    lines = _tool(*run, "--mpi", "/usr/bin/env",
+    run = BUILD / "bin/tofu-run"
+    lines = _tool(run, "--no-prefix", "--mpi", "/usr/bin/env",
                   env={"PATH": os.environ.get("PATH", "/bin"), **env}).splitlines()
     chosen = {}
     for line in lines:
@@ -161,7 +161,7 @@ def _mpi_components(folder, chosen):
             yield path
 
 
-def _add_mpi(files, image, status, env):
+def _add_mpi(files, image, env):
     """Add what Open MPI and libfabric load by name, and how the host configures them."""
     provider = BUILD / PROVIDER
     if not provider.is_file():
@@ -170,7 +170,7 @@ def _add_mpi(files, image, status, env):
     _add_libraries(files, image, provider)
     files.add_file(f"/{PROVIDER}", provider, once=True)
     folders = _mpi_folders()
-    for path in _mpi_components(folders["pkglibdir"], _mpi_choices(status, env)):
+    for path in _mpi_components(folders["pkglibdir"], _mpi_choices(env)):
         _add_libraries(files, image, path)
         files.add_file(str(path), path, once=True)
     for folder, pattern in (("sysconfdir", "*.conf"), ("pkgdatadir", "*.txt")):
@@ -228,7 +228,7 @@ def of_run(args, status, program, env):
         program = _find(program, image)
     place = _add_program(files, args, status, image, program)
     if args.mpi:
-        _add_mpi(files, image, status, env)
+        _add_mpi(files, image, env)
     _add_inputs(files, args)
     folders = _loader_path(files.places())
     if folders and "LD_LIBRARY_PATH" not in env:

@@ -223,11 +223,10 @@ def _require_job(args, status, nodes):
                            f"{status['tnis']} for {args.ppn} processes (up --tnis)")
 
 
-def _job_command(args, status, nodes, command):
+def _job_command(args, nodes, command):
     """What starts a node's processes of one job, in the guest."""
     return ["/bin/tofu-run", "--on-node", "-n", str(len(nodes) * args.ppn),
-            "--ppn", str(args.ppn), "--armw", "on" if status["armw"] else "off",
-            *(["--mpi"] if args.mpi else []), "--", *command]
+            "--ppn", str(args.ppn), *(["--mpi"] if args.mpi else []), "--", *command]
 
 
 def _send(args, connection, status, nodes, command):
@@ -235,7 +234,7 @@ def _send(args, connection, status, nodes, command):
     place, sent, env = files.of_run(args, status, command[0], environment_of(args.env))
     command = [place, *command[1:]]
     if args.mpi or args.ppn > 1:
-        command = _job_command(args, status, nodes, command)
+        command = _job_command(args, nodes, command)
     connection.send({"op": "exec", "nodes": nodes, "argv": command, "env": env, "cwd": args.cwd,
                      "files": sent.listed, "trace": bool(args.trace)}, sent.data)
     # Several programs cannot share one input: they get its end at once.

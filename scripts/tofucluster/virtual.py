@@ -196,7 +196,7 @@ class VirtualCluster(Cluster):
         clocks = {clock["node"]: clock for clock in await self._clocks()}
         for node in answer["nodes"]:
             node["clock"] = clocks.get(node["node"])
-        return {**answer, "machine": self.config["machine"]}
+        return {**answer, "machine": self.config["machine"], "armw": self.config["armw"]}
 
     async def _clocks(self):
         """The state of the nodes' clocks, from the memory that they share."""

@@ -235,8 +235,6 @@ static int wrong_keys(int mode, size_t size, size_t at, size_t bytes)
 		places[right].key ^= 1ull << i;
 	}
 	TEST(!good);
-	places[right].key = FI_KEY_NOTAVAIL;
-	RUN(beyond_at(at, bytes, local));
 	RUN(together());
 	TEST(untouched(in, size, 0xee));
 	RUN(together());

@@ -286,10 +286,10 @@ static const struct tofu_args args = { TOFU_ARGS(usage, table),
 static void node_check(const struct command *command)
 {
 	if (command->shape || command->machine || command->tnis ||
-	    command->nodes)
+	    command->armw != TOFU_ARMW_AS_MACHINE || command->nodes)
 		errx(EXIT_USAGE,
 		     "--on-node: the machine is there, so its --nodes, "
-		     "--shape, --machine and --tnis are");
+		     "--shape, --machine, --tnis and --armw are");
 }
 
 static void machine_settle(struct command *command)
@@ -318,7 +318,6 @@ void tofu_plan_read(struct tofu_plan *plan, int argc, char **argv)
 	command.plan.program = argv + optind;
 	if (command.plan.on_node) {
 		node_check(&command);
-		command.plan.armw = tofu_armw_chosen(command.armw, NULL);
 		node_settle(&command.plan);
 	} else {
 		machine_settle(&command);
@@ -329,6 +328,6 @@ void tofu_plan_read(struct tofu_plan *plan, int argc, char **argv)
 		return;
 	}
 	machine_print(plan, stdout, "", "\n");
-	tofu_mpi_print(plan->armw);
+	tofu_mpi_print();
 	exit(EXIT_SUCCESS);
 }

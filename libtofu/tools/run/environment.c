@@ -26,26 +26,18 @@ struct variable {
 
 /*
  * Open MPI passes all messages to libfabric, opens no socket and no shared
- * memory of its own, and looks for no graphics card.
+ * memory of its own, looks for no graphics card, and does windows by messages.
  */
 static const struct variable of_mpi[] = {
 	{ "FI_PROVIDER", "tofu" },
 	{ "OMPI_MCA_pml", "cm" },
 	{ "OMPI_MCA_mtl", "ofi" },
+	{ "OMPI_MCA_btl", "self" },
+	{ "OMPI_MCA_osc", "pt2pt" },
 	{ "HWLOC_COMPONENTS", "-gl" },
 };
 
 #define OF_MPI (sizeof(of_mpi) / sizeof(of_mpi[0]))
-
-/*
- * Windows by reads, writes and atomics, or by messages. The first way asks for
- * atomics, and has files of the node in /dev/shm: their names must not be those
- * of another node on this host.
- */
-static const struct variable of_windows[][2] = {
-	{ { "OMPI_MCA_btl", "self" }, { "OMPI_MCA_osc", "pt2pt" } },
-	{ { "OMPI_MCA_btl", "self,ofi" }, { "OMPI_MCA_osc", "rdma" } },
-};
 
 /* Return: false if it is not there: the system's folders are searched then. */
 static bool library_find(const char *name, char path[PATH_MAX])
@@ -68,7 +60,7 @@ static bool library_find(const char *name, char path[PATH_MAX])
 	       !access(path, R_OK);
 }
 
-void tofu_mpi_print(bool onesided)
+void tofu_mpi_print(void)
 {
 	char path[PATH_MAX];
 
@@ -76,13 +68,10 @@ void tofu_mpi_print(bool onesided)
 		printf("FI_PROVIDER_PATH=%s\n", path);
 	for (size_t i = 0; i < OF_MPI; i++)
 		printf("%s=%s\n", of_mpi[i].name, of_mpi[i].value);
-	for (size_t i = 0; i < 2; i++)
-		printf("%s=%s\n", of_windows[onesided][i].name,
-		       of_windows[onesided][i].value);
 }
 
 /* What the user has set stays. */
-void tofu_mpi_environment(pid_t job, bool yields, bool onesided)
+void tofu_mpi_environment(pid_t job, bool yields)
 {
 	char path[PATH_MAX];
 	char id[16];
@@ -91,9 +80,6 @@ void tofu_mpi_environment(pid_t job, bool yields, bool onesided)
 		setenv("FI_PROVIDER_PATH", path, 0);
 	for (size_t i = 0; i < OF_MPI; i++)
 		setenv(of_mpi[i].name, of_mpi[i].value, 0);
-	for (size_t i = 0; i < 2; i++)
-		setenv(of_windows[onesided][i].name,
-		       of_windows[onesided][i].value, 0);
 	if (yields)
 		setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
 	/* By these it knows that it need not ask a launcher of its own. */

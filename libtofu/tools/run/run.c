@@ -130,9 +130,7 @@ static void environment_set(const struct run *run, unsigned int rank,
 	number_set("TOFU_PPN", run->plan.ppn);
 	if (run->plan.mpi)
 		tofu_mpi_environment(run->plan.on_node ? 0 : parent,
-				     run->plan.processes > processors_count(),
-				     run->plan.armw && (run->plan.on_node ||
-							run->plan.ppn == 1));
+				     run->plan.processes > processors_count());
 }
 
 /*

@@ -112,19 +112,15 @@ enum tofu_mpi {
  */
 enum tofu_mpi tofu_program_mpi(const char *name);
 
-/*
- * tofu_mpi_print - print what ranks of mpirun need, one NAME=VALUE a line, with
- * windows by @onesided operations or by messages
- */
-void tofu_mpi_print(bool onesided);
+/* tofu_mpi_print - print what ranks of mpirun need, one NAME=VALUE a line */
+void tofu_mpi_print(void);
 
 /**
  * tofu_mpi_environment - set what a process needs that no mpirun starts
  * @job:    number of the job, the same in all its processes and different from
  *          those of others on this host; 0: there are no others
  * @yields: there are more processes than processors
- * @onesided: as for tofu_mpi_print()
  */
-void tofu_mpi_environment(pid_t job, bool yields, bool onesided);
+void tofu_mpi_environment(pid_t job, bool yields);
 
 #endif /* TOFU_RUN_H */
