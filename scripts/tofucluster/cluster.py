@@ -2,6 +2,7 @@
 """The nodes of a cluster, and the operations that commands request of them."""
 
 import asyncio
+import hashlib
 import os
 import pathlib
 import signal
@@ -98,12 +99,16 @@ class Cluster:
 
     async def place(self, nodes, files, data):
         """Copy files of the host, whose contents are one after the other, to the guests."""
+        at, parts = 0, []
+        for file in files:
+            content = data[at:at + file["bytes"]]
+            digest = hashlib.sha256(content).digest() if file["once"] else None
+            parts.append((file["path"], file["mode"], content, digest))
+            at += file["bytes"]
+
         async def one(node):
-            at = 0
-            for file in files:
-                await node.upload(file["path"], file["mode"], data[at:at + file["bytes"]],
-                                  file["once"])
-                at += file["bytes"]
+            for part in parts:
+                await node.upload(*part)
 
         await asyncio.gather(*map(one, nodes))
 

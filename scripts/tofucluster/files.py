@@ -30,11 +30,13 @@ class Files:
     """Files for the guests: `listed` and `data` are of an exec message.
 
     Those that are the host's, and not the user's, are sent to a node once.
+    `library_folders` are those in which the guests' loader does not look by itself.
     """
 
     def __init__(self):
         self._data = {}
         self._listed = {}
+        self.library_folders = {}
 
     def add(self, path, data, mode, once):
         self._data[path] = data
@@ -46,9 +48,6 @@ class Files:
 
     def __contains__(self, path):
         return path in self._listed
-
-    def places(self):
-        return list(self._listed)
 
     @property
     def listed(self):
@@ -93,12 +92,12 @@ def _in_guest(connection, node, path):
     return status == 0
 
 
-def _have_program(cluster, status, image, path):
+def _have_program(cluster, status, node, image, path):
     if status["time"] == "virtual":
         return image.has_program(path)
     connection = wire.Connection.open(cluster, timeout=UPLOAD_SECONDS)
     with contextlib.closing(connection):
-        return _in_guest(connection, 0, path)
+        return _in_guest(connection, node, path)
 
 
 # ---- Libraries ----
@@ -108,16 +107,11 @@ def _add_libraries(files, image, source):
     places = []
     for place, path in libraries.needed(source, BUILD):
         places.append(place)
+        if os.path.dirname(place) not in LOADER_FOLDERS:
+            files.library_folders[os.path.dirname(place)] = True
         if place not in image and place not in files:
             files.add_file(place, path, once=True)
     return places
-
-
-def _loader_path(places):
-    """The folders that the guests' loader has to be told of."""
-    folders = dict.fromkeys(os.path.dirname(place) for place in places
-                            if re.search(r"\.so(\.|$)", place))
-    return ":".join(folder for folder in folders if folder not in LOADER_FOLDERS)
 
 
 # ---- Open MPI ----
@@ -196,12 +190,12 @@ def _find(program, image):
     return shutil.which(program) or program
 
 
-def _add_program(files, args, status, image, program):
+def _add_program(files, args, status, node, image, program):
     """Add a program if it is a file of the host; returns its path in the guests."""
     source = pathlib.Path(program)
     if "/" not in program or not source.is_file():
         return program
-    if source.is_absolute() and _have_program(args.name, status, image, program):
+    if source.is_absolute() and _have_program(args.name, status, node, image, program):
         return program
     data = source.read_bytes()
     # The folder is named by the content: running programs are not replaced.
@@ -221,16 +215,16 @@ def _add_inputs(files, args):
         files.add_file(os.path.join(args.cwd, place or pathlib.Path(name).name), name, once=False)
 
 
-def of_run(args, status, program, env):
+def of_run(args, status, node, program, env):
     """What `run` sends: the program's path in the guests, its files, its environment."""
     files, image = Files(), Image(status)
     if args.mpi:
         program = _find(program, image)
-    place = _add_program(files, args, status, image, program)
+    place = _add_program(files, args, status, node, image, program)
     if args.mpi:
         _add_mpi(files, image, env)
     _add_inputs(files, args)
-    folders = _loader_path(files.places())
+    folders = ":".join(files.library_folders)
     if folders and "LD_LIBRARY_PATH" not in env:
         env = {**env, "LD_LIBRARY_PATH": folders}
     return place, files, env

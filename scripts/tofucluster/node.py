@@ -4,7 +4,6 @@
 import asyncio
 import contextlib
 import ctypes
-import hashlib
 import os
 import signal
 import socket
@@ -259,12 +258,11 @@ class Node:
         if self.runs(job):
             self._send(kind, job.number, payload)
 
-    async def upload(self, path, mode, data, once):
-        """Write a file in the guest; with `once` not if it has got the same one already."""
+    async def upload(self, path, mode, data, digest=None):
+        """Write a file in the guest, unless the last one there had the same digest."""
         self.require_ready()
-        digest = mode, hashlib.sha256(data).digest()
         async with self._file_lock:
-            if once and self._files.get(path) == digest:
+            if digest and self._files.get(path) == digest:
                 return
             self._files.pop(path, None)
             self._file_done = asyncio.get_running_loop().create_future()

@@ -20,6 +20,7 @@ EXIT_TIMEOUT = 124
 EXIT_INTERRUPTED = 130
 EXIT_GONE = 125
 END_SECONDS = 15
+FAILED_SECONDS = 1
 # Longer lines of output are split.
 LINE_MAX = 64 << 10
 
@@ -73,17 +74,14 @@ def _gone(message):
     return ": ".join(filter(None, ["the node has gone", message["trouble"]]))
 
 
-class JobFailed(Exception):
-    """Part of a job has failed, on which the rest may wait for ever."""
-
-
 class Run:
     """A program on several nodes, until it has ended on all of them.
 
     In virtual time the run includes ending the nodes; `traces` are the files
     that they leave. The time limit counts from the program's start. When a node
     is gone, the others have `gone_seconds` to finish: some wait for it, and
-    would for ever. With `one_job`, they are ended when one program has failed.
+    would for ever. With `one_job`, they are ended when one program has failed: a
+    little later, since others notice that before its status is here.
     """
 
     def __init__(self, connection, nodes, output, seconds, gone_seconds, virtual, one_job):
@@ -95,6 +93,7 @@ class Run:
         self._gone_seconds = gone_seconds
         self._deadline = None
         self._gone_deadline = None
+        self._failed_deadline = None
         self._ending = False
         self._until_ended = virtual
         self.traces = []
@@ -129,9 +128,8 @@ class Run:
         if message["event"] == "exit":
             status = exit_code(message["status"])
             self.worst = max(self.worst, status)
-            if status and self._one_job and self._left and not self._ending:
-                say(f"run: exit status {status} on node {node}: the others are ended")
-                raise JobFailed
+            if status and self._one_job and not self._ending:
+                self._job_failed(node, status)
             return
         self.worst = max(self.worst, EXIT_GONE)
         if self._ending:
@@ -140,10 +138,20 @@ class Run:
         if self._gone_deadline is None:
             self._gone_deadline = time.monotonic() + self._gone_seconds
 
+    def _job_failed(self, node, status):
+        say(f"run: exit status {status} on node {node}")
+        if self._failed_deadline is None:
+            self._failed_deadline = time.monotonic() + FAILED_SECONDS
+
     def _first_deadline(self):
         """The first one to come, or None."""
-        gone = self._gone_deadline if self._left else None
-        return min((d for d in (self._deadline, gone) if d is not None), default=None)
+        ends = [self._gone_deadline, self._failed_deadline] if self._left else []
+        return min((d for d in (self._deadline, *ends) if d is not None), default=None)
+
+    def fails(self):
+        """For a late run: whether it is late since a part of the job has failed."""
+        return self._failed_deadline is not None and \
+            self._first_deadline() == self._failed_deadline
 
     def waits_for_the_gone(self):
         """For a late run: the nodes left behind by another node's end."""
@@ -152,10 +160,7 @@ class Run:
         return sorted(self._left)
 
     def follow(self):
-        """Wait until all have ended.
-
-        Raises TimeoutError after a deadline, and JobFailed.
-        """
+        """Wait until all have ended; raises TimeoutError after a deadline."""
         while self._left or self._until_ended:
             deadline = self._first_deadline()
             wait = None if deadline is None else deadline - time.monotonic()
@@ -167,7 +172,8 @@ class Run:
     def end(self):
         """End what still runs, and collect its last output."""
         self._ending = True
-        self._deadline, self._gone_deadline = time.monotonic() + END_SECONDS, None
+        self._deadline = time.monotonic() + END_SECONDS
+        self._gone_deadline = self._failed_deadline = None
         self._connection.sock.settimeout(END_SECONDS)
         self._connection.send({"op": "end"})
         with contextlib.suppress(TimeoutError):
@@ -200,7 +206,10 @@ def _say_who_waits(name):
 def _cut_short(args, follow, virtual):
     """End a late run; returns its status."""
     behind = follow.waits_for_the_gone()
-    if behind:
+    if follow.fails():
+        status = follow.worst
+        say("run: the others are ended")
+    elif behind:
         status = follow.worst
         say(f"run: ended on node {', '.join(map(str, behind))}: it still ran "
             f"{args.gone_timeout:g} s after a node had gone (--gone-timeout)")
@@ -231,7 +240,8 @@ def _job_command(args, nodes, command):
 
 def _send(args, connection, status, nodes, command):
     """Send the program, and what it needs, to the supervisor."""
-    place, sent, env = files.of_run(args, status, command[0], environment_of(args.env))
+    place, sent, env = files.of_run(args, status, nodes[0], command[0],
+                                     environment_of(args.env))
     command = [place, *command[1:]]
     if args.mpi or args.ppn > 1:
         command = _job_command(args, nodes, command)
@@ -250,10 +260,6 @@ def _follow(args, follow, virtual):
         return follow.worst
     except TimeoutError:
         return _cut_short(args, follow, virtual)
-    except JobFailed:
-        status = follow.worst
-        follow.end()
-        return status
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         follow.end()

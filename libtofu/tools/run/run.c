@@ -492,7 +492,7 @@ int main(int argc, char **argv)
 		run.deadline = now_ms() + 1000 * (int64_t)run.plan.timeout;
 	if (!run.plan.on_node)
 		fabric_make(&run);
-	else if (run.plan.ppn == 1)
+	else if (run.plan.ppn == 1 && !run.plan.timeout && !run.plan.bind)
 		process_become(&run);
 	signals_init(&run);
 	limits_raise(&run);
