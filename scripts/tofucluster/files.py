@@ -22,6 +22,7 @@ LOADER_FOLDERS = ("/lib", "/usr/lib", "/lib64", "/lib/x86_64-linux-gnu",
                   "/usr/lib/x86_64-linux-gnu")
 # Where the guests' shell looks, and their programs of the same name are
 PROGRAM_FOLDERS = ("/bin", "/usr/libexec/tofu")
+OPEN_MPI_WITHOUT_PMI = 5
 UPLOAD_SECONDS = 120
 TOOL_SECONDS = 60
 
@@ -129,6 +130,10 @@ def _mpi_folders():
     if not shutil.which("ompi_info"):
         raise ClusterError("--mpi: ompi_info is missing, which knows where the parts of Open MPI "
                            "are: install openmpi-bin")
+    version = re.search(r"Open MPI v(\d+)", _tool("ompi_info", "--version"))
+    if version and int(version[1]) >= OPEN_MPI_WITHOUT_PMI:
+        raise ClusterError(f"--mpi: this is Open MPI {version[1]}, whose processes ask only "
+                           "its own launcher for their ranks: they need Open MPI 4")
     lines = _tool("ompi_info", "--parsable", "--path", "all").splitlines()
     return {name: pathlib.Path(path) for name, path in
             (line.split(":", 2)[1:] for line in lines if line.count(":") >= 2)}

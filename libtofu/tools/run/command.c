@@ -172,6 +172,28 @@ __attribute__((noreturn)) static void mpi_refuse(const struct tofu_plan *plan)
 	exit(EXIT_USAGE);
 }
 
+/* From here on it asks only PMIx for ranks: each process would be a job. */
+#define OPEN_MPI_WITHOUT_PMI 5
+
+static void version_check(const struct tofu_plan *plan)
+{
+	const unsigned int version = tofu_open_mpi_version();
+
+	if (version < OPEN_MPI_WITHOUT_PMI)
+		return;
+	warnx("--mpi: this is Open MPI %u, whose processes know only their own "
+	      "launcher. Start it by:",
+	      version);
+	fputs("  env $(tofu-run --print-env", stderr);
+	if (plan->ppn != 1)
+		fprintf(stderr, " --ppn %u", plan->ppn);
+	fprintf(stderr, " -n %u) mpirun -n %u", plan->ranks, plan->ranks);
+	for (char **word = plan->program; *word; word++)
+		word_print(*word);
+	fputc('\n', stderr);
+	exit(EXIT_USAGE);
+}
+
 static void mpi_check(const struct tofu_plan *plan)
 {
 	const enum tofu_mpi mpi = tofu_program_mpi(plan->program[0]);
@@ -188,6 +210,8 @@ static void mpi_check(const struct tofu_plan *plan)
 		     "--mpi: %s uses MPICH; only Open MPI finds Tofu so: build "
 		     "it with mpicc.openmpi",
 		     plan->program[0]);
+	if (plan->mpi && !plan->on_node)
+		version_check(plan);
 }
 
 /* ---- Options ---- */

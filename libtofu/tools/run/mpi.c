@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tell which MPI a program uses: an ELF file that needs an MPI library. The file
- * is not trusted: all offsets and sizes are bounded here.
+ * is not trusted: all offsets and sizes are bounded here. And tell the version of
+ * the system's Open MPI.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "run/run.h"
@@ -219,4 +222,40 @@ enum tofu_mpi tofu_program_mpi(const char *name)
 	mpi = mpi_needed(&image);
 	close(image.fd);
 	return mpi;
+}
+
+/* ---- The version of Open MPI ---- */
+
+#define OPEN_MPI "libmpi.so.40"
+/* The most that any MPI writes */
+#define VERSION_TEXT 8192
+
+static int version_ask(void)
+{
+	void *library = dlopen(OPEN_MPI, RTLD_LAZY | RTLD_LOCAL);
+	int (*get)(char *text, int *length);
+	static char text[VERSION_TEXT];
+	unsigned int major;
+	int length;
+
+	if (!library)
+		return 0;
+	*(void **)&get = dlsym(library, "MPI_Get_library_version");
+	if (!get || get(text, &length) ||
+	    sscanf(text, "Open MPI v%u", &major) != 1 || major > UINT8_MAX)
+		return 0;
+	return (int)major;
+}
+
+/* In a process of its own: what the library brings with it stays there. */
+unsigned int tofu_open_mpi_version(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(version_ask());
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return 0;
+	return (unsigned int)WEXITSTATUS(status);
 }

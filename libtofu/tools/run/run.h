@@ -112,6 +112,12 @@ enum tofu_mpi {
  */
 enum tofu_mpi tofu_program_mpi(const char *name);
 
+/*
+ * tofu_open_mpi_version - the first number of the version of the Open MPI that
+ * programs find here; 0: there is none, or it is not known
+ */
+unsigned int tofu_open_mpi_version(void);
+
 /* tofu_mpi_print - print what ranks of mpirun need, one NAME=VALUE a line */
 void tofu_mpi_print(void);
 
