@@ -17,12 +17,14 @@ def is_dynamic(path):
     return head.startswith(b"\x7fELF") and path.suffix != ".ko"
 
 
-def needed(program, build):
-    """(path in the guest, file) of the libraries that a program needs."""
-    folders = [str(build / "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
-    env = dict(os.environ, LD_LIBRARY_PATH=":".join(folders))
+def needed(program, build, folders=""):
+    """(path in the guest, file) of the libraries that a program needs.
+
+    Looks in a build and in `folders`, and then where the loader does.
+    """
+    env = dict(os.environ, LD_LIBRARY_PATH=":".join(filter(None, [str(build / "lib"), folders])))
     text = subprocess.run(["ldd", program], capture_output=True, text=True, env=env,
-                          check=False).stdout
+                          errors="surrogateescape", check=False).stdout
     for line in text.splitlines():
         if "not found" in line:
             raise BuildError(f"{program} needs a library that is not here:{line}")

@@ -13,7 +13,8 @@ from . import agent, machine, shape
 from .errors import ClusterError
 from .node import Node
 
-KILL_SECONDS = 2
+# tofu-run in a guest kills what it has started after 2.
+KILL_SECONDS = 3
 
 
 class Cluster:
@@ -136,6 +137,7 @@ class Cluster:
         await self.place(nodes, message.get("files", []), data)
         for node in nodes:
             await self.execute(session, node, message)
+        await session.reply({"event": "started"})
 
     async def end(self, session):
         """End everything a session runs: ask, wait a little, then kill."""

@@ -106,11 +106,13 @@ def _have_program(cluster, status, node, image, path):
 def _add_libraries(files, image, source):
     """Add what the loader will look for; return the paths of all of it."""
     places = []
-    for place, path in libraries.needed(source, BUILD):
+    for place, path in libraries.needed(source, BUILD, os.environ.get("LD_LIBRARY_PATH", "")):
         places.append(place)
         if os.path.dirname(place) not in LOADER_FOLDERS:
             files.library_folders[os.path.dirname(place)] = True
-        if place not in image and place not in files:
+        # The image may be older than the build.
+        ours = BUILD in path.parents
+        if (ours or place not in image) and place not in files:
             files.add_file(place, path, once=True)
     return places
 
@@ -120,7 +122,7 @@ def _add_libraries(files, image, source):
 def _tool(*command, env=None):
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True,
-                              timeout=TOOL_SECONDS, env=env).stdout
+                              errors="surrogateescape", timeout=TOOL_SECONDS, env=env).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise ClusterError(f"--mpi: {error}") from None
 
@@ -135,8 +137,11 @@ def _mpi_folders():
         raise ClusterError(f"--mpi: this is Open MPI {version[1]}, whose processes ask only "
                            "its own launcher for their ranks: they need Open MPI 4")
     lines = _tool("ompi_info", "--parsable", "--path", "all").splitlines()
-    return {name: pathlib.Path(path) for name, path in
-            (line.split(":", 2)[1:] for line in lines if line.count(":") >= 2)}
+    folders = {name: pathlib.Path(path) for name, path in
+               (line.split(":", 2)[1:] for line in lines if line.count(":") >= 2)}
+    if missing := {"pkglibdir", "sysconfdir", "pkgdatadir"} - folders.keys():
+        raise ClusterError(f"--mpi: ompi_info does not tell {', '.join(sorted(missing))}")
+    return folders
 
 
 def _mpi_choices(env):
@@ -217,7 +222,9 @@ def _add_inputs(files, args):
         name, _, place = word.partition(":")
         if not pathlib.Path(name).is_file():
             raise ClusterError(f"--file: no file {name}")
-        files.add_file(os.path.join(args.cwd, place or pathlib.Path(name).name), name, once=False)
+        if not place or place.endswith("/"):
+            place += pathlib.Path(name).name
+        files.add_file(os.path.join(args.cwd, place), name, once=False)
 
 
 def of_run(args, status, node, program, env):

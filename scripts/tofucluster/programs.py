@@ -98,8 +98,6 @@ class Run:
         self._until_ended = virtual
         self.traces = []
         self.worst = 0
-        if not virtual:
-            self._started()
 
     def _started(self):
         self._deadline = time.monotonic() + self._seconds if self._seconds else None
@@ -318,6 +316,8 @@ def _shell_event(message, data):
         raise ClusterError(message["error"])
     if message["event"] == "exit":
         return exit_code(message["status"])
+    if message["event"] == "started":
+        return None
     os.write(message["stream"], data)
     return None
 

@@ -90,7 +90,13 @@ class Connection:
         if (line := len(encoded) - len(data)) > LINE_MAX:
             raise ClusterError(f"a request of {line} bytes is too long, {LINE_MAX} are the limit; "
                                "put the program's arguments into a file")
-        self.sock.sendall(encoded)
+        if len(data) > DATA_MAX:
+            raise ClusterError(f"files of {len(data)} bytes are too much for a run, {DATA_MAX} "
+                               "are the limit")
+        try:
+            self.sock.sendall(encoded)
+        except ConnectionError:
+            raise ClusterError("the cluster's supervisor has gone") from None
 
     def receive(self):
         """(message, data), or (None, b'') when the supervisor is gone.

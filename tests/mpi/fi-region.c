@@ -414,6 +414,44 @@ static int of_constant(void)
 	return all_close();
 }
 
+/* Nothing has come, so nothing is divided. */
+static int failed_pieces(void)
+{
+	uint8_t *bytes = room(64), *in = room(128);
+	const struct iovec piece[] = { { in, 32 }, { in + 64, 32 } };
+	struct done done = { 0 };
+
+	memset(in, 0xee, 128);
+	RUN(memory_open(OFFSETS, NULL));
+	RUN(expose(bytes, 64, ANY_ACCESS));
+	RUN(fails(RETRY(fi_readv(port.ep, piece, NULL, 2, port.peer[right], 1, places[right].key,
+				 &done)),
+		  &done));
+	TEST(untouched(in, 128, 0xee));
+	RUN(together());
+	return all_close();
+}
+
+/* It says what a write does with its buffer, and a read has none to give back. */
+static int reads_of_injectors(void)
+{
+	const struct options options = { .operation = FI_INJECT };
+	uint8_t *bytes = room(4096), *in = room(4096);
+	struct done done = { 0 };
+
+	fill(bytes, 4096, seed_of(rank, 3));
+	RUN(memory_open(VIRTUAL, &options));
+	RUN(expose(bytes, 4096, ANY_ACCESS));
+	TEST(!read_from(right, in, 8, 0, &done));
+	RUN(ended_as(&done, FI_RMA | FI_READ));
+	renew(&done);
+	TEST(!read_from(right, in, 4096, 0, &done));
+	RUN(ended_as(&done, FI_RMA | FI_READ));
+	TEST(filled(in, 4096, seed_of(right, 3)));
+	RUN(together());
+	return all_close();
+}
+
 static const struct test tests[] = {
 	{ "memory modes that hints allow or do not", modes },
 	{ "memory is registered in three ways", registering },
@@ -428,6 +466,8 @@ static const struct test tests[] = {
 	{ "an access after its region has been closed is an error", closed_region },
 	{ "writes from memory that cannot be written", from_constant },
 	{ "reads of memory that cannot be written", of_constant },
+	{ "a read that fails leaves its pieces alone", failed_pieces },
+	{ "reads of an endpoint that injects", reads_of_injectors },
 };
 
 const struct suite region_suite = { tests, sizeof(tests) / sizeof(tests[0]) };

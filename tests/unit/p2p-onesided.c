@@ -168,8 +168,10 @@ TEST_F(access, outside_of_the_memory)
 	ASSERT_EQ(world_ended(&self->world, 0, &end), UTOFU_SUCCESS);
 	EXPECT_NE(end.code, UTOFU_SUCCESS);
 	move.remote.stadd = self->remote.stadd;
+	data_fill(self->here, 16, 3);
 	ASSERT_EQ(tofu_p2p_post_put(P2P, &move), UTOFU_SUCCESS);
 	EXPECT_EQ(world_ended(&self->world, 0, &end), UTOFU_ERR_NOT_FOUND);
+	EXPECT_TRUE(data_is(self->there, 16, 3));
 }
 
 TEST_F(access, bad_arguments)

@@ -8,9 +8,14 @@
 
 #include "message.h"
 
+#define FLAGS                                                       \
+	(FI_COMPLETION | FI_MORE | FI_INJECT | FI_INJECT_COMPLETE | \
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+
 /**
  * struct word - an operation on a word
  * @op:     FI_*
+ * @compares: a call with a comparison
  * @value, @compare: operands; NULL where @op has none
  * @result: NULL: nobody wants it
  * @quiet:  it completes only if it fails
@@ -18,6 +23,7 @@
 struct word {
 	enum fi_op op;
 	enum fi_datatype type;
+	bool compares;
 	const void *value;
 	const void *compare;
 	void *result;
@@ -64,8 +70,8 @@ static bool op_find(enum fi_op op, enum utofu_armw_op *found)
 	return true;
 }
 
-static int is_valid(bool armw, enum fi_datatype type, enum fi_op op,
-		    bool compares, bool fetches)
+static int atomic_check(bool armw, enum fi_datatype type, enum fi_op op,
+			bool compares, bool fetches)
 {
 	enum utofu_armw_op found;
 
@@ -85,8 +91,8 @@ int tofu_fi_query_atomic(struct fid_domain *fid, enum fi_datatype type,
 
 	if (flags & ~(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC))
 		return -FI_EBADFLAGS;
-	err = is_valid(domain->armw, type, op, flags & FI_COMPARE_ATOMIC,
-		       flags & FI_FETCH_ATOMIC);
+	err = atomic_check(domain->armw, type, op, flags & FI_COMPARE_ATOMIC,
+			   flags & FI_FETCH_ATOMIC);
 	if (err)
 		return err;
 	attr->size = type_bytes(type);
@@ -94,11 +100,11 @@ int tofu_fi_query_atomic(struct fid_domain *fid, enum fi_datatype type,
 	return 0;
 }
 
-static int valid(struct fid_ep *fid, enum fi_datatype type, enum fi_op op,
-		 bool compares, bool fetches, size_t *count)
+static int count_valid(struct fid_ep *fid, enum fi_datatype type, enum fi_op op,
+		       bool compares, bool fetches, size_t *count)
 {
 	const struct tofu_fi_ep *ep = (struct tofu_fi_ep *)fid;
-	int err = is_valid(ep->domain->armw, type, op, compares, fetches);
+	int err = atomic_check(ep->domain->armw, type, op, compares, fetches);
 
 	if (!err && count)
 		*count = 1;
@@ -108,19 +114,19 @@ static int valid(struct fid_ep *fid, enum fi_datatype type, enum fi_op op,
 static int write_valid(struct fid_ep *ep, enum fi_datatype type, enum fi_op op,
 		       size_t *count)
 {
-	return valid(ep, type, op, false, false, count);
+	return count_valid(ep, type, op, false, false, count);
 }
 
 static int fetch_valid(struct fid_ep *ep, enum fi_datatype type, enum fi_op op,
 		       size_t *count)
 {
-	return valid(ep, type, op, false, true, count);
+	return count_valid(ep, type, op, false, true, count);
 }
 
 static int compare_valid(struct fid_ep *ep, enum fi_datatype type,
 			 enum fi_op op, size_t *count)
 {
-	return valid(ep, type, op, true, true, count);
+	return count_valid(ep, type, op, true, true, count);
 }
 
 /* ---- Operations ---- */
@@ -131,10 +137,14 @@ static ssize_t check(const struct tofu_fi_ep *ep, const struct word *word)
 		return -FI_EOPBADSTATE;
 	if (!ep->rma)
 		return -FI_EOPNOTSUPP;
-	if (!tofu_fi_peer(ep->av, word->to))
+	if (word->flags & ~FLAGS)
+		return -FI_EBADFLAGS;
+	if (!tofu_fi_peer(ep->av, word->to) ||
+	    (!word->value && word->op != FI_ATOMIC_READ) ||
+	    (word->compares && !word->compare))
 		return -FI_EINVAL;
-	return is_valid(ep->domain->armw, word->type, word->op, word->compare,
-			word->result);
+	return atomic_check(ep->domain->armw, word->type, word->op,
+			    word->compares, word->result);
 }
 
 static uint64_t operand(const struct word *word, const void *from)
@@ -170,7 +180,7 @@ static struct tofu_fi_op *op_make(struct tofu_fi_ep *ep,
 static ssize_t post(struct tofu_fi_ep *ep, const struct word *word)
 {
 	struct tofu_p2p_atomic atomic = {
-		.compares = !!word->compare,
+		.compares = word->compares,
 		.bytes = type_bytes(word->type),
 		.value = operand(word, word->value),
 		.compare = operand(word, word->compare),
@@ -183,7 +193,7 @@ static ssize_t post(struct tofu_fi_ep *ep, const struct word *word)
 
 	if (code)
 		return -tofu_fi_errno(code);
-	if (!word->compare)
+	if (!word->compares)
 		op_find(word->op, &atomic.op);
 	atomic.context = op_make(ep, word);
 	if (!atomic.context)
@@ -364,6 +374,7 @@ static ssize_t atomic_compare(struct fid_ep *ep, const void *buf, size_t count,
 		.op = op,
 		.type = type,
 		.value = buf,
+		.compares = true,
 		.compare = compare,
 		.result = result,
 		.to = to,
@@ -375,7 +386,7 @@ static ssize_t atomic_compare(struct fid_ep *ep, const void *buf, size_t count,
 	(void)desc;
 	(void)compare_desc;
 	(void)result_desc;
-	return compare ? run_plain(ep, &word, count) : -FI_EINVAL;
+	return run_plain(ep, &word, count);
 }
 
 static ssize_t atomic_comparev(struct fid_ep *ep, const struct fi_ioc *iov,
@@ -414,6 +425,7 @@ static ssize_t atomic_comparemsg(struct fid_ep *ep,
 	    result_count != 1 || results[0].count != 1 ||
 	    compares[0].count != 1)
 		return -FI_EINVAL;
+	word.compares = true;
 	word.compare = compares[0].addr;
 	word.result = results[0].addr;
 	return run(ep, &word);

@@ -3,24 +3,12 @@
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "provider.h"
-
-/* Ends taken per turn */
-#define TURN 16
 
 static struct tofu_fi_cntr *cntr_of(struct fid_cntr *fid)
 {
 	return (struct tofu_fi_cntr *)fid;
-}
-
-static void progress(struct tofu_fi_domain *domain)
-{
-	struct tofu_fi_ep *ep;
-
-	LIST_FOREACH(ep, &domain->eps, link)
-		tofu_fi_progress(ep, TURN);
 }
 
 /* Return: its value, or the number of its errors, now */
@@ -29,7 +17,7 @@ static uint64_t look(struct tofu_fi_cntr *cntr, const uint64_t *which)
 	uint64_t value;
 
 	tofu_fi_lock(cntr->domain);
-	progress(cntr->domain);
+	tofu_fi_progress_all(cntr->domain);
 	value = *which;
 	tofu_fi_unlock(cntr->domain);
 	return value;

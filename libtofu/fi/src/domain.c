@@ -47,9 +47,6 @@ static int domain_close(struct fid *fid)
 	return 0;
 }
 
-/* Ends taken per turn */
-#define ATTEND_ENDS 16
-
 /*
  * What has been sent here must arrive even if the program only waits for a
  * barrier of its process manager. Another thread that has the lock does it.
@@ -57,12 +54,10 @@ static int domain_close(struct fid *fid)
 static void attend(void *arg)
 {
 	struct tofu_fi_domain *domain = arg;
-	struct tofu_fi_ep *ep;
 
 	if (domain->locks && pthread_mutex_trylock(&domain->lock))
 		return;
-	LIST_FOREACH(ep, &domain->eps, link)
-		tofu_fi_progress(ep, ATTEND_ENDS);
+	tofu_fi_progress_all(domain);
 	tofu_fi_unlock(domain);
 }
 

@@ -176,7 +176,8 @@ static void contexts_fill(struct fi_info *info, const struct fi_info *hints)
 		.inject_size = TOFU_FI_INJECT,
 		.size = TOFU_FI_SIZE,
 		.iov_limit = TOFU_FI_IOV,
-		.rma_iov_limit = info->caps & FI_RMA ? RMA_IOV : 0,
+		.rma_iov_limit =
+			info->caps & (FI_RMA | FI_ATOMIC) ? RMA_IOV : 0,
 	};
 	*info->rx_attr = (struct fi_rx_attr){
 		.caps = info->caps & RX_CAPS,
@@ -202,6 +203,7 @@ static void domain_fill(struct fi_domain_attr *domain,
 						    FI_AV_TABLE;
 	domain->mr_key_size = sizeof(uint64_t);
 	domain->mr_cnt = 4096;
+	domain->mr_iov_limit = 1;
 	domain->cntr_cnt = 256;
 	domain->cq_data_size = TOFU_FI_DATA;
 	domain->cq_cnt = 256;

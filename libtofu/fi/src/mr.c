@@ -17,13 +17,13 @@
 #define CQ 0
 
 /**
- * struct window - the VCQ
- * @users: regions, of all domains
+ * struct window - the VCQ, which stays: it shares a command queue with endpoints
+ * @made: there is one
  */
 static struct {
 	pthread_mutex_t lock;
 	utofu_vcq_hdl_t vcq;
-	unsigned int users;
+	bool made;
 } window = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static utofu_tni_id_t tni_of(const struct tofu_fi_domain *domain, uint32_t rank)
@@ -45,33 +45,41 @@ int tofu_fi_window(const struct tofu_fi_domain *domain, uint32_t rank,
 /* ---- Registering ---- */
 
 /* With the window's lock */
+static int window_make(const struct tofu_fi_domain *domain)
+{
+	int code;
+
+	if (window.made)
+		return UTOFU_SUCCESS;
+	code = utofu_create_vcq_with_cmp_id(tni_of(domain, domain->job.rank),
+					    COMPONENT, 0, &window.vcq);
+	window.made = !code;
+	return code;
+}
+
+/* With the domain's lock, as all that changes its command queues */
 static int region_open(struct tofu_fi_mr *mr, void *buf, size_t bytes,
 		       unsigned long flags)
 {
-	const struct tofu_fi_domain *domain = mr->domain;
-	int code = UTOFU_SUCCESS;
+	int code;
 
-	if (!window.users)
-		code = utofu_create_vcq_with_cmp_id(
-			tni_of(domain, domain->job.rank), COMPONENT, 0,
-			&window.vcq);
-	if (code)
-		return code;
-	code = utofu_reg_mem(window.vcq, buf, bytes, flags, &mr->stadd);
+	tofu_fi_lock(mr->domain);
+	pthread_mutex_lock(&window.lock);
+	code = window_make(mr->domain);
 	if (!code)
-		window.users++;
-	else if (!window.users)
-		utofu_free_vcq(window.vcq);
+		code = utofu_reg_mem(window.vcq, buf, bytes, flags, &mr->stadd);
+	pthread_mutex_unlock(&window.lock);
+	tofu_fi_unlock(mr->domain);
 	return code;
 }
 
 static void region_close(struct tofu_fi_mr *mr)
 {
+	tofu_fi_lock(mr->domain);
 	pthread_mutex_lock(&window.lock);
 	utofu_dereg_mem(window.vcq, mr->stadd, 0);
-	if (!--window.users)
-		utofu_free_vcq(window.vcq);
 	pthread_mutex_unlock(&window.lock);
+	tofu_fi_unlock(mr->domain);
 }
 
 static int mr_close(struct fid *fid)
@@ -106,15 +114,14 @@ static int mr_register(struct tofu_fi_mr *mr, const struct iovec *iov,
 
 	if (!(access & (FI_REMOTE_READ | FI_REMOTE_WRITE)) || !iov->iov_len)
 		return 0;
-	pthread_mutex_lock(&window.lock);
 	code = region_open(mr, iov->iov_base, iov->iov_len,
 			   is_written(access) ? 0 :
 						UTOFU_REG_MEM_FLAG_READ_ONLY);
-	pthread_mutex_unlock(&window.lock);
 	if (code) {
 		tofu_fi_warn(FI_LOG_MR, "cannot register %zu bytes: %s\n",
 			     iov->iov_len, tofu_error_text(code));
-		return -tofu_fi_errno(code);
+		return code == UTOFU_ERR_INVALID_SIZE ? -FI_EINVAL :
+							-tofu_fi_errno(code);
 	}
 	mr->registered = true;
 	mr->fid.key = mr->domain->virtual_addresses ?
@@ -139,6 +146,8 @@ static int mr_make(struct tofu_fi_domain *domain, const struct iovec *iov,
 	mr->fid.fid.fclass = FI_CLASS_MR;
 	mr->fid.fid.context = context;
 	mr->fid.fid.ops = &mr_fid_ops;
+	/* Of memory that only this process touches */
+	mr->fid.key = FI_KEY_NOTAVAIL;
 	err = mr_register(mr, iov, access);
 	if (err) {
 		free(mr);

@@ -149,7 +149,9 @@ static void op_end(struct tofu_fi_ep *ep, struct tofu_fi_op *op,
 	/* What is discarded has no room, and nobody wants to hear of it. */
 	const bool failed = end->code && !(op->flags & FI_DISCARD);
 
-	if (op->stage && op->count)
+	/* Nothing has come of a read that failed. */
+	if (op->stage && op->count &&
+	    !(end->code && end->flags & TOFU_P2P_ONESIDED))
 		pieces_fill(op, end->bytes < op->room ? end->bytes : op->room);
 	if (failed || !op->quiet)
 		tofu_fi_end_add(ep, op, end, 0);
@@ -172,7 +174,9 @@ static void end_take(struct tofu_fi_ep *ep, const struct tofu_p2p_end *end)
 {
 	struct tofu_fi_op *op = end->context;
 
-	count(ep, op ? op->flags : FI_SEND, end->code);
+	/* What is discarded has no room: that is no error. */
+	count(ep, op ? op->flags : FI_SEND,
+	      op && op->flags & FI_DISCARD ? UTOFU_SUCCESS : end->code);
 	/* Programs take every completion for one of theirs: it has none. */
 	if (!op && end->code)
 		error_say(ep, end);
@@ -222,6 +226,17 @@ void tofu_fi_progress(struct tofu_fi_ep *ep, size_t most)
 		end_take(ep, &end);
 	if (code && code != UTOFU_ERR_NOT_FOUND)
 		ops_break(ep, code);
+}
+
+/* Ends taken per turn */
+#define TURN 16
+
+void tofu_fi_progress_all(struct tofu_fi_domain *domain)
+{
+	struct tofu_fi_ep *ep;
+
+	LIST_FOREACH(ep, &domain->eps, link)
+		tofu_fi_progress(ep, TURN);
 }
 
 /* Errors that the caller hears of at once */

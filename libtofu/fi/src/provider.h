@@ -210,7 +210,7 @@ struct tofu_fi_mr {
  * @multis:  in the endpoint's list of these
  * @source:  process that these have to be from, or TOFU_P2P_ANY_SOURCE
  * @stage:   the message in one piece, where the program has several
- * @iov, @count: these, of a receive
+ * @iov, @count: these, of a receive or read
  * @room:    bytes of the buffer
  */
 struct tofu_fi_op {
@@ -424,6 +424,9 @@ int tofu_fi_query_atomic(struct fid_domain *domain, enum fi_datatype type,
 
 /* tofu_fi_progress - go on, and note what has ended, up to @most messages */
 void tofu_fi_progress(struct tofu_fi_ep *ep, size_t most);
+
+/* tofu_fi_progress_all - the same for all endpoints of a domain */
+void tofu_fi_progress_all(struct tofu_fi_domain *domain);
 
 /* tofu_fi_cancel - cancel the receive with this context, if it can be */
 void tofu_fi_cancel(struct tofu_fi_ep *ep, void *context);

@@ -6,6 +6,11 @@
 
 #include "message.h"
 
+#define READ_FLAGS (FI_COMPLETION | FI_MORE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+#define WRITE_FLAGS                                                        \
+	(READ_FLAGS | FI_INJECT | FI_INJECT_COMPLETE | FI_MATCH_COMPLETE | \
+	 FI_REMOTE_CQ_DATA)
+
 /**
  * struct transfer - a read or write
  * @reads: else it writes
@@ -34,6 +39,8 @@ static ssize_t check(const struct tofu_fi_ep *ep, const struct transfer *t,
 	if (t->count > TOFU_FI_IOV || !tofu_fi_peer(ep->av, t->to) ||
 	    t->at.len != bytes)
 		return -FI_EINVAL;
+	if (t->flags & ~(t->reads ? READ_FLAGS : WRITE_FLAGS))
+		return -FI_EBADFLAGS;
 	/* An entry of the target's queue needs the target. */
 	if (t->flags & FI_REMOTE_CQ_DATA)
 		return -FI_EOPNOTSUPP;
@@ -130,7 +137,7 @@ static ssize_t transfer_plain(struct fid_ep *fid, struct transfer *t,
 	if (!tofu_fi_sum(t->iov, t->count, &bytes))
 		return -FI_EINVAL;
 	t->at = (struct fi_rma_iov){ address, bytes, key };
-	t->flags |= ep->tx_flags;
+	t->flags |= t->reads ? 0 : ep->tx_flags;
 	t->quiet = t->quiet || tofu_fi_tx_quiet(ep, ep->tx_flags);
 	return transfer(fid, t);
 }

@@ -308,7 +308,7 @@ int tofu_p2p_progress(struct tofu_p2p *p2p);
  * succeeds.
  *
  * Return: UTOFU_SUCCESS: all that was to be sent, including answers, is in the
- * peers' rings; UTOFU_ERR_NOT_COMPLETED; or as tofu_p2p_progress().
+ * peers' rings, and nothing is moving; UTOFU_ERR_NOT_COMPLETED; or as tofu_p2p_progress().
  */
 int tofu_p2p_flush(struct tofu_p2p *p2p);
 
@@ -329,12 +329,12 @@ int tofu_p2p_flush(struct tofu_p2p *p2p);
 #define TOFU_P2P_SYNCHRONOUS 2U
 
 /*
- * Flag of a send: the buffer may be written as soon as the call returns. Copies
- * the message where it cannot be sent at once.
+ * Flag of a send or put: the buffer may be written as soon as the call returns.
+ * Copies what cannot be sent at once.
  */
 #define TOFU_P2P_COPY 4U
 
-/* Flag of a send or receive: its end is told only if it is an error */
+/* Flag of whatever is posted: its end is told only if it is an error */
 #define TOFU_P2P_SILENT 8U
 
 /* Flag of an end: it is that of a send */
@@ -388,7 +388,7 @@ struct tofu_p2p_receive {
 
 /**
  * struct tofu_p2p_end - the end of a posted message
- * @context: of the send or receive
+ * @context: of what was posted
  * @code:    how it has ended: UTOFU_SUCCESS, or as tofu_p2p_test()
  * @flags:   TOFU_P2P_SENT, TOFU_P2P_ONESIDED; TOFU_P2P_DATA: @data has been
  *           received
@@ -497,7 +497,7 @@ struct tofu_p2p_remote {
 
 /**
  * struct tofu_p2p_move - a put or get
- * @buf:     buffer here; not to be touched until the end
+ * @buf:     buffer here; not to be touched until the end, unless it is copied
  * @bytes:   of it; any number
  * @remote:  where it goes, or comes from
  * @flags:   TOFU_P2P_SILENT; of a put: TOFU_P2P_COPY

@@ -136,8 +136,11 @@ int tofu_p2p_create(const struct tofu_p2p_params *params, struct tofu_p2p **p2p)
 static void vcqs_free(struct tofu_p2p *p2p)
 {
 	const utofu_vcq_hdl_t vcq[] = {
-		p2p->data,	    p2p->out.vcq,	p2p->back.vcq,
-		p2p->requests_vcq, p2p->replies_vcq,
+		p2p->data,
+		p2p->out.vcq,
+		p2p->back.vcq,
+		p2p->requests_vcq,
+		p2p->replies_vcq,
 	};
 
 	/* Also deregisters the users' buffers that are still registered. */
@@ -222,7 +225,8 @@ int tofu_p2p_flush(struct tofu_p2p *p2p)
 	if (code)
 		return code;
 	return TAILQ_EMPTY(&p2p->peers.active) && TAILQ_EMPTY(&p2p->peerless) &&
-			       !p2p->out.flying && !p2p->back.flying ?
+			       !p2p->out.flying && !p2p->back.flying &&
+			       !p2p->movers && TAILQ_EMPTY(&p2p->starting) ?
 		       UTOFU_SUCCESS :
 		       UTOFU_ERR_NOT_COMPLETED;
 }

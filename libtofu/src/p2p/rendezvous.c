@@ -196,11 +196,19 @@ void p2p_rendezvous_begin(struct tofu_p2p *p2p,
 
 /* ---- Notices ---- */
 
+static uint8_t notice_type_of(const struct tofu_p2p_request *request)
+{
+	if (request->access == P2P_ATOMIC)
+		return UTOFU_MRQ_TYPE_LCL_ARMW;
+	return request->sends ? UTOFU_MRQ_TYPE_LCL_PUT : UTOFU_MRQ_TYPE_LCL_GET;
+}
+
 /* One buffer may go to several peers at a time, from the same region. */
 static bool moves_between(const struct tofu_p2p_request *request,
 			  const struct utofu_mrq_notice *notice)
 {
-	return request->local + request->moved == notice->lcl_stadd &&
+	return notice_type_of(request) == notice->notice_type &&
+	       request->local + request->moved == notice->lcl_stadd &&
 	       request->message.stadd + request->moved == notice->rmt_stadd &&
 	       tofu_vcq_id_plain(request->message.vcq) == notice->vcq_id;
 }

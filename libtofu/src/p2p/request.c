@@ -65,17 +65,6 @@ int p2p_slabs_make(struct tofu_p2p *p2p)
 	return slab_add(p2p) ? UTOFU_SUCCESS : UTOFU_ERR_OUT_OF_MEMORY;
 }
 
-void p2p_slabs_free(struct tofu_p2p *p2p)
-{
-	struct p2p_slabs *slabs = &p2p->slabs;
-
-	for (size_t i = 0; i < slabs->slabs; i++)
-		p2p_free(&p2p->account, P2P_REQUESTS, slabs->slab[i],
-			 slab_bytes());
-	p2p_free(&p2p->account, P2P_REQUESTS, slabs->slab,
-		 table_bytes(slabs->room));
-}
-
 struct tofu_p2p_request *p2p_request_new(struct tofu_p2p *p2p, bool sends)
 {
 	struct tofu_p2p_request *request;
@@ -182,4 +171,22 @@ void p2p_request_end(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 		copy_free(p2p, request);
 	if (request->posted)
 		STAILQ_INSERT_TAIL(&p2p->told, request, told);
+}
+
+void p2p_slabs_free(struct tofu_p2p *p2p)
+{
+	struct p2p_slabs *slabs = &p2p->slabs;
+
+	for (size_t i = 0; i < slabs->slabs * P2P_SLAB; i++) {
+		struct tofu_p2p_request *request =
+			p2p_request_at(p2p, (uint32_t)i);
+
+		if (request && request->copy)
+			copy_free(p2p, request);
+	}
+	for (size_t i = 0; i < slabs->slabs; i++)
+		p2p_free(&p2p->account, P2P_REQUESTS, slabs->slab[i],
+			 slab_bytes());
+	p2p_free(&p2p->account, P2P_REQUESTS, slabs->slab,
+		 table_bytes(slabs->room));
 }

@@ -159,6 +159,10 @@ static void machine_print(const struct tofu_plan *plan, FILE *to, const char *be
 
 __attribute__((noreturn)) static void mpi_refuse(const struct tofu_plan *plan)
 {
+	if (plan->on_node)
+		errx(EXIT_USAGE,
+		     "%s is an MPI program: 'tofu-cluster run --mpi' starts it",
+		     plan->program[0]);
 	warnx("%s is an MPI program, which mpirun starts:", plan->program[0]);
 	fputc(' ', stderr);
 	machine_print(plan, stderr, " ", "");
@@ -184,10 +188,9 @@ static void version_check(const struct tofu_plan *plan)
 	warnx("--mpi: this is Open MPI %u, whose processes know only their own "
 	      "launcher. Start it by:",
 	      version);
-	fputs("  env $(tofu-run --print-env", stderr);
-	if (plan->ppn != 1)
-		fprintf(stderr, " --ppn %u", plan->ppn);
-	fprintf(stderr, " -n %u) mpirun -n %u", plan->ranks, plan->ranks);
+	fputs("  env $(tofu-run --print-env)", stderr);
+	machine_print(plan, stderr, " ", "");
+	fprintf(stderr, " mpirun -n %u", plan->ranks);
 	for (char **word = plan->program; *word; word++)
 		word_print(*word);
 	fputc('\n', stderr);
@@ -309,6 +312,8 @@ static const struct tofu_args args = { TOFU_ARGS(usage, table),
 /* A node is what its machine has made it. */
 static void node_check(const struct command *command)
 {
+	if (command->print)
+		errx(EXIT_USAGE, "--on-node: no mpirun there needs --print-env");
 	if (command->shape || command->machine || command->tnis ||
 	    command->armw != TOFU_ARMW_AS_MACHINE || command->nodes)
 		errx(EXIT_USAGE,

@@ -112,7 +112,6 @@ static void machine_set(const struct run *run, unsigned int rank, pid_t parent)
 		 run->fabric);
 	setenv("TOFU_FABRIC", text, 1);
 	number_set("TOFU_NODE", rank / run->plan.ppn);
-	number_set("TOFU_NODES", tofu_plan_nodes(&run->plan));
 	number_set("TOFU_TNIS", run->plan.tnis);
 	number_set("TOFU_ARMW", run->plan.armw);
 	setenv("TOFU_SHAPE", tofu_shape_text(&run->plan.shape, shape), 1);
@@ -128,6 +127,7 @@ static void environment_set(const struct run *run, unsigned int rank,
 	number_set("TOFU_RANK", rank);
 	number_set("TOFU_RANKS", run->plan.ranks);
 	number_set("TOFU_PPN", run->plan.ppn);
+	number_set("TOFU_NODES", tofu_plan_nodes(&run->plan));
 	if (run->plan.mpi)
 		tofu_mpi_environment(run->plan.on_node ? 0 : parent,
 				     run->plan.processes > processors_count());
@@ -175,6 +175,14 @@ static void files_limit(const struct run *run)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static void input_empty(void)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (null >= 0)
+		dup2(null, STDIN_FILENO);
+}
+
 __attribute__((noreturn)) static void program_execute(const struct run *run)
 {
 	execvp(run->plan.program[0], run->plan.program);
@@ -186,8 +194,6 @@ __attribute__((noreturn)) static void
 process_main(const struct run *run, unsigned int rank, pid_t parent,
 	     const int out[2])
 {
-	int null;
-
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(STATUS_FAILED);
@@ -197,9 +203,7 @@ process_main(const struct run *run, unsigned int rank, pid_t parent,
 		warn("cannot bind process %u to a processor", rank);
 		_exit(STATUS_FAILED);
 	}
-	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (null >= 0)
-		dup2(null, STDIN_FILENO);
+	input_empty();
 	if (run->plan.prefix) {
 		dup2(out[0], STDOUT_FILENO);
 		dup2(out[1], STDERR_FILENO);
@@ -471,6 +475,7 @@ static void limits_raise(struct run *run)
 __attribute__((noreturn)) static void process_become(const struct run *run)
 {
 	environment_set(run, run->plan.first, 0);
+	input_empty();
 	program_execute(run);
 }
 
