@@ -212,7 +212,11 @@ TEST_F(access, outside_of_the_memory)
 	move.remote.stadd = self->remote.stadd;
 	data_fill(self->here, 16, 3);
 	ASSERT_EQ(tofu_p2p_post_put(P2P, &move), UTOFU_SUCCESS);
-	EXPECT_EQ(world_ended(&self->world, 0, &end), UTOFU_ERR_NOT_FOUND);
+	move.flags = 0;
+	move.context = self->there;
+	ASSERT_EQ(tofu_p2p_post_put(P2P, &move), UTOFU_SUCCESS);
+	ASSERT_EQ(world_ended(&self->world, 0, &end), UTOFU_SUCCESS);
+	EXPECT_TRUE(end.context == self->there);
 	EXPECT_TRUE(data_is(self->there, 16, 3));
 }
 
