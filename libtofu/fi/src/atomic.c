@@ -248,17 +248,18 @@ static bool word_of(const struct fi_msg_atomic *msg, uint64_t flags,
 	return true;
 }
 
-/* ---- libfabric's calls: without a result ---- */
+/* ---- libfabric's calls: with a result, or nowhere to put it ---- */
 
-static ssize_t atomic_write(struct fid_ep *ep, const void *buf, size_t count,
-			    void *desc, fi_addr_t to, uint64_t address,
-			    uint64_t key, enum fi_datatype type, enum fi_op op,
-			    void *context)
+static ssize_t atomic_fetch(struct fid_ep *ep, const void *buf, size_t count,
+			    void *desc, void *result, void *result_desc,
+			    fi_addr_t to, uint64_t address, uint64_t key,
+			    enum fi_datatype type, enum fi_op op, void *context)
 {
 	struct word word = {
 		.op = op,
 		.type = type,
 		.value = buf,
+		.result = result,
 		.to = to,
 		.address = address,
 		.key = key,
@@ -266,7 +267,19 @@ static ssize_t atomic_write(struct fid_ep *ep, const void *buf, size_t count,
 	};
 
 	(void)desc;
+	(void)result_desc;
 	return run_plain(ep, &word, count);
+}
+
+/* ---- Without a result ---- */
+
+static ssize_t atomic_write(struct fid_ep *ep, const void *buf, size_t count,
+			    void *desc, fi_addr_t to, uint64_t address,
+			    uint64_t key, enum fi_datatype type, enum fi_op op,
+			    void *context)
+{
+	return atomic_fetch(ep, buf, count, desc, NULL, NULL, to, address, key,
+			    type, op, context);
 }
 
 static ssize_t atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov,
@@ -306,28 +319,7 @@ static ssize_t atomic_inject(struct fid_ep *ep, const void *buf, size_t count,
 	return run_plain(ep, &word, count);
 }
 
-/* ---- With a result ---- */
-
-static ssize_t atomic_fetch(struct fid_ep *ep, const void *buf, size_t count,
-			    void *desc, void *result, void *result_desc,
-			    fi_addr_t to, uint64_t address, uint64_t key,
-			    enum fi_datatype type, enum fi_op op, void *context)
-{
-	struct word word = {
-		.op = op,
-		.type = type,
-		.value = buf,
-		.result = result,
-		.to = to,
-		.address = address,
-		.key = key,
-		.context = context,
-	};
-
-	(void)desc;
-	(void)result_desc;
-	return run_plain(ep, &word, count);
-}
+/* ---- With a result, in other forms ---- */
 
 static ssize_t atomic_fetchv(struct fid_ep *ep, const struct fi_ioc *iov,
 			     void **desc, size_t count, struct fi_ioc *results,

@@ -79,6 +79,13 @@ struct tofu_fi_op *tofu_fi_op_new(struct tofu_fi_ep *ep);
 void tofu_fi_op_free(struct tofu_fi_ep *ep, struct tofu_fi_op *op);
 
 /*
+ * tofu_fi_divide - have what comes, up to @op->room bytes, in one piece first, and
+ * then in these. Return: false without memory
+ */
+bool tofu_fi_divide(struct tofu_fi_op *op, const struct iovec *iov,
+		    size_t count);
+
+/*
  * tofu_fi_end_add - tell of an end; @before: bytes of the buffer that earlier
  * messages have
  */

@@ -39,6 +39,19 @@ void tofu_fi_op_free(struct tofu_fi_ep *ep, struct tofu_fi_op *op)
 	LIST_INSERT_HEAD(&ep->unused, op, link);
 }
 
+bool tofu_fi_divide(struct tofu_fi_op *op, const struct iovec *iov,
+		    size_t count)
+{
+	if (count <= 1)
+		return true;
+	op->stage = malloc(op->room ? op->room : 1);
+	if (!op->stage)
+		return false;
+	op->count = count;
+	memcpy(op->iov, iov, count * sizeof(*iov));
+	return true;
+}
+
 static void ops_free(struct tofu_fi_ops *ops)
 {
 	struct tofu_fi_op *op;

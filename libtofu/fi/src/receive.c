@@ -32,18 +32,6 @@ struct tofu_p2p_receive tofu_fi_receive_of(const struct tofu_fi_incoming *in,
 	};
 }
 
-static bool stage_make(struct tofu_fi_op *op, const struct tofu_fi_incoming *in)
-{
-	if (in->count <= 1)
-		return true;
-	op->stage = malloc(op->room ? op->room : 1);
-	if (!op->stage)
-		return false;
-	op->count = in->count;
-	memcpy(op->iov, in->iov, in->count * sizeof(*in->iov));
-	return true;
-}
-
 /* Return: NULL without memory. */
 struct tofu_fi_op *tofu_fi_receive_ready(struct tofu_fi_ep *ep,
 					 const struct tofu_fi_incoming *in,
@@ -58,7 +46,7 @@ struct tofu_fi_op *tofu_fi_receive_ready(struct tofu_fi_ep *ep,
 	op->buf = in->count ? in->iov[0].iov_base : NULL;
 	op->quiet = in->quiet;
 	tofu_fi_sum(in->iov, in->count, &op->room);
-	if (!stage_make(op, in)) {
+	if (!tofu_fi_divide(op, in->iov, in->count)) {
 		tofu_fi_op_free(ep, op);
 		return NULL;
 	}

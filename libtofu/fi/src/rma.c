@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads and writes of other processes' memory. */
-#define _GNU_SOURCE
-#include <stdlib.h>
-#include <string.h>
-
 #include "message.h"
 
 #define READ_FLAGS (FI_COMPLETION | FI_MORE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
@@ -58,10 +54,7 @@ static bool stage_make(struct tofu_fi_op *op, const struct transfer *t,
 		op->stage = tofu_fi_join(t->iov, t->count, bytes);
 		return op->stage;
 	}
-	op->stage = malloc(bytes ? bytes : 1);
-	op->count = t->count;
-	memcpy(op->iov, t->iov, t->count * sizeof(*t->iov));
-	return op->stage;
+	return tofu_fi_divide(op, t->iov, t->count);
 }
 
 static struct tofu_fi_op *op_make(struct tofu_fi_ep *ep,

@@ -229,6 +229,8 @@ enum tofu_mpi tofu_program_mpi(const char *name)
 #define OPEN_MPI "libmpi.so.40"
 /* The most that any MPI writes */
 #define VERSION_TEXT 8192
+/* What loads for longer has no version that is known. */
+#define VERSION_SECONDS 10
 
 static int version_ask(void)
 {
@@ -253,8 +255,10 @@ unsigned int tofu_open_mpi_version(void)
 	pid_t pid = fork();
 	int status;
 
-	if (!pid)
+	if (!pid) {
+		alarm(VERSION_SECONDS);
 		_exit(version_ask());
+	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
 		return 0;
 	return (unsigned int)WEXITSTATUS(status);
