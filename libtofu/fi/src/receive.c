@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Receives. */
-#define _GNU_SOURCE
-#include <stdlib.h>
-#include <string.h>
-
 #include "message.h"
 
 ssize_t tofu_fi_receive_source(const struct tofu_fi_ep *ep, fi_addr_t from,
