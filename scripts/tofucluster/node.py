@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import ctypes
+import errno
 import os
 import signal
 import socket
@@ -276,5 +277,7 @@ class Node:
             except asyncio.TimeoutError:
                 raise ClusterError(f"node {self.number} does not take {path}") from None
             if error:
-                raise ClusterError(f"node {self.number}: {path}: {os.strerror(error)}")
+                hint = (": a node has its files in its memory: `up --memory` gives it more"
+                        if error == errno.ENOSPC else "")
+                raise ClusterError(f"node {self.number}: {path}: {os.strerror(error)}{hint}")
             self._files[path] = digest

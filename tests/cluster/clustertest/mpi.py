@@ -73,6 +73,13 @@ def _files(tap, cluster):
         result = cluster.run("cat", "there/it-is", options=("--file", f"{file.name}:there/it-is"))
     tap.point(all(result.out(node) == "content\n" for node in range(cluster.nodes)),
               "a file of the host is where --file says", result.everything())
+    with tempfile.NamedTemporaryFile() as file:
+        file.truncate(cluster.memory << 20)
+        result = cluster.run("true", nodes="0", options=("--file", file.name))
+    tap.point(result.status == 1 and "`up --memory` gives it more" in result.everything(),
+              "a file larger than a node's memory is refused", result.everything())
+    result = cluster.run("true", nodes="0")
+    tap.point(result.status == 0, "and the node runs programs after it", result.everything())
 
 
 def functional(tap):

@@ -53,6 +53,8 @@ def _compare(tap, nodes, shape, machine):
             done = _simulate(machine, shape, mine, theirs)
         tap.point(done.returncode == 0, f"{machine}, {shape}: on tofu-sim, with their doorbells",
                   done.stdout + done.stderr)
+        if result.status or done.returncode:
+            return
         for node in range(nodes):
             pair = [_records(pathlib.Path(folder, f"node{node}.trace"))
                     for folder in (theirs, mine)]
