@@ -92,6 +92,29 @@ static int unexpected(void)
 	return 0;
 }
 
+#define FLOOD 9000
+#define FLOOD_BYTES 2048
+
+/* More than an endpoint keeps by default; the last is wanted first. */
+static int flood(void)
+{
+	static MPI_Request request[FLOOD];
+	MPI_Status status;
+
+	fill(out, FLOOD_BYTES, rank, 8);
+	for (int i = 0; i < FLOOD; i++)
+		MPI_Isend(out, FLOOD_BYTES, MPI_BYTE, right, i, WORLD,
+			  &request[i]);
+	for (int i = -1; i < FLOOD - 1; i++) {
+		MPI_Recv(in, FLOOD_BYTES, MPI_BYTE, left,
+			 i < 0 ? FLOOD - 1 : MPI_ANY_TAG, WORLD, &status);
+		TEST(status.MPI_TAG == (i < 0 ? FLOOD - 1 : i));
+		TEST(filled(in, FLOOD_BYTES, left, 8));
+	}
+	MPI_Waitall(FLOOD, request, MPI_STATUSES_IGNORE);
+	return 0;
+}
+
 static int any_source(void)
 {
 	bool heard[64] = { false };
@@ -390,6 +413,8 @@ static const struct test tests[] = {
 	{ "messages of one sender come in their order", order },
 	{ "thousands of unexpected messages wait for their receives",
 	  unexpected },
+	{ "a message that is wanted comes before more than there is room for",
+	  flood },
 	{ "receives from any source, with any tag", any_source },
 	{ "probes, and messages that are claimed", probes },
 	{ "a synchronous send waits for its receive", synchronous },

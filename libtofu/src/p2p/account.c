@@ -32,6 +32,15 @@ bool p2p_account_fits(const struct p2p_account *account, enum p2p_class of,
 		       account->limit - account->bound;
 }
 
+size_t p2p_account_room(const struct p2p_account *account, enum p2p_class of)
+{
+	size_t own = account->cap[of] - account->used[of];
+	size_t all = bound_of(account, of) - account->used[of] +
+		     account->limit - account->bound;
+
+	return own < all ? own : all;
+}
+
 bool p2p_account_take(struct p2p_account *account, enum p2p_class of,
 		      size_t bytes)
 {

@@ -56,6 +56,9 @@ struct p2p_account {
 bool p2p_account_fits(const struct p2p_account *account, enum p2p_class of,
 		      size_t bytes);
 
+/* p2p_account_room - compute how many bytes of a class could be taken now */
+size_t p2p_account_room(const struct p2p_account *account, enum p2p_class of);
+
 /* p2p_account_take - take bytes; false, without effect, if they do not fit */
 bool p2p_account_take(struct p2p_account *account, enum p2p_class of,
 		      size_t bytes);

@@ -70,6 +70,66 @@ enum p2p_path {
 };
 
 /**
+ * struct p2p_want - a message that a peer asks for
+ * @below: receives with lower numbers have all been asked for then
+ * @tag, @ignore: of the message, and bits that may differ
+ * @send:  it is to be sent, with all that come before it; else offered
+ */
+struct p2p_want {
+	uint64_t below;
+	uint64_t tag;
+	uint64_t ignore;
+	bool send;
+};
+
+/**
+ * struct p2p_withheld - sends to a peer that has no room for what it does not
+ * wait for
+ * @held:    it has said so, in @episode; its entry is pinned
+ * @asked:   @want has to be answered
+ * @seen:    of the last one that has been
+ * @next:    first send of the queue that has not been offered
+ * @offered: the send whose offer has no answer yet
+ * @last:    sends up to this one are sent, whether there is room or not
+ */
+struct p2p_withheld {
+	bool held;
+	bool asked;
+	uint32_t episode;
+	struct p2p_want want;
+	uint64_t seen;
+	struct tofu_p2p_request *next;
+	struct tofu_p2p_request *offered;
+	struct tofu_p2p_request *last;
+};
+
+/**
+ * struct p2p_holding - a peer that is asked to hold back what nobody waits for
+ * @held:     since @episode; in the list of those
+ * @tell:     P2P_HOLD or P2P_GO, which has to be sent; 0: none. The entry is pinned
+ *            while it is held or this is not 0
+ * @offers:   it has offered something
+ * @asking:   a P2P_WANT has no answer yet
+ * @probing:  @probe has to be asked for
+ * @base:     receives with lower numbers were there at its first offer
+ * @asked:    receives with lower numbers have been asked for
+ * @declined: handle of an offer that nobody waits for, which has to be said, or 0
+ */
+struct p2p_holding {
+	bool held;
+	bool offers;
+	bool asking;
+	bool probing;
+	uint8_t tell;
+	uint32_t episode;
+	uint64_t base;
+	uint64_t asked;
+	uint64_t declined;
+	struct p2p_match_want probe;
+	TAILQ_ENTRY(p2p_peer) link;
+};
+
+/**
  * struct p2p_peer - what is known of a process
  * @pins:     number of reasons to keep it
  * @flying, @flying_bytes: records of requests to it under way, and their bytes
@@ -87,6 +147,7 @@ enum p2p_path {
  * @ring:     its own ring here
  * @answer:   reply to send: P2P_OWN, P2P_NONE, P2P_NEVER; 0: none
  * @take_back: P2P_BACK has to be sent
+ * @withheld, @holding: when it, or this process, is short of room for messages
  * @active:   in the list of peers to which something has to be sent
  * @link:     in that list
  * @idle:     in the list of peers without pins
@@ -112,6 +173,8 @@ struct p2p_peer {
 	struct p2p_requests queue;
 	struct p2p_requests replying;
 	struct p2p_ring *ring;
+	struct p2p_withheld withheld;
+	struct p2p_holding holding;
 	TAILQ_ENTRY(p2p_peer) link;
 	TAILQ_ENTRY(p2p_peer) idle;
 };
@@ -231,6 +294,7 @@ struct p2p_standing {
  * @bytes:  size of the record
  * @hello:  only to find out whether the peer is there
  * @moved:  on arrival, the peer's own ring is left
+ * @offer:  of the request, which its arrival says nothing about
  */
 struct p2p_flight {
 	struct p2p_peer *peer;
@@ -238,6 +302,7 @@ struct p2p_flight {
 	size_t bytes;
 	bool hello;
 	bool moved;
+	bool offer;
 	struct p2p_flight *next;
 };
 
@@ -306,6 +371,9 @@ struct p2p_config {
  * @starting, @posting, @moving: requests in these states
  * @movers:      number of requests in the last two
  * @awaited:     receives that wait for a notice, by slot, @awaits of them
+ * @holds:       peers that are asked to hold messages back
+ * @episodes:    number of times that one was
+ * @sought:      receives that have been posted while there were some
  * @claimed:     messages that the user has taken from the matching
  * @told:        posted requests that have ended
  * @tests:       tests without success since the last success
@@ -342,6 +410,9 @@ struct tofu_p2p {
 	unsigned int movers;
 	struct tofu_p2p_request *awaited[P2P_SLOTS];
 	unsigned int awaits;
+	struct p2p_peer_list holds;
+	uint32_t episodes;
+	struct p2p_requests sought;
 	struct p2p_claimed claimed;
 	struct p2p_told told;
 	unsigned int tests;
@@ -478,6 +549,13 @@ void p2p_senders_free(struct tofu_p2p *p2p);
 /* p2p_send_begin - begin a send to another process, as far as there is room */
 void p2p_send_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
+/* p2p_send_announce - announce a send. Return: whether it is on its way, or ended */
+bool p2p_send_announce(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
+
+/* p2p_send_offer - the same, to a peer that may decline it */
+bool p2p_send_offer(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+		    uint64_t seen, uint32_t episode);
+
 /* p2p_send_take_back - free a send that has just begun, and is not on its way */
 void p2p_send_take_back(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
@@ -531,6 +609,55 @@ void p2p_receive_orphans(struct tofu_p2p *p2p);
 /* p2p_receive_make, p2p_receive_free - set up and free the matching */
 void p2p_receive_make(struct tofu_p2p *p2p);
 void p2p_receive_free(struct tofu_p2p *p2p);
+
+/* ---- hold.c: messages that nobody waits for, when there is no room ---- */
+
+/* p2p_hold_kept - a message of a peer has been kept, or could not be */
+void p2p_hold_kept(struct tofu_p2p *p2p, uint32_t source);
+
+/* p2p_hold_freed - a message that was kept has been freed */
+void p2p_hold_freed(struct tofu_p2p *p2p);
+
+/* p2p_hold_posted, p2p_hold_unposted - a receive waits for a message; no longer */
+void p2p_hold_posted(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
+void p2p_hold_unposted(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
+
+/* p2p_hold_probe - somebody looks for a message that is not here */
+void p2p_hold_probe(struct tofu_p2p *p2p, const struct p2p_match_want *want);
+
+/**
+ * p2p_hold_offered - find the receive for a message that a peer has offered
+ *
+ * Return: the receive, still posted; NULL: the offer will be declined.
+ */
+struct tofu_p2p_request *
+p2p_hold_offered(struct tofu_p2p *p2p, struct p2p_peer *peer,
+		 const struct p2p_message *message, uint64_t seen,
+		 uint64_t episode);
+
+/* p2p_hold_reply - send a peer the replies for all this. Return: false without room */
+bool p2p_hold_reply(struct tofu_p2p *p2p, struct p2p_peer *peer);
+
+/* p2p_hold_come - handle a reply of a known peer */
+void p2p_hold_come(struct tofu_p2p *p2p, struct p2p_peer *peer,
+		   const struct p2p_reply *reply);
+
+/* p2p_hold_queued - a send is at the end of its queue */
+void p2p_hold_queued(struct tofu_p2p_request *request);
+
+/* p2p_hold_run - offer and send to a peer that has asked for it, as there is room */
+void p2p_hold_run(struct tofu_p2p *p2p, struct p2p_peer *peer);
+
+/* p2p_hold_wanted - an offered send is wanted, or has failed: it leaves its queue */
+void p2p_hold_wanted(struct tofu_p2p_request *request);
+
+/* p2p_hold_gone - a peer is gone that has asked to hold back messages */
+void p2p_hold_gone(struct tofu_p2p *p2p, struct p2p_peer *peer);
+
+static inline bool p2p_holds(const struct tofu_p2p *p2p)
+{
+	return !TAILQ_EMPTY(&p2p->holds);
+}
 
 /* ---- rings.c: other processes' own rings, here ---- */
 
@@ -622,6 +749,9 @@ void p2p_onesided_result(const struct tofu_p2p_request *request,
 			 uint64_t value);
 
 /* ---- reply.c ---- */
+
+/* p2p_reply_of - get a reply of this kind, to be filled in */
+struct p2p_reply p2p_reply_of(const struct tofu_p2p *p2p, enum p2p_kind kind);
 
 /* p2p_reply_all - read the ring of replies; UTOFU_SUCCESS, or what is broken */
 int p2p_reply_all(struct tofu_p2p *p2p);

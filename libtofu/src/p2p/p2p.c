@@ -79,6 +79,8 @@ static void lists_make(struct tofu_p2p *p2p)
 	TAILQ_INIT(&p2p->starting);
 	TAILQ_INIT(&p2p->posting);
 	TAILQ_INIT(&p2p->moving);
+	TAILQ_INIT(&p2p->holds);
+	TAILQ_INIT(&p2p->sought);
 	TAILQ_INIT(&p2p->claimed);
 	STAILQ_INIT(&p2p->told);
 	p2p_regions_make(p2p);

@@ -25,11 +25,14 @@ static size_t least(size_t a, size_t b)
  * struct incoming - a record that has come
  * @head:  its head
  * @known: bytes of struct p2p_head that are not in it
+ * @seen, @episode: of an offer
  */
 struct incoming {
 	struct tofu_srb_record record;
 	struct p2p_head head;
 	size_t known;
+	uint64_t seen;
+	uint64_t episode;
 };
 
 /* Copies bytes of a record that are not all in its first piece. */
@@ -114,7 +117,7 @@ static struct tofu_p2p_request *posted_take(struct tofu_p2p *p2p,
 
 	if (!node)
 		return NULL;
-	p2p_match_unpost(&p2p->match, node);
+	p2p_receive_cancel(p2p, CONTAINER(node, struct tofu_p2p_request, node));
 	return CONTAINER(node, struct tofu_p2p_request, node);
 }
 
@@ -168,12 +171,18 @@ void p2p_receive_make(struct tofu_p2p *p2p)
 void p2p_receive_cancel(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 {
 	p2p_match_unpost(&p2p->match, &request->node);
+	if (request->sought)
+		p2p_hold_unposted(p2p, request);
 }
 
 struct p2p_unexpected *p2p_receive_probe(struct tofu_p2p *p2p,
 					 const struct p2p_match_want *want)
 {
-	return arrived_find(p2p, want);
+	struct p2p_unexpected *found = arrived_find(p2p, want);
+
+	if (!found && p2p_holds(p2p))
+		p2p_hold_probe(p2p, want);
+	return found;
 }
 
 void p2p_receive_claim(struct tofu_p2p *p2p, struct p2p_unexpected *message)
@@ -195,10 +204,12 @@ static bool data_read(const struct incoming *in, struct p2p_message *message)
 	return true;
 }
 
-static bool message_read(const struct incoming *in, struct p2p_message *message)
+static bool message_read(struct incoming *in, struct p2p_message *message)
 {
 	const struct p2p_head *head = &in->head;
-	struct p2p_announce announce;
+	const bool offer = head->flags & P2P_OFFER;
+	struct p2p_offer read = { 0 };
+	const struct p2p_announce *announce = &read.announce;
 
 	*message = (struct p2p_message){
 		.source = head->source,
@@ -210,15 +221,18 @@ static bool message_read(const struct incoming *in, struct p2p_message *message)
 	if (message->flags && !data_read(in, message))
 		return false;
 	if (head->kind == P2P_EAGER)
-		return true;
+		return !offer;
 	if ((head->kind != P2P_GET && head->kind != P2P_PUT) ||
-	    message->bytes != sizeof(announce) - sizeof(*head))
+	    (offer && head->kind != P2P_PUT) ||
+	    message->bytes != (offer ? sizeof(read) : sizeof(*announce)) - sizeof(*head))
 		return false;
-	body_copy(in, (char *)&announce + sizeof(*head), message->bytes);
-	message->bytes = announce.bytes;
-	message->handle = announce.handle;
-	message->vcq = announce.vcq;
-	message->stadd = announce.stadd;
+	body_copy(in, (char *)&read + sizeof(*head), message->bytes);
+	message->bytes = announce->bytes;
+	message->handle = announce->handle;
+	message->vcq = announce->vcq;
+	message->stadd = announce->stadd;
+	in->seen = read.seen;
+	in->episode = read.episode;
 	return true;
 }
 
@@ -256,12 +270,16 @@ static void unexpected_free(struct tofu_p2p *p2p,
 	p2p_match_take(&p2p->match, &unexpected->node);
 	p2p_free(&p2p->account, unexpected->class, unexpected,
 		 unexpected->size);
+	if (p2p_holds(p2p))
+		p2p_hold_freed(p2p);
 }
 
 static void claimed_free(struct tofu_p2p *p2p, struct p2p_unexpected *claimed)
 {
 	TAILQ_REMOVE(&p2p->claimed, claimed, link);
 	p2p_free(&p2p->account, claimed->class, claimed, claimed->size);
+	if (p2p_holds(p2p))
+		p2p_hold_freed(p2p);
 }
 
 /* Return: false if it cannot be kept now. */
@@ -273,6 +291,7 @@ static bool record_keep(struct tofu_p2p *p2p, const struct p2p_message *message,
 
 	if (unexpected && message->kind == P2P_EAGER)
 		body_copy(in, unexpected->data, message->bytes);
+	p2p_hold_kept(p2p, message->source);
 	return unexpected;
 }
 
@@ -292,6 +311,29 @@ static bool message_take(struct tofu_p2p *p2p,
 	}
 	body_copy(in, request->buf, request->length);
 	p2p_request_end(p2p, request, UTOFU_SUCCESS);
+	return true;
+}
+
+/*
+ * An offer is never kept.
+ *
+ * Return: false if it has to stay in the ring, since its sender has no entry now.
+ */
+static bool offer_take(struct tofu_p2p *p2p, const struct p2p_message *message,
+		       const struct incoming *in)
+{
+	struct tofu_p2p_request *request;
+	struct p2p_peer *peer;
+	int code = p2p_peer_get(p2p, message->source, &peer);
+
+	if (code)
+		return code != UTOFU_ERR_OUT_OF_MEMORY;
+	request = p2p_hold_offered(p2p, peer, message, in->seen, in->episode);
+	if (!request)
+		return true;
+	p2p_receive_cancel(p2p, request);
+	request_match(request, message);
+	p2p_rendezvous_begin(p2p, request);
 	return true;
 }
 
@@ -373,7 +415,10 @@ void p2p_receive_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 
 	if (!unexpected) {
 		request->state = P2P_POSTED;
+		request->sought = false;
 		p2p_match_post(&p2p->match, &request->node, want);
+		if (p2p_holds(p2p))
+			p2p_hold_posted(p2p, request);
 		return;
 	}
 	unexpected_deliver(p2p, request, unexpected);
@@ -419,7 +464,7 @@ void p2p_receive_orphans(struct tofu_p2p *p2p)
  *
  * Return: false if it has to stay in the ring.
  */
-static bool record_take(struct tofu_p2p *p2p, const struct incoming *in)
+static bool record_take(struct tofu_p2p *p2p, struct incoming *in)
 {
 	struct p2p_message message;
 	struct p2p_peer *peer;
@@ -428,6 +473,8 @@ static bool record_take(struct tofu_p2p *p2p, const struct incoming *in)
 
 	if (!message_read(in, &message))
 		return true;
+	if (in->head.flags & P2P_OFFER)
+		return offer_take(p2p, &message, in);
 	if (!(in->head.flags & P2P_ASK))
 		return message_take(p2p, &message, in);
 	/* A ring that is requested needs an answer: get the entry first. */

@@ -33,6 +33,11 @@
  * @P2P_NEVER: reply: there will be no own ring
  * @P2P_BACK:  reply: an own ring is taken back
  * @P2P_HELLO: reply: no contents; its arrival shows that the process is there
+ * @P2P_HOLD:  reply: no room for messages that nobody waits for: offer them
+ * @P2P_GO:    reply: there is room again
+ * @P2P_DECLINED: reply: nobody waits for the offered message with the handle
+ * @P2P_WANT:  reply: somebody waits for such a message
+ * @P2P_NONE_SUCH: reply, to that: there is none, or it has been sent
  */
 enum p2p_kind {
 	P2P_EAGER = 1,
@@ -47,19 +52,25 @@ enum p2p_kind {
 	P2P_NEVER,
 	P2P_BACK,
 	P2P_HELLO,
+	P2P_HOLD,
+	P2P_GO,
+	P2P_DECLINED,
+	P2P_WANT,
+	P2P_NONE_SUCH,
 };
 
 /*
  * Flags of a request: the sender asks for an own ring; the record ends with
- * immediate data, uint32_t.
+ * immediate data, uint32_t; it is a struct p2p_offer.
  */
 #define P2P_ASK 1
 #define P2P_DATA 2
+#define P2P_OFFER 4
 
 /**
  * struct p2p_head - first part of every record
  * @kind:   enum p2p_kind
- * @flags:  P2P_ASK, P2P_DATA
+ * @flags:  P2P_ASK, P2P_DATA, P2P_OFFER
  * @source: rank of the sender
  * @tag:    tag of a message, else 0
  */
@@ -108,16 +119,31 @@ struct p2p_announce {
 };
 
 /**
+ * struct p2p_offer - P2P_PUT that is declined unless somebody waits for it
+ * @seen:    what the last P2P_WANT says of receives, or 0
+ * @episode: of the P2P_HOLD
+ */
+struct p2p_offer {
+	struct p2p_announce announce;
+	uint64_t seen;
+	uint64_t episode;
+};
+
+/**
  * struct p2p_reply
- * @handle: handle of the receiver's request
- * @code:   P2P_DONE and P2P_FIN: the result
- * @slot:   P2P_READY: edata for the requested notice, or P2P_SILENT
+ * @handle: handle of the request that the peer has; P2P_WANT: the receives with
+ *     lower numbers, for all of which it has been asked then
+ * @code:   P2P_DONE and P2P_FIN: the result; P2P_WANT: it is to be sent, with all
+ *     that come before it
+ * @slot:   P2P_READY: edata for the requested notice, or P2P_SILENT; P2P_HOLD,
+ *     P2P_WANT: the episode
  * @own:    P2P_READY: handle of the receive
  * @vcq, @stadd, @bytes: P2P_READY: where to put, and how much; P2P_OWN: the
  *     ring
  * @consumer: P2P_OWN: STADD of the consumer's word
+ * @tag, @ignore: P2P_WANT: of the message, and bits that may differ
  *
- * Other kinds than P2P_READY and P2P_OWN end with @slot.
+ * Other kinds than P2P_READY, P2P_OWN and P2P_WANT end with @slot.
  */
 struct p2p_reply {
 	struct p2p_head head;
@@ -125,8 +151,14 @@ struct p2p_reply {
 	int32_t code;
 	uint32_t slot;
 	uint64_t own;
-	uint64_t vcq;
-	uint64_t stadd;
+	union {
+		uint64_t vcq;
+		uint64_t tag;
+	};
+	union {
+		uint64_t stadd;
+		uint64_t ignore;
+	};
 	uint64_t bytes;
 	uint64_t consumer;
 };
@@ -135,7 +167,7 @@ struct p2p_reply {
 
 static inline size_t p2p_reply_bytes(uint16_t kind)
 {
-	return kind == P2P_READY || kind == P2P_OWN ?
+	return kind == P2P_READY || kind == P2P_OWN || kind == P2P_WANT ?
 		       sizeof(struct p2p_reply) :
 		       offsetof(struct p2p_reply, own);
 }

@@ -15,7 +15,7 @@
 
 /* ---- Outgoing replies ---- */
 
-static struct p2p_reply reply_of(const struct tofu_p2p *p2p, enum p2p_kind kind)
+struct p2p_reply p2p_reply_of(const struct tofu_p2p *p2p, enum p2p_kind kind)
 {
 	return (struct p2p_reply){
 		.head.kind = (uint8_t)kind,
@@ -40,7 +40,7 @@ void p2p_reply_later(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 static bool request_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 			  struct tofu_p2p_request *request)
 {
-	struct p2p_reply reply = reply_of(p2p, request->replies);
+	struct p2p_reply reply = p2p_reply_of(p2p, request->replies);
 	int code;
 
 	reply.handle = request->message.handle;
@@ -66,7 +66,7 @@ static bool request_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 
 static bool answer_reply(struct tofu_p2p *p2p, struct p2p_peer *peer)
 {
-	struct p2p_reply reply = reply_of(p2p, peer->answer);
+	struct p2p_reply reply = p2p_reply_of(p2p, peer->answer);
 
 	p2p_ring_answer(p2p, peer, &reply);
 	if (p2p_sender_reply(p2p, peer, &reply, 0) == UTOFU_ERR_BUSY)
@@ -77,7 +77,7 @@ static bool answer_reply(struct tofu_p2p *p2p, struct p2p_peer *peer)
 
 static bool take_back_reply(struct tofu_p2p *p2p, struct p2p_peer *peer)
 {
-	struct p2p_reply reply = reply_of(p2p, P2P_BACK);
+	struct p2p_reply reply = p2p_reply_of(p2p, P2P_BACK);
 
 	if (p2p_sender_reply(p2p, peer, &reply, 0) == UTOFU_ERR_BUSY)
 		return false;
@@ -97,7 +97,7 @@ bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer)
 	while ((request = TAILQ_FIRST(&peer->replying)))
 		if (!request_reply(p2p, peer, request))
 			return false;
-	return true;
+	return p2p_hold_reply(p2p, peer);
 }
 
 /* ---- Peers that are gone ---- */
@@ -107,6 +107,12 @@ static bool waits_for(const struct tofu_p2p_request *request, uint32_t *rank)
 {
 	*rank = request->message.source;
 	switch (request->state) {
+	case P2P_QUEUED:
+		*rank = request->dest;
+		return request->peer->withheld.held;
+	case P2P_OFFERED:
+		*rank = request->dest;
+		return true;
 	case P2P_SENT:
 		*rank = request->dest;
 		return request->message.kind != P2P_EAGER;
@@ -119,7 +125,7 @@ static bool waits_for(const struct tofu_p2p_request *request, uint32_t *rank)
 
 bool p2p_reply_hello(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 {
-	struct p2p_reply reply = reply_of(p2p, P2P_HELLO);
+	struct p2p_reply reply = p2p_reply_of(p2p, P2P_HELLO);
 	struct p2p_peer *peer;
 	uint32_t rank;
 
@@ -148,8 +154,14 @@ void p2p_reply_flown(struct tofu_p2p *p2p, uint64_t handle, bool hello,
 		p2p_rendezvous_received(p2p, request, code);
 		return;
 	}
+	if (request->state == P2P_QUEUED) {
+		p2p_hold_gone(p2p, request->peer);
+		return;
+	}
 	if (request->state == P2P_POSTED)
 		p2p_receive_cancel(p2p, request);
+	else if (request->state == P2P_OFFERED)
+		p2p_hold_wanted(request);
 	p2p_request_end(p2p, request, code);
 }
 
@@ -169,6 +181,18 @@ static struct tofu_p2p_request *request_of(const struct tofu_p2p *p2p,
 	return request;
 }
 
+/* The same for an announced send, which leaves its queue if it was only offered. */
+static struct tofu_p2p_request *announced_of(const struct tofu_p2p *p2p,
+					     const struct p2p_reply *reply)
+{
+	struct tofu_p2p_request *request =
+		request_of(p2p, reply, P2P_OFFERED);
+
+	if (request)
+		p2p_hold_wanted(request);
+	return request_of(p2p, reply, P2P_SENT);
+}
+
 /* A failure reported by the peer is an error, whatever its code is. */
 static int code_of(const struct p2p_reply *reply)
 {
@@ -177,7 +201,7 @@ static int code_of(const struct p2p_reply *reply)
 
 static void done_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
 {
-	struct tofu_p2p_request *request = request_of(p2p, reply, P2P_SENT);
+	struct tofu_p2p_request *request = announced_of(p2p, reply);
 
 	if (request && request->message.kind != P2P_EAGER)
 		p2p_request_end(p2p, request, code_of(reply));
@@ -185,7 +209,7 @@ static void done_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
 
 static void ready_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
 {
-	struct tofu_p2p_request *request = request_of(p2p, reply, P2P_SENT);
+	struct tofu_p2p_request *request = announced_of(p2p, reply);
 
 	if (!request || request->message.kind != P2P_PUT)
 		return;
@@ -208,19 +232,34 @@ static void fin_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
 		p2p_rendezvous_received(p2p, request, code_of(reply));
 }
 
-/* Handles replies about rings, from a known peer. */
-static void ring_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
+/* Handles replies that are about a known peer, and not about a request. */
+static void peer_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
 {
 	struct p2p_peer *peer = p2p_peer_find(p2p, reply->head.source);
 
 	if (!peer)
 		return;
-	if (reply->head.kind == P2P_OWN)
+	switch (reply->head.kind) {
+	case P2P_OWN:
 		p2p_send_own(p2p, peer, reply);
-	else if (reply->head.kind == P2P_BACK)
+		break;
+	case P2P_BACK:
 		p2p_send_taken(p2p, peer);
-	else
+		break;
+	case P2P_NONE:
+	case P2P_NEVER:
 		p2p_send_answered(p2p, peer, reply->head.kind == P2P_NEVER);
+		break;
+	case P2P_HOLD:
+	case P2P_GO:
+	case P2P_DECLINED:
+	case P2P_WANT:
+	case P2P_NONE_SUCH:
+		p2p_hold_come(p2p, peer, reply);
+		break;
+	default:
+		break;
+	}
 }
 
 static void reply_take(struct tofu_p2p *p2p, const struct p2p_reply *reply)
@@ -236,13 +275,8 @@ static void reply_take(struct tofu_p2p *p2p, const struct p2p_reply *reply)
 	case P2P_FIN:
 		fin_come(p2p, reply);
 		break;
-	case P2P_OWN:
-	case P2P_NONE:
-	case P2P_NEVER:
-	case P2P_BACK:
-		ring_come(p2p, reply);
-		break;
 	default:
+		peer_come(p2p, reply);
 		break;
 	}
 }

@@ -71,6 +71,7 @@ static inline size_t p2p_unexpected_bytes(size_t bytes)
  * @P2P_FREE:     nothing: it is unused
  * @P2P_PEERLESS: send, receive: an entry for its peer
  * @P2P_QUEUED:   send: its turn, and room in the sender
+ * @P2P_OFFERED:  send: whether its receiver wants it; still in its queue
  * @P2P_SENT:     send: its record's arrival; or the answer to a rendezvous
  * @P2P_POSTED:   receive: a message
  * @P2P_HELD:     send to this process: a receive
@@ -86,6 +87,7 @@ enum p2p_state {
 	P2P_FREE,
 	P2P_PEERLESS,
 	P2P_QUEUED,
+	P2P_OFFERED,
 	P2P_SENT,
 	P2P_POSTED,
 	P2P_HELD,
@@ -145,6 +147,7 @@ struct p2p_atomic {
  * @region:  the remembered registration that it is part of; NULL: it has its
  *           own
  * @slot:    for the notice at the end of a put: the receiver's, or P2P_SILENT
+ * @sought:  in P2P_POSTED: peers that hold messages back are asked for it
  * @posted:  tofu_p2p_ended() tells its end, unless @flags say otherwise
  * @access:  enum p2p_access: it moves without the other process, which is @dest
  * @flags:   TOFU_P2P_*
@@ -176,6 +179,7 @@ struct tofu_p2p_request {
 	utofu_stadd_t local;
 	struct p2p_region *region;
 	uint32_t slot;
+	bool sought;
 	bool posted;
 	uint8_t access;
 	unsigned int flags;

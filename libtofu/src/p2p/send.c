@@ -194,26 +194,29 @@ static int eager_send(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 			       by_own(request->peer));
 }
 
+/* @offer: with its own members, where @head says that it is one */
 static int announce_send(struct tofu_p2p *p2p,
 			 struct tofu_p2p_request *request,
-			 const struct p2p_head *head)
+			 const struct p2p_head *head, struct p2p_offer *offer)
 {
-	struct p2p_announce announce = {
+	struct p2p_announce *announce = &offer->announce;
+	const struct p2p_record record = {
+		.head = &announce->head,
+		.head_bytes = head->flags & P2P_OFFER ? sizeof(*offer) :
+							sizeof(*announce),
+		.known = P2P_REQUEST_KNOWN,
+		.last = &request->message.data,
+		.last_bytes = data_bytes(request),
+	};
+
+	*announce = (struct p2p_announce){
 		.head = *head,
 		.bytes = request->room,
 		.handle = p2p_request_handle(request),
 		.vcq = p2p->data_id,
 		.stadd = request->local,
 	};
-	const struct p2p_record record = {
-		.head = &announce.head,
-		.head_bytes = sizeof(announce),
-		.known = P2P_REQUEST_KNOWN,
-		.last = &request->message.data,
-		.last_bytes = data_bytes(request),
-	};
-
-	return p2p_sender_send(p2p, request->peer, &record, announce.handle,
+	return p2p_sender_send(p2p, request->peer, &record, announce->handle,
 			       by_own(request->peer));
 }
 
@@ -230,6 +233,7 @@ static bool request_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 {
 	struct p2p_peer *peer = request->peer;
 	struct p2p_head head = head_of(p2p, P2P_EAGER, request->message.tag);
+	struct p2p_offer offer;
 	bool asking = asks(peer);
 	int code;
 
@@ -241,7 +245,8 @@ static bool request_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	if (asking)
 		head.flags |= P2P_ASK;
 	code = head.kind == P2P_EAGER ? eager_send(p2p, request, &head) :
-					announce_send(p2p, request, &head);
+					announce_send(p2p, request, &head,
+						      &offer);
 	if (code == UTOFU_ERR_BUSY)
 		return false;
 	if (code) {
@@ -253,11 +258,62 @@ static bool request_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	return true;
 }
 
+/*
+ * The receiver has to answer, and the data stays here until then: so it is a
+ * message to be put, which needs no registration before.
+ */
+static bool put_announce(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+			 unsigned int flags, struct p2p_offer *offer)
+{
+	struct p2p_peer *peer = request->peer;
+	struct p2p_head head = head_of(p2p, P2P_PUT, request->message.tag);
+	int code;
+
+	request->message.kind = head.kind;
+	head.flags = (uint8_t)(request->message.flags | flags);
+	if (!p2p_sender_fits(p2p, peer, data_bytes(request) + sizeof(*offer)))
+		return false;
+	code = announce_send(p2p, request, &head, offer);
+	if (code == UTOFU_ERR_BUSY)
+		return false;
+	if (flags & P2P_OFFER)
+		request->state = P2P_OFFERED;
+	else
+		request->state = P2P_SENT;
+	path_used(p2p, peer, false);
+	if (code)
+		p2p_send_flown(p2p, p2p_request_handle(request), code);
+	return true;
+}
+
+bool p2p_send_announce(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+{
+	struct p2p_offer unused;
+
+	return put_announce(p2p, request, 0, &unused);
+}
+
+bool p2p_send_offer(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+		    uint64_t seen, uint32_t episode)
+{
+	struct p2p_offer offer = {
+		.seen = seen,
+		.episode = episode,
+	};
+
+	return put_announce(p2p, request, P2P_OFFER, &offer);
+}
+
 static bool queue_run(struct tofu_p2p *p2p, struct p2p_peer *peer)
 {
 	while (path_run(p2p, peer)) {
 		struct tofu_p2p_request *request = TAILQ_FIRST(&peer->queue);
 
+		if (peer->withheld.held || peer->withheld.offered) {
+			p2p_hold_run(p2p, peer);
+			return TAILQ_EMPTY(&peer->queue) &&
+			       !peer->withheld.asked;
+		}
 		if (!request)
 			return true;
 		if (!request_post(p2p, request))
@@ -283,6 +339,8 @@ void p2p_send_flown(struct tofu_p2p *p2p, uint64_t handle, int code)
 {
 	struct tofu_p2p_request *request = p2p_request_find(p2p, handle);
 
+	if (request && request->state == P2P_OFFERED && code)
+		p2p_hold_wanted(request);
 	if (!request || request->state != P2P_SENT)
 		return;
 	if (code || request->message.kind == P2P_EAGER)
@@ -307,11 +365,13 @@ static bool send_queue(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	request->peer = peer;
 	p2p_peer_pin(p2p, peer);
 	/* As a rule, nothing else waits for this peer. */
-	if (!peer->active && request_post(p2p, request))
+	if (!peer->active && !peer->withheld.held && request_post(p2p, request))
 		return true;
 	request->state = P2P_QUEUED;
 	TAILQ_INSERT_TAIL(&peer->queue, request, link);
-	if (peer->active)
+	p2p_hold_queued(request);
+	/* Its buffer may have to be copied before it is offered. */
+	if (peer->active && !peer->withheld.held)
 		p2p_send_push(p2p, peer);
 	else
 		p2p_peer_wake(p2p, peer);
@@ -332,7 +392,7 @@ void p2p_send_take_back(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	if (request->state == P2P_PEERLESS) {
 		TAILQ_REMOVE(&p2p->peerless, request, link);
 	} else {
-		TAILQ_REMOVE(&request->peer->queue, request, link);
+		p2p_hold_wanted(request);
 		p2p_peer_unpin(p2p, request->peer);
 	}
 	p2p_request_free(p2p, request);

@@ -151,6 +151,7 @@ int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 			record->last_bytes;
 	/* No request: the record says that an own ring is left. */
 	flight->moved = own && !handle;
+	flight->offer = record->head->flags & P2P_OFFER;
 	peer->flying++;
 	peer->flying_bytes += flight->bytes;
 	return UTOFU_SUCCESS;
@@ -193,7 +194,7 @@ static void request_flown(struct tofu_p2p *p2p, struct p2p_flight *flight,
 	peer->flying_bytes -= flight->bytes;
 	if (flight->moved)
 		p2p_send_left(p2p, peer);
-	else if (flight->handle)
+	else if (flight->handle && !(flight->offer && !code))
 		p2p_send_flown(p2p, flight->handle, code);
 	flight_give(p2p, &p2p->out, flight);
 }
