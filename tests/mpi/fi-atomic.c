@@ -428,11 +428,9 @@ static bool counts(struct fid_cntr *counter, uint64_t value)
 static int counter_values(void)
 {
 	const enum fi_wait_obj waits[] = { FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD };
-	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_FD };
 	struct fid_cntr *counter;
 
 	RUN(domain_open(VIRTUAL));
-	TEST(fi_cntr_open(own_domain, &attr, &counter, NULL) < 0);
 	for (int i = 0; i < 3; i++) {
 		RUN(counter_open(waits[i], &counter));
 		TEST(counter->fid.fclass == FI_CLASS_CNTR);

@@ -95,6 +95,13 @@ int queue_open(enum fi_cq_format format, size_t size, struct fid_cq **queue)
 	return fi_cq_open(domain, &attr, queue, NULL);
 }
 
+static int port_queue_open(enum fi_wait_obj wait, struct fid_cq **queue)
+{
+	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = wait };
+
+	return fi_cq_open(domain, &attr, queue, NULL);
+}
+
 int av_open(enum fi_av_type type, struct fid_av **av)
 {
 	struct fi_av_attr attr = { .type = type };
@@ -157,10 +164,10 @@ int port_open(struct port *port, const struct options *options)
 	port->next = ports;
 	ports = port;
 	TEST(!av_open(options->map ? FI_AV_MAP : FI_AV_TABLE, &port->av));
-	TEST(!queue_open(FI_CQ_FORMAT_TAGGED, 0, &port->receives));
+	TEST(!port_queue_open(options->wait, &port->receives));
 	port->sends = port->receives;
 	if (options->two_queues)
-		TEST(!queue_open(FI_CQ_FORMAT_TAGGED, 0, &port->sends));
+		TEST(!port_queue_open(options->wait, &port->sends));
 	RUN(endpoint_open(port, options));
 	RUN(port_bind(port, options));
 	return port_meet(port, options->empty);

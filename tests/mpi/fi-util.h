@@ -43,10 +43,16 @@ struct suite {
 };
 
 extern const struct suite transfer_suite, receive_suite, completion_suite,
-	memory_suite, region_suite, atomic_suite;
+	memory_suite, region_suite, atomic_suite, wait_suite;
 
 /* test_run - join, run all tests, leave; Return: for main() */
 int test_run(const struct suite *const suites[], int suite_count);
+
+/*
+ * alone_to_the_end - open a domain that makes progress by itself and stays open, so
+ * that the program ends with it
+ */
+bool alone_to_the_end(void);
 
 /* RUN - what a test consists of: a part that returns like a test */
 #define RUN(part)                 \
@@ -86,6 +92,7 @@ struct done {
  * @recv_flags:  FI_SELECTIVE_COMPLETION or 0
  * @operation:   flags of all sends
  * @min_receive: FI_OPT_MIN_MULTI_RECV, 0 for the default
+ * @wait:        of the queues
  * @counter:     bound to the endpoint, until NULL
  * @counted:     with which flags
  */
@@ -93,6 +100,7 @@ struct options {
 	bool map, empty, two_queues;
 	uint64_t send_flags, recv_flags, operation;
 	size_t min_receive;
+	enum fi_wait_obj wait;
 	struct fid_cntr *counter[COUNTERS_MAX];
 	uint64_t counted[COUNTERS_MAX];
 };

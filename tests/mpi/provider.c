@@ -133,11 +133,6 @@ static void hint_data(struct fi_info *hints)
 	hints->domain_attr->cq_data_size = 8;
 }
 
-static void hint_progress(struct fi_info *hints)
-{
-	hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
-}
-
 static void hint_size(struct fi_info *hints)
 {
 	hints->tx_attr->size = info->tx_attr->size + 1;
@@ -162,7 +157,7 @@ static int info_refused(void)
 {
 	void (*const hint[])(struct fi_info *hints) = {
 		hint_dgram, hint_msg, hint_rma, hint_atomic, hint_inject,
-		hint_pieces_sent, hint_pieces_received, hint_data, hint_progress,
+		hint_pieces_sent, hint_pieces_received, hint_data,
 		hint_size, hint_contexts, hint_order, hint_format
 	};
 
@@ -564,11 +559,8 @@ static int bad_receives(struct port *port)
 
 static int bad_objects(struct port *port)
 {
-	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
 	struct fi_cq_tagged_entry entry;
-	struct fid_cq *queue;
 
-	TEST(fi_cq_open(domain, &attr, &queue, NULL) < 0);
 	TEST(fi_cq_sread(port->receives, &entry, 1, NULL, 0) < 0);
 	return 0;
 }
@@ -615,7 +607,9 @@ int main(void)
 		&memory_suite,
 		&region_suite,
 		&atomic_suite,
+		&wait_suite,
 	};
 
-	return test_run(suites, sizeof(suites) / sizeof(suites[0]));
+	return test_run(suites, sizeof(suites) / sizeof(suites[0])) ||
+	       !alone_to_the_end();
 }

@@ -44,6 +44,7 @@ static int change(struct tofu_fi_cntr *cntr, uint64_t *which,
 {
 	tofu_fi_lock(cntr->domain);
 	*which = value;
+	tofu_fi_bell_ring(&cntr->bell);
 	tofu_fi_unlock(cntr->domain);
 	return 0;
 }
@@ -54,6 +55,7 @@ static int cntr_add(struct fid_cntr *fid, uint64_t value)
 
 	tofu_fi_lock(cntr->domain);
 	cntr->value += value;
+	tofu_fi_bell_ring(&cntr->bell);
 	tofu_fi_unlock(cntr->domain);
 	return 0;
 }
@@ -64,6 +66,7 @@ static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 
 	tofu_fi_lock(cntr->domain);
 	cntr->errors += value;
+	tofu_fi_bell_ring(&cntr->bell);
 	tofu_fi_unlock(cntr->domain);
 	return 0;
 }
@@ -98,13 +101,36 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	const int64_t until = tofu_fi_now_ms() + timeout;
 
 	while (cntr_read(fid) < threshold) {
+		const int64_t left = until - tofu_fi_now_ms();
+
 		if (look(cntr, &cntr->errors) != errors)
 			return -FI_EAVAIL;
-		if (timeout >= 0 && tofu_fi_now_ms() >= until)
+		if (timeout >= 0 && left <= 0)
 			return -FI_ETIMEDOUT;
-		sched_yield();
+		if (cntr->bell.fd < 0)
+			sched_yield();
+		else if (!tofu_fi_cntr_trywait(&fid->fid))
+			tofu_fi_bell_wait(&cntr->bell,
+					  timeout < 0 ? -1 : (int)left);
 	}
 	return 0;
+}
+
+/* Has the bell ring for what has changed since the last time, too. */
+int tofu_fi_cntr_trywait(struct fid *fid)
+{
+	struct tofu_fi_cntr *cntr = (struct tofu_fi_cntr *)fid;
+	int err = -FI_EAGAIN;
+
+	tofu_fi_lock(cntr->domain);
+	tofu_fi_progress_all(cntr->domain);
+	if (cntr->seen == cntr->value + cntr->errors) {
+		tofu_fi_bell_arm(&cntr->bell);
+		err = 0;
+	}
+	cntr->seen = cntr->value + cntr->errors;
+	tofu_fi_unlock(cntr->domain);
+	return err;
 }
 
 /* ---- Objects ---- */
@@ -116,15 +142,22 @@ static int cntr_close(struct fid *fid)
 	if (tofu_fi_is_used(&cntr->users))
 		return -FI_EBUSY;
 	tofu_fi_drop(&cntr->domain->users);
+	tofu_fi_bell_close(&cntr->bell);
 	free(cntr);
 	return 0;
+}
+
+static int cntr_control(struct fid *fid, int command, void *arg)
+{
+	return tofu_fi_bell_control(&((struct tofu_fi_cntr *)fid)->bell, command,
+				    arg);
 }
 
 static struct fi_ops cntr_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = cntr_close,
 	.bind = tofu_fi_no_bind,
-	.control = tofu_fi_no_control,
+	.control = cntr_control,
 	.ops_open = tofu_fi_no_ops,
 };
 
@@ -143,15 +176,19 @@ int tofu_fi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		      struct fid_cntr **made, void *context)
 {
 	struct tofu_fi_cntr *cntr;
+	int err;
 
-	if (attr->events != FI_CNTR_EVENTS_COMP || attr->flags ||
-	    (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC &&
-	     attr->wait_obj != FI_WAIT_YIELD))
+	if (attr->events != FI_CNTR_EVENTS_COMP || attr->flags)
 		return -FI_ENOSYS;
 	cntr = calloc(1, sizeof(*cntr));
 	if (!cntr)
 		return -FI_ENOMEM;
 	cntr->domain = (struct tofu_fi_domain *)domain;
+	err = tofu_fi_bell_open(&cntr->bell, cntr->domain, attr->wait_obj);
+	if (err) {
+		free(cntr);
+		return err;
+	}
 	cntr->fid.fid.fclass = FI_CLASS_CNTR;
 	cntr->fid.fid.context = context;
 	cntr->fid.fid.ops = &cntr_fid_ops;

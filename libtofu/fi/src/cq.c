@@ -48,6 +48,8 @@ void tofu_fi_cq_add(struct tofu_fi_cq *cq, const struct tofu_fi_entry *entry)
 	if (cq->count == cq->room)
 		ring_grow(cq);
 	*entry_at(cq, cq->count++) = *entry;
+	cq->domain->ended++;
+	tofu_fi_bell_ring(&cq->bell);
 }
 
 static void entry_drop(struct tofu_fi_cq *cq)
@@ -168,17 +170,52 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *to,
 
 /* ---- Waiting ---- */
 
+int tofu_fi_cq_trywait(struct fid *fid)
+{
+	struct tofu_fi_cq *cq = (struct tofu_fi_cq *)fid;
+	int err = -FI_EAGAIN;
+
+	tofu_fi_lock(cq->domain);
+	if (!cq->count)
+		cq_progress(cq, LOOK_MIN);
+	if (!cq->count && !cq->signalled) {
+		tofu_fi_bell_arm(&cq->bell);
+		err = 0;
+	}
+	tofu_fi_unlock(cq->domain);
+	return err;
+}
+
+static bool signal_take(struct tofu_fi_cq *cq)
+{
+	bool taken;
+
+	tofu_fi_lock(cq->domain);
+	taken = cq->signalled;
+	cq->signalled = false;
+	tofu_fi_unlock(cq->domain);
+	return taken;
+}
+
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 			    fi_addr_t *source, const void *cond, int timeout)
 {
 	const int64_t until = tofu_fi_now_ms() + timeout;
+	struct tofu_fi_cq *cq = cq_of(fid);
 	ssize_t read;
 
 	(void)cond;
-	while ((read = cq_readfrom(fid, buf, count, source)) == -FI_EAGAIN) {
-		if (timeout >= 0 && tofu_fi_now_ms() >= until)
+	while ((read = cq_readfrom(fid, buf, count, source)) == -FI_EAGAIN &&
+	       !signal_take(cq)) {
+		const int64_t left = until - tofu_fi_now_ms();
+
+		if (timeout >= 0 && left <= 0)
 			break;
-		sched_yield();
+		if (cq->bell.fd < 0)
+			sched_yield();
+		else if (!tofu_fi_cq_trywait(&fid->fid))
+			tofu_fi_bell_wait(&cq->bell,
+					  timeout < 0 ? -1 : (int)left);
 	}
 	return read;
 }
@@ -189,10 +226,15 @@ static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count,
 	return cq_sreadfrom(fid, buf, count, NULL, cond, timeout);
 }
 
-static int no_signal(struct fid_cq *fid)
+static int cq_signal(struct fid_cq *fid)
 {
-	(void)fid;
-	return -FI_ENOSYS;
+	struct tofu_fi_cq *cq = cq_of(fid);
+
+	tofu_fi_lock(cq->domain);
+	cq->signalled = true;
+	tofu_fi_bell_ring(&cq->bell);
+	tofu_fi_unlock(cq->domain);
+	return 0;
 }
 
 static const char *cq_strerror(struct fid_cq *fid, int code, const void *data,
@@ -218,16 +260,23 @@ static int cq_close(struct fid *fid)
 	if (!TAILQ_EMPTY(&cq->bound))
 		return -FI_EBUSY;
 	tofu_fi_drop(&cq->domain->users);
+	tofu_fi_bell_close(&cq->bell);
 	free(cq->entry);
 	free(cq);
 	return 0;
+}
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	return tofu_fi_bell_control(&((struct tofu_fi_cq *)fid)->bell, command,
+				    arg);
 }
 
 static struct fi_ops cq_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = cq_close,
 	.bind = tofu_fi_no_bind,
-	.control = tofu_fi_no_control,
+	.control = cq_control,
 	.ops_open = tofu_fi_no_ops,
 };
 
@@ -238,25 +287,27 @@ static struct fi_ops_cq cq_ops = {
 	.readerr = cq_readerr,
 	.sread = cq_sread,
 	.sreadfrom = cq_sreadfrom,
-	.signal = no_signal,
+	.signal = cq_signal,
 	.strerror = cq_strerror,
 };
 
 int tofu_fi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		    struct fid_cq **made, void *context)
 {
-	struct tofu_fi_cq *cq;
+	struct tofu_fi_cq *cq = calloc(1, sizeof(*cq));
+	int err;
 
-	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC &&
-	    attr->wait_obj != FI_WAIT_YIELD)
-		return -FI_ENOSYS;
-	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;
 	cq->entry = malloc(ROOM * sizeof(*cq->entry));
-	if (!cq->entry) {
+	err = cq->entry ? tofu_fi_bell_open(&cq->bell,
+					    (struct tofu_fi_domain *)domain,
+					    attr->wait_obj) :
+			  -FI_ENOMEM;
+	if (err) {
+		free(cq->entry);
 		free(cq);
-		return -FI_ENOMEM;
+		return err;
 	}
 	cq->room = ROOM;
 	cq->domain = (struct tofu_fi_domain *)domain;

@@ -41,6 +41,7 @@ static int domain_close(struct fid *fid)
 
 	if (tofu_fi_is_used(&domain->users))
 		return -FI_EBUSY;
+	tofu_fi_runner_stop(domain);
 	tofu_boot_unattend(&domain->attendant);
 	pthread_mutex_destroy(&domain->lock);
 	free(domain);
@@ -59,6 +60,15 @@ static void attend(void *arg)
 		return;
 	tofu_fi_progress_all(domain);
 	tofu_fi_unlock(domain);
+}
+
+/* A boot's VCQ may share a command queue with those of endpoints. */
+static void exclude(void *arg, bool on)
+{
+	if (on)
+		tofu_fi_lock(arg);
+	else
+		tofu_fi_unlock(arg);
 }
 
 static struct fi_ops domain_fid_ops = {
@@ -193,10 +203,16 @@ int tofu_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	pthread_mutex_init(&domain->lock, NULL);
 	LIST_INIT(&domain->eps);
 	domain->attendant.attend = attend;
+	domain->attendant.exclude = exclude;
 	domain->attendant.arg = domain;
 	tofu_boot_attend(&domain->attendant);
-	*made = &domain->fid;
-	return 0;
+	if (info->domain_attr->data_progress == FI_PROGRESS_AUTO)
+		err = tofu_fi_runner_start(domain);
+	if (err)
+		domain_close(&domain->fid.fid);
+	else
+		*made = &domain->fid;
+	return err;
 }
 
 /* ---- The fabric ---- */
@@ -234,12 +250,27 @@ static int no_wait(struct fid_fabric *fabric, struct fi_wait_attr *attr,
 	return -FI_ENOSYS;
 }
 
-static int no_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+/* Whether a program may sleep until one of these has something to read */
+static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
+	int err = 0;
+
 	(void)fabric;
-	(void)fids;
-	(void)count;
-	return -FI_ENOSYS;
+	for (int i = 0; i < count && !err; i++) {
+		switch (fids[i]->fclass) {
+		case FI_CLASS_CQ:
+			err = tofu_fi_cq_trywait(fids[i]);
+			break;
+		case FI_CLASS_CNTR:
+			err = tofu_fi_cntr_trywait(fids[i]);
+			break;
+		case FI_CLASS_EQ:
+			break;
+		default:
+			err = -FI_EINVAL;
+		}
+	}
+	return err;
 }
 
 static struct fi_ops_fabric fabric_ops = {
@@ -248,7 +279,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.passive_ep = no_passive_ep,
 	.eq_open = tofu_fi_eq_open,
 	.wait_open = no_wait,
-	.trywait = no_trywait,
+	.trywait = fabric_trywait,
 };
 
 static int fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **made,

@@ -64,17 +64,29 @@ static const char *eq_strerror(struct fid_eq *eq, int code, const void *data,
 	return tofu_error_text(code);
 }
 
+struct event_queue {
+	struct fid_eq fid;
+	struct tofu_fi_bell bell;
+};
+
 static int eq_close(struct fid *fid)
 {
+	tofu_fi_bell_close(&((struct event_queue *)fid)->bell);
 	free(fid);
 	return 0;
+}
+
+static int eq_control(struct fid *fid, int command, void *arg)
+{
+	return tofu_fi_bell_control(&((struct event_queue *)fid)->bell, command,
+				    arg);
 }
 
 static struct fi_ops eq_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = eq_close,
 	.bind = tofu_fi_no_bind,
-	.control = tofu_fi_no_control,
+	.control = eq_control,
 	.ops_open = tofu_fi_no_ops,
 };
 
@@ -90,19 +102,21 @@ static struct fi_ops_eq eq_ops = {
 int tofu_fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 		    struct fid_eq **made, void *context)
 {
-	struct fid_eq *eq;
+	struct event_queue *eq = calloc(1, sizeof(*eq));
+	int err;
 
 	(void)fabric;
-	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC &&
-	    attr->wait_obj != FI_WAIT_YIELD)
-		return -FI_ENOSYS;
-	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;
-	eq->fid.fclass = FI_CLASS_EQ;
-	eq->fid.context = context;
-	eq->fid.ops = &eq_fid_ops;
-	eq->ops = &eq_ops;
-	*made = eq;
+	err = tofu_fi_bell_open(&eq->bell, NULL, attr->wait_obj);
+	if (err) {
+		free(eq);
+		return err;
+	}
+	eq->fid.fid.fclass = FI_CLASS_EQ;
+	eq->fid.fid.context = context;
+	eq->fid.fid.ops = &eq_fid_ops;
+	eq->fid.ops = &eq_ops;
+	*made = &eq->fid;
 	return 0;
 }

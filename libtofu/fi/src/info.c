@@ -71,7 +71,6 @@ static bool ep_fits(const struct fi_ep_attr *ep)
 static bool domain_fits(const struct fi_domain_attr *domain)
 {
 	return !domain || ((!domain->name || !strcmp(domain->name, TOFU_FI_NAME)) &&
-			   domain->data_progress != FI_PROGRESS_AUTO &&
 			   domain->cq_data_size <= TOFU_FI_DATA &&
 			   !asks_more(domain->caps, FI_LOCAL_COMM | FI_REMOTE_COMM) &&
 			   !domain->auth_key_size);
@@ -196,8 +195,13 @@ static void domain_fill(struct fi_domain_attr *domain,
 {
 	domain->threading = hints && hints->threading ? hints->threading :
 							FI_THREAD_SAFE;
-	domain->control_progress = FI_PROGRESS_MANUAL;
-	domain->data_progress = FI_PROGRESS_MANUAL;
+	/* What ends with its call needs no progress. */
+	domain->control_progress = hints && hints->control_progress ?
+					   hints->control_progress :
+					   FI_PROGRESS_MANUAL;
+	domain->data_progress = hints && hints->data_progress ?
+					hints->data_progress :
+					FI_PROGRESS_MANUAL;
 	domain->resource_mgmt = FI_RM_ENABLED;
 	domain->av_type = hints && hints->av_type ? hints->av_type :
 						    FI_AV_TABLE;

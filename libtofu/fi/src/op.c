@@ -180,6 +180,8 @@ static void count(struct tofu_fi_ep *ep, uint64_t flags, int code)
 			ep->cntr[i]->errors++;
 		else
 			ep->cntr[i]->value++;
+		ep->domain->ended++;
+		tofu_fi_bell_ring(&ep->cntr[i]->bell);
 	}
 }
 

@@ -88,6 +88,17 @@ struct tofu_fi_name {
 /* ---- Objects ---- */
 
 /**
+ * struct tofu_fi_bell - how an object tells that there is something to read
+ * @fd:    an event descriptor for FI_WAIT_FD, or -1
+ * @armed: the program may sleep until it is readable
+ */
+struct tofu_fi_bell {
+	enum fi_wait_obj wait;
+	int fd;
+	bool armed;
+};
+
+/**
  * struct tofu_fi_domain - the interconnect, as a process has it
  * @job:   the processes
  * @tnis:  TNIs of a node
@@ -98,6 +109,9 @@ struct tofu_fi_name {
  * @eps:   endpoints that are enabled
  * @attendant: has them progress while a process manager's barrier waits
  * @said_gone: the user has been told of a process that is gone
+ * @runner: thread that makes progress, where @runs, until @runner_stops; @others:
+ *          in the list of domains that have one
+ * @ended:  completions and counts so far
  */
 struct tofu_fi_domain {
 	struct fid_domain fid;
@@ -111,6 +125,11 @@ struct tofu_fi_domain {
 	LIST_HEAD(, tofu_fi_ep) eps;
 	struct tofu_attendant attendant;
 	bool said_gone;
+	pthread_t runner;
+	bool runs;
+	bool runner_stops;
+	LIST_ENTRY(tofu_fi_domain) others;
+	uint64_t ended;
 };
 
 /**
@@ -161,6 +180,8 @@ struct tofu_fi_entry {
  * struct tofu_fi_cq - a completion queue
  * @bound: endpoints that it has completions of
  * @entry: ring of @room entries, a power of two; @count of them from @first on
+ * @bell:  that there are some
+ * @signalled: whoever waits comes back
  */
 struct tofu_fi_cq {
 	struct fid_cq fid;
@@ -172,12 +193,16 @@ struct tofu_fi_cq {
 	size_t room;
 	size_t first;
 	size_t count;
+	struct tofu_fi_bell bell;
+	bool signalled;
 };
 
 /**
  * struct tofu_fi_cntr - a counter of what has ended
  * @value, @errors: well, and otherwise
  * @users: endpoints
+ * @bell:  that one of them has changed
+ * @seen:  sum of both when the bell was armed
  */
 struct tofu_fi_cntr {
 	struct fid_cntr fid;
@@ -185,6 +210,8 @@ struct tofu_fi_cntr {
 	uint64_t value;
 	uint64_t errors;
 	unsigned int users;
+	struct tofu_fi_bell bell;
+	uint64_t seen;
 };
 
 /* What is counted, each by one counter of an endpoint */
@@ -339,6 +366,35 @@ int tofu_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 /* tofu_fi_has_atomics - whether the machine has remote atomics; false without one */
 bool tofu_fi_has_atomics(void);
 
+/* ---- runner.c ---- */
+
+/* tofu_fi_runner_start - have progress without calls, if that is not so already */
+int tofu_fi_runner_start(struct tofu_fi_domain *domain);
+void tofu_fi_runner_stop(struct tofu_fi_domain *domain);
+
+/* ---- bell.c ---- */
+
+/*
+ * tofu_fi_bell_open - for such a wait object; FI_ENOSYS: there is none of the kind.
+ * @domain: has progress without calls from now on, where there is a descriptor; or
+ *          NULL
+ */
+int tofu_fi_bell_open(struct tofu_fi_bell *bell, struct tofu_fi_domain *domain,
+		      enum fi_wait_obj wait);
+void tofu_fi_bell_close(const struct tofu_fi_bell *bell);
+
+/* tofu_fi_bell_control - fi_control() of the object */
+int tofu_fi_bell_control(const struct tofu_fi_bell *bell, int command, void *arg);
+
+/* tofu_fi_bell_ring - there is something; tofu_fi_bell_arm - from now on, tell */
+void tofu_fi_bell_ring(struct tofu_fi_bell *bell);
+void tofu_fi_bell_arm(struct tofu_fi_bell *bell);
+
+/* tofu_fi_bell_wait - sleep until it rings, or for so many milliseconds; without lock */
+void tofu_fi_bell_wait(const struct tofu_fi_bell *bell, int timeout);
+
+/* ---- domain.c ---- */
+
 /* What an object does not have */
 int tofu_fi_no_bind(struct fid *fid, struct fid *bound, uint64_t flags);
 int tofu_fi_no_control(struct fid *fid, int command, void *arg);
@@ -360,6 +416,9 @@ int tofu_fi_window(const struct tofu_fi_domain *domain, uint32_t rank,
 		   utofu_vcq_id_t *id);
 
 /* ---- cntr.c ---- */
+
+/* tofu_fi_cntr_trywait - as fi_trywait() */
+int tofu_fi_cntr_trywait(struct fid *fid);
 
 int tofu_fi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		      struct fid_cntr **cntr, void *context);
@@ -386,6 +445,9 @@ static inline fi_addr_t tofu_fi_address(const struct tofu_fi_av *av,
 }
 
 /* ---- cq.c ---- */
+
+/* tofu_fi_cq_trywait - as fi_trywait() */
+int tofu_fi_cq_trywait(struct fid *fid);
 
 int tofu_fi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		    struct fid_cq **cq, void *context);

@@ -12,6 +12,7 @@
 #ifndef TOFU_BOOT_H
 #define TOFU_BOOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -170,11 +171,15 @@ int tofu_boot_check(struct tofu_boot *boot, uint32_t rank);
  * struct tofu_attendant - what else has to go on in this process
  * @attend: called again and again while a function of a boot waits for other
  *          processes, in the same thread; must not call functions of a boot
- * @arg:    its argument
+ * @exclude: NULL, or called with true before a function of a boot uses its VCQ, and
+ *          with false after that, before @attend is called, too: between the two no
+ *          other thread may use a VCQ that shares a command queue with it
+ * @arg:    their argument
  * @next:   the library's
  */
 struct tofu_attendant {
 	void (*attend)(void *arg);
+	void (*exclude)(void *arg, bool on);
 	void *arg;
 	struct tofu_attendant *next;
 };

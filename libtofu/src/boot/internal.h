@@ -163,6 +163,14 @@ struct boot_wait {
 };
 
 
+/*
+ * boot_begin, boot_end - around what uses the boot's VCQ: attendants keep their
+ * threads away, but not from what boot_wait_more() has them do. The end returns its
+ * argument.
+ */
+void boot_begin(void);
+int boot_end(int code);
+
 struct boot_wait boot_wait_begin(const struct tofu_boot *boot);
 
 /* boot_wait_more - call after an empty poll; false: the time is over */

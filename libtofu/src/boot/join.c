@@ -130,7 +130,8 @@ static int vcq_open(struct tofu_boot *boot)
 				"%u processes of a node are too many for the queues of %u TNIs",
 				boot->job.ppn, boot->tnis);
 	for (;;) {
-		code = vcq_create(boot, tni, cq);
+		boot_begin();
+		code = boot_end(vcq_create(boot, tni, cq));
 		if (boot->has_vcq)
 			return UTOFU_SUCCESS;
 		if ((code != UTOFU_SUCCESS && code != UTOFU_ERR_FULL) ||
@@ -231,8 +232,10 @@ void tofu_boot_abandon(struct tofu_boot *boot)
 	if (boot->tenant.free)
 		boot->tenant.free(boot->tenant.state);
 	/* Deregisters, so that no memory is written after this. */
+	boot_begin();
 	if (boot->has_vcq)
 		utofu_free_vcq(boot->vcq);
+	boot_end(UTOFU_SUCCESS);
 	free(boot->tenant.region.memory);
 	free(boot->table.memory);
 	free(boot->area.memory);

@@ -123,7 +123,8 @@ static int signal_wait(struct tofu_boot *boot, unsigned int round)
 					"the process %s %u has started anew",
 					boot_with_unit(boot), from);
 		/* No notice is expected: the poll lets the engine work. */
-		code = utofu_poll_mrq(boot->vcq, 0, &notice);
+		boot_begin();
+		code = boot_end(utofu_poll_mrq(boot->vcq, 0, &notice));
 		if (code != UTOFU_ERR_NOT_FOUND)
 			return boot_say_put(boot, from, code);
 		if (!boot_wait_more(&wait))

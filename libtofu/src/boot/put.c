@@ -53,11 +53,12 @@ int boot_put(struct tofu_boot *boot, uint32_t rank, size_t index,
 	utofu_vcq_id_t id;
 	int code = vcq_of(boot, rank, &id);
 
+	boot_begin();
 	if (code == UTOFU_SUCCESS)
 		code = utofu_put_piggyback8(boot->vcq, id, value,
 					    boot->area.stadd + index * sizeof(value),
 					    sizeof(value), 0, PUT_FLAGS, NULL);
-	return code == UTOFU_SUCCESS ? put_end(boot) : code;
+	return boot_end(code == UTOFU_SUCCESS ? put_end(boot) : code);
 }
 
 int boot_put_block(struct tofu_boot *boot, uint32_t rank,
@@ -67,12 +68,13 @@ int boot_put_block(struct tofu_boot *boot, uint32_t rank,
 	utofu_vcq_id_t id;
 	int code = vcq_of(boot, rank, &id);
 
+	boot_begin();
 	if (code == UTOFU_SUCCESS)
 		code = utofu_put(boot->vcq, id,
 				 region->stadd + from * sizeof(uint64_t),
 				 region->stadd + to * sizeof(uint64_t), bytes, 0,
 				 PUT_FLAGS, NULL);
-	return code == UTOFU_SUCCESS ? put_end(boot) : code;
+	return boot_end(code == UTOFU_SUCCESS ? put_end(boot) : code);
 }
 
 int boot_get_block(struct tofu_boot *boot, uint32_t rank,
@@ -82,12 +84,13 @@ int boot_get_block(struct tofu_boot *boot, uint32_t rank,
 	utofu_vcq_id_t id;
 	int code = vcq_of(boot, rank, &id);
 
+	boot_begin();
 	if (code == UTOFU_SUCCESS)
 		code = utofu_get(boot->vcq, id,
 				 region->stadd + to * sizeof(uint64_t),
 				 region->stadd + from * sizeof(uint64_t), bytes,
 				 0, PUT_FLAGS, NULL);
-	return code == UTOFU_SUCCESS ? put_end(boot) : code;
+	return boot_end(code == UTOFU_SUCCESS ? put_end(boot) : code);
 }
 
 bool boot_is_absence(int code)

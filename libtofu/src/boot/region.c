@@ -27,8 +27,9 @@ int boot_region_create(struct tofu_boot *boot, size_t words, unsigned int stag,
 		return boot_say(boot, UTOFU_ERR_OUT_OF_MEMORY,
 				"no memory for %zu bytes", size);
 	region->word = aligned(region->memory);
-	code = utofu_reg_mem_with_stag(boot->vcq, region->word, size, stag, 0,
-				       &region->stadd);
+	boot_begin();
+	code = boot_end(utofu_reg_mem_with_stag(boot->vcq, region->word, size,
+						stag, 0, &region->stadd));
 	if (code == UTOFU_SUCCESS)
 		return code;
 	free(region->memory);
@@ -41,7 +42,8 @@ void boot_region_free(struct tofu_boot *boot, struct boot_region *region)
 {
 	if (!region->memory)
 		return;
-	utofu_dereg_mem(boot->vcq, region->stadd, 0);
+	boot_begin();
+	boot_end(utofu_dereg_mem(boot->vcq, region->stadd, 0));
 	free(region->memory);
 	*region = (struct boot_region){ 0 };
 }

@@ -27,14 +27,41 @@ void tofu_boot_unattend(struct tofu_attendant *attendant)
 		*at = attendant->next;
 }
 
+static void exclude(bool on)
+{
+	struct tofu_attendant *attendant = tofu_instance()->attendants;
+
+	for (; attendant; attendant = attendant->next)
+		if (attendant->exclude)
+			attendant->exclude(attendant->arg, on);
+}
+
+void boot_begin(void)
+{
+	if (!tofu_instance()->boots++)
+		exclude(true);
+}
+
+int boot_end(int code)
+{
+	if (!--tofu_instance()->boots)
+		exclude(false);
+	return code;
+}
+
 /* Return: whether there was something to do, so that turns are not alike. */
 static bool attend(void)
 {
 	struct tofu_attendant *attendant = tofu_instance()->attendants;
 	const bool any = attendant;
+	const bool excluded = tofu_instance()->boots;
 
+	if (excluded)
+		exclude(false);
 	for (; attendant; attendant = attendant->next)
 		attendant->attend(attendant->arg);
+	if (excluded)
+		exclude(true);
 	return any;
 }
 

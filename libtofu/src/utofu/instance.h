@@ -128,6 +128,7 @@ struct tofu_vbg {
  *          one's lanes take their turns after it
  * @vbg:    by TNI and gate number; read as @handle is
  * @attendants: of tofu_boot_attend(); they belong to the thread that uses boots
+ * @boots: uses of a boot's VCQ, which keep attendants' threads away
  */
 struct tofu_instance {
 	struct tofu_handle handle[TOFU_HANDLES];
@@ -146,6 +147,7 @@ struct tofu_instance {
 	unsigned int made[TOFU_TNIS_MAX][TOFU_CQS_PER_TNI];
 	struct tofu_vbg vbg[TOFU_TNIS_MAX][TOFU_GATES];
 	struct tofu_attendant *attendants;
+	unsigned int boots;
 };
 
 /*
