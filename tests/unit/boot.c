@@ -2,6 +2,8 @@
 /* <tofu/boot.h> on machines of processes. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -153,6 +155,107 @@ static void notes_main(struct tofu_nodes *nodes, unsigned int rank)
 TEST(notes_are_there_after_a_barrier)
 {
 	EXPECT_EQ(0, tofu_nodes_run(3, notes_main, -1));
+}
+
+/* ---- Threads beside it ---- */
+
+/**
+ * struct beside - a thread with a VCQ of the boot's command queue
+ * @lock:  one of the two at a time
+ * @puts:  of the thread, to itself
+ * @calls: of attend()
+ */
+struct beside {
+	pthread_mutex_t lock;
+	utofu_vcq_hdl_t vcq;
+	utofu_vcq_id_t id;
+	uint64_t word[2];
+	utofu_stadd_t stadd;
+	bool stop;
+	uint64_t puts;
+	uint64_t calls;
+};
+
+static void beside_exclude(void *arg, bool on)
+{
+	struct beside *beside = arg;
+
+	CHECK(!(on ? pthread_mutex_lock(&beside->lock) :
+		     pthread_mutex_unlock(&beside->lock)));
+}
+
+static void beside_attend(void *arg)
+{
+	struct beside *beside = arg;
+
+	/* It may take the lock itself: an error, if this thread had it. */
+	CHECK(!pthread_mutex_lock(&beside->lock));
+	beside->calls++;
+	CHECK(!pthread_mutex_unlock(&beside->lock));
+}
+
+static void *beside_run(void *arg)
+{
+	struct beside *beside = arg;
+	struct utofu_mrq_notice notice;
+	bool stop = false;
+
+	while (!stop) {
+		CHECK(!pthread_mutex_lock(&beside->lock));
+		beside->puts++;
+		CHECK(!utofu_put_piggyback8(beside->vcq, beside->id,
+					    beside->puts, beside->stadd, 8, 0,
+					    LCL, NULL));
+		CHECK(!tofu_wait_mrq(beside->vcq, &notice));
+		CHECK(notice.vcq_id == beside->id &&
+		      beside->word[0] == beside->puts);
+		stop = beside->stop;
+		CHECK(!pthread_mutex_unlock(&beside->lock));
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void beside_main(struct tofu_nodes *nodes, unsigned int rank)
+{
+	static struct beside beside;
+	struct tofu_attendant attendant = {
+		.attend = beside_attend,
+		.exclude = beside_exclude,
+		.arg = &beside,
+	};
+	pthread_mutexattr_t attr;
+	struct tofu_boot *boot;
+	pthread_t thread;
+	uint64_t puts;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+	pthread_mutex_init(&beside.lock, &attr);
+	job_set(rank, nodes->count, 1);
+	boot = joined();
+	CHECK(!utofu_create_vcq(0, 0, &beside.vcq));
+	CHECK(!utofu_query_vcq_id(beside.vcq, &beside.id));
+	CHECK(!utofu_reg_mem(beside.vcq, beside.word, sizeof(beside.word), 0,
+			     &beside.stadd));
+	tofu_boot_attend(&attendant);
+	CHECK(!pthread_create(&thread, NULL, beside_run, &beside));
+	for (unsigned int i = 0; i < 100; i++)
+		gather_check(boot, nodes->count, rank, i % 10 * 100);
+	CHECK(!pthread_mutex_lock(&beside.lock));
+	beside.stop = true;
+	puts = beside.puts;
+	CHECK(!pthread_mutex_unlock(&beside.lock));
+	CHECK(puts && beside.calls);
+	CHECK(!pthread_join(thread, NULL));
+	tofu_boot_unattend(&attendant);
+	CHECK(!utofu_free_vcq(beside.vcq));
+	left(boot);
+}
+
+TEST(attendants_keep_their_threads_away)
+{
+	EXPECT_EQ(0, tofu_nodes_run(3, beside_main, -1));
 }
 
 /* ---- Numbers that wrap ---- */
