@@ -275,6 +275,178 @@ TEST_F_TIMEOUT(hold, what_is_looked_for_is_found, 120)
 	all_is_over(_metadata, &self->world);
 }
 
+static size_t kept(struct world *world)
+{
+	struct tofu_p2p_memory memory;
+
+	tofu_p2p_memory(world->p2p[0], &memory);
+	return memory.unexpected;
+}
+
+static void post(struct harness_test *_metadata, struct world *world,
+		 unsigned int i, uint64_t tag)
+{
+	ASSERT_EQ(tofu_p2p_isend(world->p2p[1], from[i], 8, 0, tag,
+				 &sends[0][i]),
+		  0);
+}
+
+/* Turns of which a process has @often for each of who looks for two tags in turn */
+static int look(struct world *world, uint64_t tag, uint64_t other,
+		unsigned int often)
+{
+	struct tofu_p2p_status status;
+	int code = UTOFU_ERR_NOT_FOUND;
+
+	for (unsigned int i = 0; i < 3000 && code; i++) {
+		code = tofu_p2p_probe(world->p2p[0], 1, tag, &status);
+		for (unsigned int turn = 0; turn < often; turn++)
+			tofu_p2p_progress(world->p2p[1]);
+		if (!code)
+			break;
+		tofu_p2p_probe(world->p2p[0], 1, other, &status);
+		for (unsigned int turn = 0; turn < often; turn++)
+			tofu_p2p_progress(world->p2p[1]);
+	}
+	return code;
+}
+
+/* Two in turn, of which nobody has sent one: that hides the other in no order. */
+TEST_F_TIMEOUT(hold, who_looks_for_two_finds_either, 120)
+{
+	struct tofu_p2p_status status;
+
+	flood(_metadata, &self->world, 1, 0, 900);
+	for (unsigned int i = 0; i < 8; i++)
+		post(_metadata, &self->world, 900 + i, FLOOD + i);
+	turns(_metadata, &self->world, 4000);
+	for (unsigned int i = 0; i < 8; i++) {
+		if (i % 2)
+			tofu_p2p_probe(P2P(0), 1, 2 * FLOOD, &status);
+		EXPECT_EQ(look(&self->world, FLOOD + i, 2 * FLOOD, 1 + i / 2),
+			  UTOFU_SUCCESS);
+	}
+}
+
+/* A second message of that tag, far behind, has not been looked for. */
+TEST_F_TIMEOUT(hold, no_more_than_what_is_looked_for_comes, 120)
+{
+	enum { FIRST = 700,
+	       SECOND = FLOOD - 100 };
+	struct tofu_p2p_status status;
+	size_t found;
+	int code = UTOFU_ERR_NOT_FOUND;
+
+	flood(_metadata, &self->world, 1, 0, FIRST);
+	for (unsigned int i = FIRST; i < FLOOD; i++)
+		post(_metadata, &self->world, i,
+		     i == FIRST || i == SECOND ? FLOOD : i);
+	turns(_metadata, &self->world, 4000);
+	for (unsigned int i = 0; i < 1000 && code; i++) {
+		for (unsigned int turn = 0; turn < 40; turn++)
+			tofu_p2p_progress(P2P(1));
+		code = tofu_p2p_probe(P2P(0), 1, FLOOD, &status);
+	}
+	EXPECT_EQ(code, UTOFU_SUCCESS);
+	found = kept(&self->world);
+	turns(_metadata, &self->world, 2000);
+	EXPECT_EQ(kept(&self->world), found);
+}
+
+/* Memory that others have taken for good keeps nobody waiting. */
+TEST_F_TIMEOUT(hold, what_is_taken_otherwise_does_not_matter, 120)
+{
+	struct p2p_account *account = &P2P(0)->account;
+	size_t room = p2p_account_room(account, P2P_UNEXPECTED);
+
+	while (p2p_account_room(account, P2P_UNEXPECTED) > room / 2)
+		ASSERT_TRUE(p2p_account_take(account, P2P_REQUESTS, 1000));
+	flood(_metadata, &self->world, 1, 0, FLOOD);
+	EXPECT_TRUE(is_held(&self->world, 1));
+	for (unsigned int i = 0; i < FLOOD; i++)
+		receive(_metadata, &self->world, 1, TOFU_P2P_ANY_TAG, 1, i);
+	sends_end(_metadata, &self->world, 1, FLOOD);
+	all_is_over(_metadata, &self->world);
+}
+
+/*
+ * A sender that has no entry for the receiver when it is told hears of it later. Of
+ * the ranks of this machine only two are there: that of each is its rank modulo 2.
+ */
+static int where_two(void *arg, uint32_t rank, uint8_t coords[6],
+		     utofu_tni_id_t *tni, utofu_cmp_id_t *component)
+{
+	(void)arg;
+	world_where(rank % 2, tni, component);
+	return utofu_query_my_coords(coords);
+}
+
+static void world_of_two(struct harness_test *_metadata, struct world *world,
+			 enum tofu_p2p_mode mode, bool no_armw, unsigned int ranks)
+{
+	world->count = 2;
+	for (unsigned int rank = 0; rank < 2; rank++) {
+		struct tofu_p2p_params params = p2p_params();
+
+		params.mode = mode;
+		params.memory = no_armw ? 2 * PLENTY : MEMORY;
+		params.large = params.small = 4096;
+		params.eager = EAGER;
+		params.processes = ranks;
+		params.rank = rank;
+		params.where = where_two;
+		world_where(rank, &params.tni, &params.component);
+		ASSERT_EQ(tofu_p2p_create(&params, &world->p2p[rank]), 0);
+	}
+}
+
+/* Counts if the sender had forgotten the receiver when it was told. */
+static void told_in_vain(struct harness_test *_metadata, struct world *world,
+			 unsigned int ranks, size_t bytes, unsigned int *in_vain)
+{
+	bool held = false, forgot = false;
+
+	for (unsigned int i = 0; i < FLOOD; i++) {
+		struct p2p_peer *peer;
+
+		ASSERT_EQ(tofu_p2p_isend(world->p2p[1], from[i], bytes, 0, i,
+					 &sends[0][i]),
+			  0);
+		for (unsigned int turn = 0; turn < 5; turn++)
+			tofu_p2p_progress(world->p2p[1]);
+		/* It meets all others, unless something is still under way. */
+		for (unsigned int rank = 2; rank < ranks && !held; rank++)
+			p2p_peer_get(world->p2p[1], rank, &peer);
+		if (!held)
+			forgot = !p2p_peer_find(world->p2p[1], 0);
+		turns(_metadata, world, 5);
+		peer = p2p_peer_find(world->p2p[0], 1);
+		held = held || (peer && peer->holding.held);
+	}
+	turns(_metadata, world, 500);
+	EXPECT_EQ(is_held(world, 1), held);
+	*in_vain += held && forgot;
+}
+
+TEST_F_TIMEOUT(hold, who_has_forgotten_is_told_again, 120)
+{
+	enum { RANKS = 1000 };
+	unsigned int in_vain = 0;
+
+	world_free(&self->world);
+	self->world.count = 0;
+	for (size_t bytes = 700; bytes < 900; bytes += 25) {
+		struct world world;
+
+		world_of_two(_metadata, &world, variant->mode,
+			     variant->no_armw, RANKS);
+		told_in_vain(_metadata, &world, RANKS, bytes, &in_vain);
+		world_free(&world);
+	}
+	if (variant->mode == TOFU_P2P_SHARED)
+		EXPECT_GT(in_vain, 0);
+}
+
 /* The buffer of a copied send is the caller's at once, held back or not. */
 TEST_F_TIMEOUT(hold, copies_are_held_back, 120)
 {

@@ -71,11 +71,13 @@ enum p2p_path {
 
 /**
  * struct p2p_want - a message that a peer asks for
+ * @question: its number
  * @below: receives with lower numbers have all been asked for then
  * @tag, @ignore: of the message, and bits that may differ
  * @send:  it is to be sent, with all that come before it; else offered
  */
 struct p2p_want {
+	uint32_t question;
 	uint64_t below;
 	uint64_t tag;
 	uint64_t ignore;
@@ -90,7 +92,7 @@ struct p2p_want {
  * @seen:    of the last one that has been
  * @next:    first send of the queue that has not been offered
  * @offered: the send whose offer has no answer yet
- * @last:    sends up to this one are sent, whether there is room or not
+ * @last:    sends up to this one are sent, wanted or not
  */
 struct p2p_withheld {
 	bool held;
@@ -108,11 +110,12 @@ struct p2p_withheld {
  * @held:     since @episode; in the list of those
  * @tell:     P2P_HOLD or P2P_GO, which has to be sent; 0: none. The entry is pinned
  *            while it is held or this is not 0
+ * @deaf:     messages that it has sent all the same, without an offer
  * @offers:   it has offered something
- * @asking:   a P2P_WANT has no answer yet
- * @probing:  @probe has to be asked for
+ * @asking:   @question has no answer yet
  * @base:     receives with lower numbers were there at its first offer
- * @asked:    receives with lower numbers have been asked for
+ * @next:     first of the sought receives that it has not been asked for
+ * @probe:    what has been looked for last: has to be asked for, where @probing
  * @declined: handle of an offer that nobody waits for, which has to be said, or 0
  */
 struct p2p_holding {
@@ -122,10 +125,12 @@ struct p2p_holding {
 	bool probing;
 	uint8_t tell;
 	uint32_t episode;
+	uint32_t question;
+	uint32_t deaf;
 	uint64_t base;
-	uint64_t asked;
-	uint64_t declined;
+	const struct tofu_p2p_request *next;
 	struct p2p_match_want probe;
+	uint64_t declined;
 	TAILQ_ENTRY(p2p_peer) link;
 };
 
@@ -549,12 +554,15 @@ void p2p_senders_free(struct tofu_p2p *p2p);
 /* p2p_send_begin - begin a send to another process, as far as there is room */
 void p2p_send_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
-/* p2p_send_announce - announce a send. Return: whether it is on its way, or ended */
-bool p2p_send_announce(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
-
-/* p2p_send_offer - the same, to a peer that may decline it */
-bool p2p_send_offer(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
-		    uint64_t seen, uint32_t episode);
+/**
+ * p2p_send_announce - announce a send that is held back
+ * @flags: P2P_OFFER; P2P_ANSWER: it is the last one that is asked for; or 0
+ * @offer: for these, with its own members filled in
+ *
+ * Return: whether it is on its way, or has ended; else it has to wait.
+ */
+bool p2p_send_announce(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+		       unsigned int flags, struct p2p_offer *offer);
 
 /* p2p_send_take_back - free a send that has just begun, and is not on its way */
 void p2p_send_take_back(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
@@ -590,15 +598,18 @@ void p2p_receive_claimed(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 /* p2p_receive_self - send to this process. Return: false if out of memory */
 bool p2p_receive_self(struct tofu_p2p *p2p, struct tofu_p2p_request *send);
 
-/* p2p_receive_probe - look up what such a receive would get, or NULL */
+/*
+ * p2p_receive_probe - look up what such a receive would get, or NULL; then peers
+ * that hold messages back are asked
+ */
 struct p2p_unexpected *p2p_receive_probe(struct tofu_p2p *p2p,
 					 const struct p2p_match_want *want);
 
 /* p2p_receive_claim - take a message out of the matching */
 void p2p_receive_claim(struct tofu_p2p *p2p, struct p2p_unexpected *message);
 
-/* p2p_receive_cancel - take back a posted receive */
-void p2p_receive_cancel(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
+/* p2p_receive_unpost - a posted receive has its message, or is taken back */
+void p2p_receive_unpost(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
 /* p2p_receive_all - read the rings; UTOFU_SUCCESS, or what is broken */
 int p2p_receive_all(struct tofu_p2p *p2p);
@@ -612,8 +623,8 @@ void p2p_receive_free(struct tofu_p2p *p2p);
 
 /* ---- hold.c: messages that nobody waits for, when there is no room ---- */
 
-/* p2p_hold_kept - a message of a peer has been kept, or could not be */
-void p2p_hold_kept(struct tofu_p2p *p2p, uint32_t source);
+/* p2p_hold_kept - a message of a peer has come that nobody waits for, and is @kept */
+void p2p_hold_kept(struct tofu_p2p *p2p, uint32_t source, bool kept);
 
 /* p2p_hold_freed - a message that was kept has been freed */
 void p2p_hold_freed(struct tofu_p2p *p2p);
@@ -632,8 +643,12 @@ void p2p_hold_probe(struct tofu_p2p *p2p, const struct p2p_match_want *want);
  */
 struct tofu_p2p_request *
 p2p_hold_offered(struct tofu_p2p *p2p, struct p2p_peer *peer,
-		 const struct p2p_message *message, uint64_t seen,
-		 uint64_t episode);
+		 const struct p2p_message *message,
+		 const struct p2p_offer *offer);
+
+/* p2p_hold_answered - a message has come with P2P_ANSWER */
+void p2p_hold_answered(struct tofu_p2p *p2p, uint32_t source,
+		       const struct p2p_offer *offer);
 
 /* p2p_hold_reply - send a peer the replies for all this. Return: false without room */
 bool p2p_hold_reply(struct tofu_p2p *p2p, struct p2p_peer *peer);
@@ -648,10 +663,10 @@ void p2p_hold_queued(struct tofu_p2p_request *request);
 /* p2p_hold_run - offer and send to a peer that has asked for it, as there is room */
 void p2p_hold_run(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
-/* p2p_hold_wanted - an offered send is wanted, or has failed: it leaves its queue */
-void p2p_hold_wanted(struct tofu_p2p_request *request);
+/* p2p_hold_dequeue - a send leaves its queue */
+void p2p_hold_dequeue(struct tofu_p2p_request *request);
 
-/* p2p_hold_gone - a peer is gone that has asked to hold back messages */
+/* p2p_hold_gone - a peer is gone: nothing is held back any more, on either side */
 void p2p_hold_gone(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
 static inline bool p2p_holds(const struct tofu_p2p *p2p)

@@ -426,7 +426,7 @@ int tofu_p2p_cancel(struct tofu_p2p *p2p, struct tofu_p2p_request **request)
 		return UTOFU_ERR_INVALID_POINTER;
 	if ((*request)->state != P2P_POSTED)
 		return UTOFU_ERR_BUSY;
-	p2p_receive_cancel(p2p, *request);
+	p2p_receive_unpost(p2p, *request);
 	p2p_request_free(p2p, *request);
 	*request = NULL;
 	return UTOFU_SUCCESS;

@@ -25,14 +25,13 @@ static size_t least(size_t a, size_t b)
  * struct incoming - a record that has come
  * @head:  its head
  * @known: bytes of struct p2p_head that are not in it
- * @seen, @episode: of an offer
+ * @offer: with P2P_OFFER and P2P_ANSWER
  */
 struct incoming {
 	struct tofu_srb_record record;
 	struct p2p_head head;
 	size_t known;
-	uint64_t seen;
-	uint64_t episode;
+	struct p2p_offer offer;
 };
 
 /* Copies bytes of a record that are not all in its first piece. */
@@ -117,7 +116,7 @@ static struct tofu_p2p_request *posted_take(struct tofu_p2p *p2p,
 
 	if (!node)
 		return NULL;
-	p2p_receive_cancel(p2p, CONTAINER(node, struct tofu_p2p_request, node));
+	p2p_receive_unpost(p2p, CONTAINER(node, struct tofu_p2p_request, node));
 	return CONTAINER(node, struct tofu_p2p_request, node);
 }
 
@@ -168,7 +167,7 @@ void p2p_receive_make(struct tofu_p2p *p2p)
 	p2p_match_init(&p2p->match, &tables, &places, seed);
 }
 
-void p2p_receive_cancel(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
+void p2p_receive_unpost(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 {
 	p2p_match_unpost(&p2p->match, &request->node);
 	if (request->sought)
@@ -204,12 +203,28 @@ static bool data_read(const struct incoming *in, struct p2p_message *message)
 	return true;
 }
 
+static bool announce_read(struct incoming *in, struct p2p_message *message)
+{
+	const struct p2p_head *head = &in->head;
+	const bool offer = head->flags & (P2P_OFFER | P2P_ANSWER);
+	const struct p2p_announce *announce = &in->offer.announce;
+
+	if ((head->kind != P2P_GET && head->kind != P2P_PUT) ||
+	    (offer && head->kind != P2P_PUT) ||
+	    message->bytes != (offer ? sizeof(in->offer) : sizeof(*announce)) -
+				      sizeof(*head))
+		return false;
+	body_copy(in, (char *)&in->offer + sizeof(*head), message->bytes);
+	message->bytes = announce->bytes;
+	message->handle = announce->handle;
+	message->vcq = announce->vcq;
+	message->stadd = announce->stadd;
+	return true;
+}
+
 static bool message_read(struct incoming *in, struct p2p_message *message)
 {
 	const struct p2p_head *head = &in->head;
-	const bool offer = head->flags & P2P_OFFER;
-	struct p2p_offer read = { 0 };
-	const struct p2p_announce *announce = &read.announce;
 
 	*message = (struct p2p_message){
 		.source = head->source,
@@ -221,19 +236,8 @@ static bool message_read(struct incoming *in, struct p2p_message *message)
 	if (message->flags && !data_read(in, message))
 		return false;
 	if (head->kind == P2P_EAGER)
-		return !offer;
-	if ((head->kind != P2P_GET && head->kind != P2P_PUT) ||
-	    (offer && head->kind != P2P_PUT) ||
-	    message->bytes != (offer ? sizeof(read) : sizeof(*announce)) - sizeof(*head))
-		return false;
-	body_copy(in, (char *)&read + sizeof(*head), message->bytes);
-	message->bytes = announce->bytes;
-	message->handle = announce->handle;
-	message->vcq = announce->vcq;
-	message->stadd = announce->stadd;
-	in->seen = read.seen;
-	in->episode = read.episode;
-	return true;
+		return !(head->flags & (P2P_OFFER | P2P_ANSWER));
+	return announce_read(in, message);
 }
 
 /* Records the message that a receive has found. */
@@ -291,7 +295,7 @@ static bool record_keep(struct tofu_p2p *p2p, const struct p2p_message *message,
 
 	if (unexpected && message->kind == P2P_EAGER)
 		body_copy(in, unexpected->data, message->bytes);
-	p2p_hold_kept(p2p, message->source);
+	p2p_hold_kept(p2p, message->source, unexpected);
 	return unexpected;
 }
 
@@ -315,23 +319,31 @@ static bool message_take(struct tofu_p2p *p2p,
 }
 
 /*
- * An offer is never kept.
+ * An offer is never kept, an answer is.
  *
- * Return: false if it has to stay in the ring, since its sender has no entry now.
+ * Return: false if it has to stay in the ring: without room for it, or for an entry
+ * of its sender.
  */
 static bool offer_take(struct tofu_p2p *p2p, const struct p2p_message *message,
 		       const struct incoming *in)
 {
 	struct tofu_p2p_request *request;
 	struct p2p_peer *peer;
-	int code = p2p_peer_get(p2p, message->source, &peer);
+	int code;
 
+	if (in->head.flags & P2P_ANSWER) {
+		if (!message_take(p2p, message, in))
+			return false;
+		p2p_hold_answered(p2p, message->source, &in->offer);
+		return true;
+	}
+	code = p2p_peer_get(p2p, message->source, &peer);
 	if (code)
 		return code != UTOFU_ERR_OUT_OF_MEMORY;
-	request = p2p_hold_offered(p2p, peer, message, in->seen, in->episode);
+	request = p2p_hold_offered(p2p, peer, message, &in->offer);
 	if (!request)
 		return true;
-	p2p_receive_cancel(p2p, request);
+	p2p_receive_unpost(p2p, request);
 	request_match(request, message);
 	p2p_rendezvous_begin(p2p, request);
 	return true;
@@ -473,7 +485,7 @@ static bool record_take(struct tofu_p2p *p2p, struct incoming *in)
 
 	if (!message_read(in, &message))
 		return true;
-	if (in->head.flags & P2P_OFFER)
+	if (in->head.flags & (P2P_OFFER | P2P_ANSWER))
 		return offer_take(p2p, &message, in);
 	if (!(in->head.flags & P2P_ASK))
 		return message_take(p2p, &message, in);

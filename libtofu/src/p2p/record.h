@@ -37,7 +37,7 @@
  * @P2P_GO:    reply: there is room again
  * @P2P_DECLINED: reply: nobody waits for the offered message with the handle
  * @P2P_WANT:  reply: somebody waits for such a message
- * @P2P_NONE_SUCH: reply, to that: there is none, or it has been sent
+ * @P2P_NONE_SUCH: reply, to that: there is none
  */
 enum p2p_kind {
 	P2P_EAGER = 1,
@@ -61,16 +61,18 @@ enum p2p_kind {
 
 /*
  * Flags of a request: the sender asks for an own ring; the record ends with
- * immediate data, uint32_t; it is a struct p2p_offer.
+ * immediate data, uint32_t; it is a struct p2p_offer, which may be declined, or
+ * which may not
  */
 #define P2P_ASK 1
 #define P2P_DATA 2
 #define P2P_OFFER 4
+#define P2P_ANSWER 8
 
 /**
  * struct p2p_head - first part of every record
  * @kind:   enum p2p_kind
- * @flags:  P2P_ASK, P2P_DATA, P2P_OFFER
+ * @flags:  P2P_ASK, P2P_DATA, P2P_OFFER, P2P_ANSWER
  * @source: rank of the sender
  * @tag:    tag of a message, else 0
  */
@@ -119,25 +121,27 @@ struct p2p_announce {
 };
 
 /**
- * struct p2p_offer - P2P_PUT that is declined unless somebody waits for it
- * @seen:    what the last P2P_WANT says of receives, or 0
- * @episode: of the P2P_HOLD
+ * struct p2p_offer - P2P_PUT by a peer that holds messages back
+ * @seen:     what the last P2P_WANT says of receives, or 0
+ * @episode:  of the P2P_HOLD
+ * @question: of the P2P_WANT that it answers, or 0
  */
 struct p2p_offer {
 	struct p2p_announce announce;
 	uint64_t seen;
-	uint64_t episode;
+	uint32_t episode;
+	uint32_t question;
 };
 
 /**
  * struct p2p_reply
- * @handle: handle of the request that the peer has; P2P_WANT: the receives with
- *     lower numbers, for all of which it has been asked then
+ * @handle: handle of the request that the peer has; P2P_WANT: receives with lower
+ *     numbers have all been asked for then; P2P_NONE_SUCH: the question
  * @code:   P2P_DONE and P2P_FIN: the result; P2P_WANT: it is to be sent, with all
  *     that come before it
  * @slot:   P2P_READY: edata for the requested notice, or P2P_SILENT; P2P_HOLD,
- *     P2P_WANT: the episode
- * @own:    P2P_READY: handle of the receive
+ *     P2P_WANT, P2P_NONE_SUCH: the episode
+ * @own:    P2P_READY: handle of the receive; P2P_WANT: number of the question
  * @vcq, @stadd, @bytes: P2P_READY: where to put, and how much; P2P_OWN: the
  *     ring
  * @consumer: P2P_OWN: STADD of the consumer's word

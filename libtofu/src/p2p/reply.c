@@ -109,7 +109,8 @@ static bool waits_for(const struct tofu_p2p_request *request, uint32_t *rank)
 	switch (request->state) {
 	case P2P_QUEUED:
 		*rank = request->dest;
-		return request->peer->withheld.held;
+		return request->peer->withheld.held ||
+		       request->peer->withheld.offered;
 	case P2P_OFFERED:
 		*rank = request->dest;
 		return true;
@@ -154,14 +155,13 @@ void p2p_reply_flown(struct tofu_p2p *p2p, uint64_t handle, bool hello,
 		p2p_rendezvous_received(p2p, request, code);
 		return;
 	}
-	if (request->state == P2P_QUEUED) {
-		p2p_hold_gone(p2p, request->peer);
+	/* It will be sent, and fail. */
+	if (request->state == P2P_QUEUED)
 		return;
-	}
 	if (request->state == P2P_POSTED)
-		p2p_receive_cancel(p2p, request);
+		p2p_receive_unpost(p2p, request);
 	else if (request->state == P2P_OFFERED)
-		p2p_hold_wanted(request);
+		p2p_hold_dequeue(request);
 	p2p_request_end(p2p, request, code);
 }
 
@@ -188,9 +188,11 @@ static struct tofu_p2p_request *announced_of(const struct tofu_p2p *p2p,
 	struct tofu_p2p_request *request =
 		request_of(p2p, reply, P2P_OFFERED);
 
-	if (request)
-		p2p_hold_wanted(request);
-	return request_of(p2p, reply, P2P_SENT);
+	if (!request)
+		return request_of(p2p, reply, P2P_SENT);
+	p2p_hold_dequeue(request);
+	request->state = P2P_SENT;
+	return request;
 }
 
 /* A failure reported by the peer is an error, whatever its code is. */

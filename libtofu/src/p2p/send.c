@@ -194,7 +194,7 @@ static int eager_send(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 			       by_own(request->peer));
 }
 
-/* @offer: with its own members, where @head says that it is one */
+/* @offer: with its own members filled in, where @head says that they are there */
 static int announce_send(struct tofu_p2p *p2p,
 			 struct tofu_p2p_request *request,
 			 const struct p2p_head *head, struct p2p_offer *offer)
@@ -202,8 +202,9 @@ static int announce_send(struct tofu_p2p *p2p,
 	struct p2p_announce *announce = &offer->announce;
 	const struct p2p_record record = {
 		.head = &announce->head,
-		.head_bytes = head->flags & P2P_OFFER ? sizeof(*offer) :
-							sizeof(*announce),
+		.head_bytes = head->flags & (P2P_OFFER | P2P_ANSWER) ?
+				      sizeof(*offer) :
+				      sizeof(*announce),
 		.known = P2P_REQUEST_KNOWN,
 		.last = &request->message.data,
 		.last_bytes = data_bytes(request),
@@ -233,7 +234,7 @@ static bool request_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 {
 	struct p2p_peer *peer = request->peer;
 	struct p2p_head head = head_of(p2p, P2P_EAGER, request->message.tag);
-	struct p2p_offer offer;
+	struct p2p_offer scratch;
 	bool asking = asks(peer);
 	int code;
 
@@ -246,7 +247,7 @@ static bool request_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 		head.flags |= P2P_ASK;
 	code = head.kind == P2P_EAGER ? eager_send(p2p, request, &head) :
 					announce_send(p2p, request, &head,
-						      &offer);
+						      &scratch);
 	if (code == UTOFU_ERR_BUSY)
 		return false;
 	if (code) {
@@ -262,8 +263,8 @@ static bool request_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
  * The receiver has to answer, and the data stays here until then: so it is a
  * message to be put, which needs no registration before.
  */
-static bool put_announce(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
-			 unsigned int flags, struct p2p_offer *offer)
+bool p2p_send_announce(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+		       unsigned int flags, struct p2p_offer *offer)
 {
 	struct p2p_peer *peer = request->peer;
 	struct p2p_head head = head_of(p2p, P2P_PUT, request->message.tag);
@@ -284,24 +285,6 @@ static bool put_announce(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 	if (code)
 		p2p_send_flown(p2p, p2p_request_handle(request), code);
 	return true;
-}
-
-bool p2p_send_announce(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
-{
-	struct p2p_offer unused;
-
-	return put_announce(p2p, request, 0, &unused);
-}
-
-bool p2p_send_offer(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
-		    uint64_t seen, uint32_t episode)
-{
-	struct p2p_offer offer = {
-		.seen = seen,
-		.episode = episode,
-	};
-
-	return put_announce(p2p, request, P2P_OFFER, &offer);
 }
 
 static bool queue_run(struct tofu_p2p *p2p, struct p2p_peer *peer)
@@ -339,8 +322,11 @@ void p2p_send_flown(struct tofu_p2p *p2p, uint64_t handle, int code)
 {
 	struct tofu_p2p_request *request = p2p_request_find(p2p, handle);
 
-	if (request && request->state == P2P_OFFERED && code)
-		p2p_hold_wanted(request);
+	if (request && request->state == P2P_OFFERED && code) {
+		p2p_hold_dequeue(request);
+		request->state = P2P_SENT;
+		p2p_hold_gone(p2p, request->peer);
+	}
 	if (!request || request->state != P2P_SENT)
 		return;
 	if (code || request->message.kind == P2P_EAGER)
@@ -392,7 +378,7 @@ void p2p_send_take_back(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 	if (request->state == P2P_PEERLESS) {
 		TAILQ_REMOVE(&p2p->peerless, request, link);
 	} else {
-		p2p_hold_wanted(request);
+		p2p_hold_dequeue(request);
 		p2p_peer_unpin(p2p, request->peer);
 	}
 	p2p_request_free(p2p, request);

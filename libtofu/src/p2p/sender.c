@@ -205,8 +205,10 @@ static void reply_flown(struct tofu_p2p *p2p, struct p2p_flight *flight,
 	flight->peer->returning--;
 	if (flight->handle)
 		p2p_reply_flown(p2p, flight->handle, flight->hello, code);
-	if (code)
+	if (code) {
 		p2p_ring_gone(p2p, flight->peer);
+		p2p_hold_gone(p2p, flight->peer);
+	}
 	flight_give(p2p, &p2p->back, flight);
 }
 
