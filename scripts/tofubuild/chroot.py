@@ -26,12 +26,13 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Settings of the system that reaching the mirror needs
 SETTINGS = ["etc/resolv.conf", "etc/hosts", "etc/apt/apt.conf", "etc/apt/apt.conf.d",
             "etc/apt/auth.conf", "etc/apt/auth.conf.d", "etc/ssl/certs"]
-# unshare gives the command its own /proc. Slave mounts: later mounts of the
-# host appear here, but none of these on the host.
+# unshare gives the command its own /proc, and shared memory is its own. Slave mounts:
+# later mounts of the host appear here, but none of these on the host.
 ENTER = """
 set -e
 top=$1 sources=$2; shift 2
 mount --rbind --make-rslave /dev "$top/dev"
+mount -t tmpfs -o mode=1777 shm "$top/dev/shm"
 mount --rbind --make-rslave /sys "$top/sys"
 mount --bind "$sources" "$top{sources}"
 mount -o remount,bind,ro "$top{sources}"
