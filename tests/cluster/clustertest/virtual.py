@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,9 @@ import tempfile
 
 from .cluster import GUEST, OUT, TOP, Cluster, TestFailure, finish, wait_until
 from .shared import stream_until
+
+sys.path.insert(0, str(TOP / "scripts"))
+from tofutrace import records  # pylint: disable=wrong-import-position
 
 VICTIM = 2
 VIRTUAL = ("--time", "virtual", "--trace")
@@ -40,8 +44,26 @@ def _parting(name, first, second):
         yield f"{name}, line {number}: {pair[0]}\n  then {pair[1]}"
 
 
+def _raw(path):
+    """A node's records as they are written, without what their numbers say."""
+    return [record._replace(index=0) for record in
+            sorted(records.File(path).in_order(), key=lambda record: record.index)]
+
+
+def _parting_raw(first, second):
+    """Where two nodes' records differ: what is drawn does not show their order."""
+    these, those = _raw(first), _raw(second)
+    if these == those:
+        return
+    pairs = enumerate(itertools.zip_longest(these, those))
+    at, pair = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
+    same = " in another order" if sorted(these) == sorted(those) else ""
+    yield f"{first.name}: {len(these)} records, then {len(those)}{same}; they part at {at}:"
+    yield f"  {pair[0]}\n  then {pair[1]}"
+
+
 class Traced:
-    """A run: its output, and the hash of its trace."""
+    """A run: its output, and the hash of its trace; in `raw`, the nodes' own traces."""
 
     def __init__(self, cluster, folder, command, options=()):
         trace = pathlib.Path(folder, "trace")
@@ -50,6 +72,9 @@ class Traced:
         self.trace = trace.read_bytes() if trace.exists() else b""
         self.size = len(self.trace)
         self.hash = hashlib.sha256(self.trace).hexdigest()
+        self.raw = pathlib.Path(tempfile.mkdtemp(dir=folder))
+        for path in cluster.log_dir.glob("node*.trace"):
+            shutil.copy(path, self.raw)
 
     def good(self):
         return self.result.status == 0 and self.size > 0
@@ -65,6 +90,8 @@ class Traced:
             yield from _parting(f"output of node {node}", self.result.out(node),
                                 other.result.out(node))
         yield from _parting("trace", self.trace.decode(), other.trace.decode())
+        for path in sorted(self.raw.iterdir()):
+            yield from _parting_raw(path, other.raw / path.name)
 
     def __str__(self):
         return f"status {self.result.status}, trace of {self.size} bytes, " \
