@@ -22,7 +22,7 @@ endif
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
 	check-conformance check-sim check-faults check-faults-vm check-qtest \
-	check-sanitize check-thread fuzz check-fjmpi check-mpi check-cluster check-kvm check-kernel check-arm64 \
+	check-sanitize check-thread fuzz check-fjmpi check-mpi check-mpich check-cluster check-kvm check-kernel check-arm64 \
 	kernel-debug driver-debug check-long soak check-short check-trixie \
 	check-bookworm check-deb tests bench \
 	repro lint docs install uninstall deb clean
@@ -136,6 +136,10 @@ check-fjmpi: tests ## FJMPI_* on four ranks, with each MPI that is here
 
 check-mpi: tests ## messages through libfabric, and through Open MPI over it
 	@scripts/check mpi
+
+check-mpich: tests ## MPICH's own tests, of Open MPI and of an MPICH over Tofu (an hour)
+	@scripts/setup suite
+	@scripts/check mpich
 
 check-cluster: all tests ## virtual machines
 	@scripts/check cluster
