@@ -48,11 +48,14 @@ def info(tap, cluster):
                   found["driver"] == "tofu" and len(found["bars"]) == 3 and
                   found["gates_per_tni"] == 48,
                   f"tofu-info on node {node}", result.out(node))
-    counters = json.loads(result.out(0))["controllers"][0]
-    tap.point(len(counters["ports"]) == 10 and len(counters["cqs"]) == 12 * counters["tnis"],
+    before = json.loads(result.out(0))["controllers"][0]
+    tap.point(len(before["ports"]) == 10 and len(before["cqs"]) == 12 * before["tnis"],
               "tofu-info has the counters of all ports and CQs", result.out(0))
-    tap.point(sum(port["tx_bytes"] for port in counters["ports"]) > 0,
-              "ports count what earlier tests sent", result.out(0))
+    cluster.run("tofu-perf", "--size", "8")
+    result = cluster.run("tofu-info", "--json", nodes="0")
+    after = json.loads(result.out(0))["controllers"][0]
+    sent = [sum(port["tx_bytes"] for port in counters["ports"]) for counters in (before, after)]
+    tap.point(sent[1] > sent[0], "ports count what is sent", str(sent))
 
 
 def _halo(tap, cluster, name, *words, status=0):
