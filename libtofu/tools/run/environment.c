@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an MPI needs in its environment to find the interconnect: Open MPI, whose
- * messages then go through libfabric to the provider of libtofu.
+ * What an MPI needs in its environment to find the interconnect: its messages then go
+ * through libfabric to the provider of libtofu.
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -26,7 +26,8 @@ struct variable {
 
 /*
  * Open MPI passes all messages to libfabric, opens no socket and no shared
- * memory of its own, looks for no graphics card, and does windows by messages.
+ * memory of its own, looks for no graphics card, and does windows by messages. An
+ * MPICH for libfabric has no shared memory for ranks of one host.
  */
 static const struct variable of_mpi[] = {
 	{ "FI_PROVIDER", "tofu" },
@@ -35,6 +36,7 @@ static const struct variable of_mpi[] = {
 	{ "OMPI_MCA_btl", "self" },
 	{ "OMPI_MCA_osc", "pt2pt" },
 	{ "HWLOC_COMPONENTS", "-gl" },
+	{ "MPIR_CVAR_NOLOCAL", "1" },
 };
 
 #define OF_MPI (sizeof(of_mpi) / sizeof(of_mpi[0]))
