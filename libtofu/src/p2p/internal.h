@@ -650,7 +650,14 @@ p2p_hold_offered(struct tofu_p2p *p2p, struct p2p_peer *peer,
 void p2p_hold_answered(struct tofu_p2p *p2p, uint32_t source,
 		       const struct p2p_offer *offer);
 
-/* p2p_hold_reply - send a peer the replies for all this. Return: false without room */
+/* p2p_hold_replies - whether there may be replies for all this to a peer */
+static inline bool p2p_hold_replies(const struct p2p_peer *peer)
+{
+	return peer->holding.held || peer->holding.tell ||
+	       peer->holding.declined;
+}
+
+/* p2p_hold_reply - send a peer these replies. Return: false without room */
 bool p2p_hold_reply(struct tofu_p2p *p2p, struct p2p_peer *peer);
 
 /* p2p_hold_come - handle a reply of a known peer */

@@ -169,9 +169,9 @@ void p2p_receive_make(struct tofu_p2p *p2p)
 
 void p2p_receive_unpost(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 {
-	p2p_match_unpost(&p2p->match, &request->node);
 	if (request->sought)
 		p2p_hold_unposted(p2p, request);
+	p2p_match_unpost(&p2p->match, &request->node);
 }
 
 struct p2p_unexpected *p2p_receive_probe(struct tofu_p2p *p2p,
@@ -420,6 +420,15 @@ static void unexpected_deliver(struct tofu_p2p *p2p,
 	}
 }
 
+/* Out of line, as this happens only while memory is short */
+__attribute__((noinline)) static void
+sought_post(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+	    const struct p2p_match_want *want)
+{
+	p2p_match_post(&p2p->match, &request->node, want);
+	p2p_hold_posted(p2p, request);
+}
+
 void p2p_receive_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 		       const struct p2p_match_want *want)
 {
@@ -427,10 +436,10 @@ void p2p_receive_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 
 	if (!unexpected) {
 		request->state = P2P_POSTED;
-		request->sought = false;
-		p2p_match_post(&p2p->match, &request->node, want);
 		if (p2p_holds(p2p))
-			p2p_hold_posted(p2p, request);
+			sought_post(p2p, request, want);
+		else
+			p2p_match_post(&p2p->match, &request->node, want);
 		return;
 	}
 	unexpected_deliver(p2p, request, unexpected);

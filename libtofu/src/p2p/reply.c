@@ -97,7 +97,7 @@ bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer)
 	while ((request = TAILQ_FIRST(&peer->replying)))
 		if (!request_reply(p2p, peer, request))
 			return false;
-	return p2p_hold_reply(p2p, peer);
+	return !p2p_hold_replies(peer) || p2p_hold_reply(p2p, peer);
 }
 
 /* ---- Peers that are gone ---- */
