@@ -10,6 +10,8 @@
 int tofu_fi_bell_open(struct tofu_fi_bell *bell, struct tofu_fi_domain *domain,
 		      enum fi_wait_obj wait)
 {
+	int err;
+
 	*bell = (struct tofu_fi_bell){
 		.fd = -1,
 		.wait = wait,
@@ -27,7 +29,10 @@ int tofu_fi_bell_open(struct tofu_fi_bell *bell, struct tofu_fi_domain *domain,
 	bell->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (bell->fd < 0)
 		return -errno;
-	return domain ? tofu_fi_runner_start(domain) : 0;
+	err = domain ? tofu_fi_runner_start(domain) : 0;
+	if (err)
+		tofu_fi_bell_close(bell);
+	return err;
 }
 
 void tofu_fi_bell_close(const struct tofu_fi_bell *bell)

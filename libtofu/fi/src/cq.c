@@ -170,20 +170,38 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *to,
 
 /* ---- Waiting ---- */
 
+/* Whether to sleep now; the bell rings for what comes later. With the lock */
+static bool cq_sleeps(struct tofu_fi_cq *cq)
+{
+	if (!cq->count)
+		cq_progress(cq, LOOK_MIN);
+	if (cq->count || cq->signalled)
+		return false;
+	tofu_fi_bell_arm(&cq->bell);
+	return true;
+}
+
+/* Who waits by itself hears of a signal so, once. */
 int tofu_fi_cq_trywait(struct fid *fid)
 {
 	struct tofu_fi_cq *cq = (struct tofu_fi_cq *)fid;
-	int err = -FI_EAGAIN;
+	bool sleeps;
 
 	tofu_fi_lock(cq->domain);
-	if (!cq->count)
-		cq_progress(cq, LOOK_MIN);
-	if (!cq->count && !cq->signalled) {
-		tofu_fi_bell_arm(&cq->bell);
-		err = 0;
-	}
+	sleeps = cq_sleeps(cq);
+	cq->signalled = false;
 	tofu_fi_unlock(cq->domain);
-	return err;
+	return sleeps ? 0 : -FI_EAGAIN;
+}
+
+static bool may_sleep(struct tofu_fi_cq *cq)
+{
+	bool sleeps;
+
+	tofu_fi_lock(cq->domain);
+	sleeps = cq_sleeps(cq);
+	tofu_fi_unlock(cq->domain);
+	return sleeps;
 }
 
 static bool signal_take(struct tofu_fi_cq *cq)
@@ -213,7 +231,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 			break;
 		if (cq->bell.fd < 0)
 			sched_yield();
-		else if (!tofu_fi_cq_trywait(&fid->fid))
+		else if (may_sleep(cq))
 			tofu_fi_bell_wait(&cq->bell,
 					  timeout < 0 ? -1 : (int)left);
 	}

@@ -13,26 +13,29 @@
 #define NAP_MIN_NS 2000
 #define NAP_MAX_NS 200000
 
+/*
+ * Whoever has the lock makes progress, too: so it never waits for it, and ends soon
+ * when it is told to, whatever else the program is doing then.
+ */
 static void *run(void *arg)
 {
 	struct tofu_fi_domain *domain = arg;
 	struct timespec nap = { .tv_nsec = NAP_MIN_NS };
 	uint64_t ended = 0;
-	bool stop;
 
-	do {
-		pthread_mutex_lock(&domain->lock);
-		tofu_fi_progress_all(domain);
+	while (!__atomic_load_n(&domain->runner_stops, __ATOMIC_ACQUIRE)) {
 		nap.tv_nsec *= 2;
-		if (domain->ended != ended)
-			nap.tv_nsec = NAP_MIN_NS;
-		else if (nap.tv_nsec > NAP_MAX_NS)
+		if (nap.tv_nsec > NAP_MAX_NS)
 			nap.tv_nsec = NAP_MAX_NS;
-		ended = domain->ended;
-		stop = domain->runner_stops;
-		pthread_mutex_unlock(&domain->lock);
+		if (!pthread_mutex_trylock(&domain->lock)) {
+			tofu_fi_progress_all(domain);
+			if (domain->ended != ended)
+				nap.tv_nsec = NAP_MIN_NS;
+			ended = domain->ended;
+			pthread_mutex_unlock(&domain->lock);
+		}
 		nanosleep(&nap, NULL);
-	} while (!stop);
+	}
 	return NULL;
 }
 
@@ -48,9 +51,7 @@ static void stop(struct tofu_fi_domain *domain)
 	domain->runs = false;
 	if (getpid() != owner)
 		return;
-	pthread_mutex_lock(&domain->lock);
-	domain->runner_stops = true;
-	pthread_mutex_unlock(&domain->lock);
+	__atomic_store_n(&domain->runner_stops, true, __ATOMIC_RELEASE);
 	pthread_join(domain->runner, NULL);
 }
 
