@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The provider, its fabric, and domains. */
+#define _GNU_SOURCE
 #include <stdlib.h>
 
 #include "provider.h"
@@ -35,6 +36,8 @@ int tofu_fi_no_ops(struct fid *fid, const char *name, uint64_t flags,
 
 /* ---- Domains ---- */
 
+pthread_mutex_t tofu_fi_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
 static int domain_close(struct fid *fid)
 {
 	struct tofu_fi_domain *domain = (struct tofu_fi_domain *)fid;
@@ -43,7 +46,6 @@ static int domain_close(struct fid *fid)
 		return -FI_EBUSY;
 	tofu_fi_runner_stop(domain);
 	tofu_boot_unattend(&domain->attendant);
-	pthread_mutex_destroy(&domain->lock);
 	free(domain);
 	return 0;
 }
@@ -56,7 +58,7 @@ static void attend(void *arg)
 {
 	struct tofu_fi_domain *domain = arg;
 
-	if (domain->locks && pthread_mutex_trylock(&domain->lock))
+	if (domain->locks && pthread_mutex_trylock(&tofu_fi_mutex))
 		return;
 	tofu_fi_progress_all(domain);
 	tofu_fi_unlock(domain);
@@ -200,7 +202,6 @@ int tofu_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	domain->virtual_addresses = info->domain_attr->mr_mode &
 				    (FI_MR_VIRT_ADDR | FI_MR_BASIC);
 	domain->locks = info->domain_attr->threading != FI_THREAD_DOMAIN;
-	pthread_mutex_init(&domain->lock, NULL);
 	LIST_INIT(&domain->eps);
 	domain->attendant.attend = attend;
 	domain->attendant.exclude = exclude;

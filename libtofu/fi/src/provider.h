@@ -6,8 +6,9 @@
  * A message with a tag has bit 63 clear, one without has TOFU_FI_UNTAGGED for a
  * tag: one matching does for both.
  *
- * Calls of libfabric have a domain's lock if the program wants that; functions
- * with this header's names have it already, and return negative FI_E*.
+ * Calls of libfabric have the provider's lock if the program wants that of their
+ * domain; functions with this header's names have it already, and return negative
+ * FI_E*.
  *
  * May include: libfabric's headers, <tofu/…>, <utofu.h>
  */
@@ -120,7 +121,6 @@ struct tofu_fi_domain {
 	bool armw;
 	bool virtual_addresses;
 	bool locks;
-	pthread_mutex_t lock;
 	unsigned int users;
 	LIST_HEAD(, tofu_fi_ep) eps;
 	struct tofu_attendant attendant;
@@ -329,16 +329,22 @@ static inline int64_t tofu_fi_now_ms(void)
 
 /* ---- domain.c ---- */
 
+/*
+ * One for all domains of a process, whose endpoints may share a command queue. A
+ * thread that excludes others from all of them, as boots do, has it once for each.
+ */
+extern pthread_mutex_t tofu_fi_mutex;
+
 static inline void tofu_fi_lock(struct tofu_fi_domain *domain)
 {
 	if (domain->locks)
-		pthread_mutex_lock(&domain->lock);
+		pthread_mutex_lock(&tofu_fi_mutex);
 }
 
 static inline void tofu_fi_unlock(struct tofu_fi_domain *domain)
 {
 	if (domain->locks)
-		pthread_mutex_unlock(&domain->lock);
+		pthread_mutex_unlock(&tofu_fi_mutex);
 }
 
 /*

@@ -27,12 +27,12 @@ static void *run(void *arg)
 		nap.tv_nsec *= 2;
 		if (nap.tv_nsec > NAP_MAX_NS)
 			nap.tv_nsec = NAP_MAX_NS;
-		if (!pthread_mutex_trylock(&domain->lock)) {
+		if (!pthread_mutex_trylock(&tofu_fi_mutex)) {
 			tofu_fi_progress_all(domain);
 			if (domain->ended != ended)
 				nap.tv_nsec = NAP_MIN_NS;
 			ended = domain->ended;
-			pthread_mutex_unlock(&domain->lock);
+			pthread_mutex_unlock(&tofu_fi_mutex);
 		}
 		nanosleep(&nap, NULL);
 	}
