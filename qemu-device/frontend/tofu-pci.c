@@ -122,14 +122,10 @@ static uint64_t tofu_regs_read(void *opaque, hwaddr addr, unsigned int size)
     TofuPCIState *s = opaque;
     uint64_t value;
 
-    /*
-     * Counters of the ports are updated when software reads them, or when the
-     * processor has to stop, which may be at any time.
-     */
-    if (s->machine) {
-        tofu_time_update(&s->time);
-    }
     tofu_node_lock(s->node);
+    if (s->machine) {
+        tofu_node_catch_up(s->node);
+    }
     value = icc_reg_read(tofu_node_icc(s->node), addr, size);
     tofu_node_unlock(s->node);
     trace_tofu_reg_read(tofu_pci_node(s), addr, size, value);

@@ -136,11 +136,11 @@ static void see(struct tofu_virtual *v, const struct tofu_crossing *crossing)
 	tofu_virtual_trace(v, &crossing->trace);
 }
 
-void tofu_links_see(struct tofu_virtual *v, uint64_t now)
+void tofu_links_see(struct tofu_virtual *v, uint64_t end)
 {
 	struct tofu_links *links = &v->links;
 
-	while (tofu_heap_time(&links->crossings) <= now) {
+	while (tofu_heap_time(&links->crossings) < end) {
 		struct tofu_crossing *crossing =
 			tofu_heap_pop(&links->crossings);
 

@@ -185,6 +185,14 @@ void tofu_node_wait(struct tofu_node *node, unsigned int turn);
 void tofu_node_store(struct tofu_node *node, unsigned int tni, unsigned int cq,
 		     uint64_t value);
 
+/*
+ * tofu_node_catch_up - count what crossed the links before now
+ *
+ * Call it before software reads registers: between stops, which come at times
+ * of the host, nothing is counted.
+ */
+void tofu_node_catch_up(struct tofu_node *node);
+
 /* tofu_node_mark - a store to TOFU_KICK_MARK */
 void tofu_node_mark(struct tofu_node *node, unsigned int tni, unsigned int cq,
 		    uint64_t value);

@@ -6,6 +6,10 @@
  * an order that depends on virtual time alone: credits, then packets by sender
  * and number, then the controller's calendar. A stop is complete only when no
  * other event can be due then, that is before the horizon.
+ *
+ * What software does at a time comes before all events of that time: it may act
+ * at the horizon itself, by the last instruction before the stop there, when
+ * nobody knows them yet.
  */
 #define _GNU_SOURCE
 #include "node/trace.h"
@@ -117,7 +121,7 @@ static bool do_all(struct tofu_virtual *v, uint64_t now)
 
 	if (now >= v->horizon)
 		return false;
-	tofu_links_see(v, now);
+	tofu_links_see(v, now + 1);
 	v->inside = true;
 	while (do_one(v, now))
 		work = true;
@@ -217,6 +221,25 @@ void tofu_node_store(struct tofu_node *node, unsigned int tni, unsigned int cq,
 		icc_doorbell(node->icc, tni, cq, value);
 }
 
+/*
+ * The processor may have run for long since the last stop. All crossings that
+ * are visible before now are known, since now is not behind the horizon.
+ */
+static void catch_up(struct tofu_virtual *v, uint64_t now)
+{
+	v->busy = tofu_max64(v->busy, now);
+	advance(v, now);
+	tofu_links_see(v, now);
+}
+
+void tofu_node_catch_up(struct tofu_node *node)
+{
+	struct tofu_virtual *v = node->virtual;
+
+	if (v->clock.joined)
+		catch_up(v, tofu_virtual_now(v));
+}
+
 void tofu_node_mark(struct tofu_node *node, unsigned int tni, unsigned int cq,
 		    uint64_t value)
 {
@@ -240,21 +263,13 @@ uint64_t tofu_node_time(const struct tofu_node *node)
 	return tofu_virtual_now(node->virtual);
 }
 
-/*
- * Links first, so that records are in the order of their visibility. The
- * processor may have run for long since the last stop, so advance the network.
- */
+/* Links first, so that records are in the order of their visibility. */
 void tofu_virtual_trace(struct tofu_virtual *v, const struct icc_trace *trace)
 {
-	const uint64_t now = tofu_virtual_now(v);
-
 	if (!v->trace || !v->clock.joined)
 		return;
-	if (trace->kind != ICC_TRACE_LINK && !v->inside) {
-		v->busy = tofu_max64(v->busy, now);
-		advance(v, now);
-		tofu_links_see(v, now);
-	}
+	if (trace->kind != ICC_TRACE_LINK && !v->inside)
+		catch_up(v, tofu_virtual_now(v));
 	tofu_trace_add(v->trace, trace);
 }
 

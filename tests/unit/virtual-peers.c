@@ -517,6 +517,62 @@ TEST_F(liar, a_record_must_be_what_its_entry_says)
 	EXPECT_FALSE(still_in(victim));
 }
 
+/* ---- One that promises no more than it must ---- */
+
+/* When a packet on a link of the victim becomes visible; 0: there is none. */
+static uint64_t crossing(const struct runner *victim)
+{
+	const struct tofu_heap *crossings =
+		&victim->home.node->virtual->links.crossings;
+
+	return crossings->count ? tofu_heap_time(crossings) : 0;
+}
+
+static uint64_t packets_in(struct runner *victim)
+{
+	uint64_t packets = 0;
+
+	tofu_node_catch_up(victim->home.node);
+	for (int port = 0; port < TOFU_PORTS; port++)
+		packets += icc_reg_read(
+			victim->home.icc,
+			TOFU_REG_PORT(port, TOFU_PORT_RX_PACKETS), 8);
+	return packets;
+}
+
+/*
+ * The last instruction before a stop sees the time of the stop, so software
+ * reads and stores at the horizon itself, before what is due there is known. It
+ * must see the same where the horizon is far away.
+ */
+TEST_F(liar, software_at_the_horizon_sees_what_is_before_it)
+{
+	const uint64_t flight =
+		tofu_preset_flight_ns(tofu_preset_find(pair.machine));
+	struct runner *victim = self->victim;
+	uint64_t delay;
+
+	send_record(self->enemy, 1000000, 1000000);
+	tofu_fabric_clock_publish(self->enemy, 2000000, 2000000);
+	while (!crossing(victim))
+		live(victim, 1);
+	delay = crossing(victim) - 1000000;
+	victim->clock = victim->origin + 1000000 + delay;
+	EXPECT_EQ(0, packets_in(victim));
+	victim->clock++;
+	EXPECT_EQ(1, packets_in(victim));
+
+	send_record(self->enemy, 2000000, 2000000);
+	tofu_fabric_clock_publish(self->enemy, 2000000 + delay - flight,
+				  2000000);
+	live(victim, 2000000);
+	ASSERT_EQ(victim->origin + 2000000 + delay, victim->clock);
+	EXPECT_EQ(1, packets_in(victim));
+	tofu_fabric_clock_publish(self->enemy, 3000000, 2000000);
+	live(victim, 1);
+	EXPECT_EQ(2, packets_in(victim));
+}
+
 TEST_F(liar, words_only_hold_up_who_believes_them)
 {
 	const uint64_t words[] = { 0, 1, UINT64_MAX, UINT64_MAX - 1,
