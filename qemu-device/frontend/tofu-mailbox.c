@@ -7,6 +7,7 @@
  * processors out.
  */
 #include "qemu/osdep.h"
+#include "qemu/error-report.h"
 #include "qemu/log.h"
 #include "qemu/main-loop.h"
 #include "qemu/module.h"
@@ -164,6 +165,19 @@ static void tofu_mailbox_send(TofuMailboxState *s, uint64_t bytes,
     tofu_mailbox_flush(s, attrs);
 }
 
+/*
+ * A machine that was saved while it waited here goes on behind the access, as
+ * one does for which the host's first byte comes: both take the same
+ * instructions.
+ */
+static uint64_t tofu_mailbox_ready(TofuMailboxState *s, MemTxAttrs attrs)
+{
+    if (!s->gone && !s->received) {
+        tofu_mailbox_wait(s, POLLIN, attrs);
+    }
+    return 0;
+}
+
 /* ---- The device ---- */
 
 static MemTxResult tofu_mailbox_read(void *opaque, hwaddr addr, uint64_t *value,
@@ -181,6 +195,9 @@ static MemTxResult tofu_mailbox_read(void *opaque, hwaddr addr, uint64_t *value,
         break;
     case TOFU_MAILBOX_SEND:
         *value = tofu_mailbox_flush(s, attrs);
+        break;
+    case TOFU_MAILBOX_READY:
+        *value = tofu_mailbox_ready(s, attrs);
         break;
     default:
         *value = UINT64_MAX;
@@ -249,10 +266,32 @@ static const Property tofu_mailbox_properties[] = {
     DEFINE_PROP_INT32("fd", TofuMailboxState, fd, -1),
 };
 
-/* The other end of the socket is not part of a migration. */
+/*
+ * A machine goes on with another socket than it was saved with, so no frame may
+ * be under way.
+ */
+static int tofu_mailbox_pre_save(void *opaque)
+{
+    TofuMailboxState *s = opaque;
+
+    if (!s->gone && !s->received && s->sent == s->to_send) {
+        return 0;
+    }
+    error_report(TYPE_TOFU_MAILBOX ": cannot be saved: %s",
+                 s->gone ? "the host has closed its end" :
+                           "a frame is under way");
+    return -EBUSY;
+}
+
 static const VMStateDescription tofu_mailbox_vmstate = {
     .name = TYPE_TOFU_MAILBOX,
-    .unmigratable = 1,
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .pre_save = tofu_mailbox_pre_save,
+    .fields = (const VMStateField[]) {
+        VMSTATE_PCI_DEVICE(parent_obj, TofuMailboxState),
+        VMSTATE_END_OF_LIST()
+    },
 };
 
 static void tofu_mailbox_class_init(ObjectClass *klass, void *data)

@@ -154,6 +154,7 @@ static MemTxResult tofu_cqs_write(void *opaque, hwaddr addr, uint64_t value,
     void *at = (char *)s->pages.memory + addr;
     unsigned int offset = addr & (TOFU_PAGE_SIZE - 1);
 
+    s->used = true;
     switch (size) {
     case 1:
         qatomic_store_release((uint8_t *)at, value);
@@ -245,6 +246,7 @@ static MemTxResult tofu_channels_write(void *opaque, hwaddr addr,
     TofuPCIState *s = opaque;
     unsigned int offset = addr & (TOFU_PAGE_SIZE - 1);
 
+    s->used = true;
     if (offset == TOFU_CHANNEL_START) {
         tofu_channel_start(s, addr, attrs);
     } else if (offset == TOFU_CHANNEL_POLL) {

@@ -14,6 +14,7 @@
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
 #include "migration/blocker.h"
+#include "migration/vmstate.h"
 #include "tofu-pci.h"
 #include "trace.h"
 
@@ -150,6 +151,7 @@ static void tofu_regs_write(void *opaque, hwaddr addr, uint64_t value,
     bool worked;
 
     trace_tofu_reg_write(tofu_pci_node(s), addr, size, value);
+    s->used = true;
     tofu_node_lock(s->node);
     icc_reg_write(tofu_node_icc(s->node), addr, value, size);
     worked = !s->machine && tofu_node_progress(s->node);
@@ -323,8 +325,12 @@ static bool tofu_pci_shares_memory(const TofuPCIState *s)
            tofu_shape_nodes(tofu_fabric_shape(tofu_node_fabric(s->node))) > 1;
 }
 
+/* In virtual time it depends on what software has done: see tofu_pci_vmstate. */
 static bool tofu_pci_block_migration(TofuPCIState *s, Error **errp)
 {
+    if (s->machine) {
+        return true;
+    }
     error_setg(&s->migration_blocker, "tofu-pci: live migration is not "
                "supported yet: its peers read this guest's memory");
     return migrate_add_blocker(&s->migration_blocker, errp) == 0;
@@ -545,6 +551,35 @@ static void tofu_pci_instance_init(Object *obj)
     PCI_DEVICE(obj)->cap_present |= QEMU_PCI_CAP_EXPRESS;
 }
 
+/*
+ * A controller that software has not written to yet has no state but that of
+ * its PCI function. Its number, network and machine are those of the process
+ * that goes on with it.
+ */
+static int tofu_pci_pre_save(void *opaque)
+{
+    TofuPCIState *s = opaque;
+
+    if (!s->used) {
+        return 0;
+    }
+    error_report(TYPE_TOFU_PCI ": node %u cannot be saved: software uses its "
+                 "controller", tofu_pci_node(s));
+    return -EBUSY;
+}
+
+static const VMStateDescription tofu_pci_vmstate = {
+    .name = TYPE_TOFU_PCI,
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .pre_save = tofu_pci_pre_save,
+    .fields = (const VMStateField[]) {
+        VMSTATE_PCI_DEVICE(parent_obj, TofuPCIState),
+        VMSTATE_MSIX(parent_obj, TofuPCIState),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
 static const Property tofu_pci_properties[] = {
     DEFINE_PROP_STRING("fabric", TofuPCIState, fabric),
     DEFINE_PROP_INT32("node", TofuPCIState, node_number, -1),
@@ -595,6 +630,7 @@ static void tofu_pci_class_init(ObjectClass *klass, void *data)
     pc->revision = TOFU_PCI_REVISION;
     pc->class_id = TOFU_PCI_CLASS;
     dc->desc = "Tofu interconnect controller";
+    dc->vmsd = &tofu_pci_vmstate;
     device_class_set_legacy_reset(dc, tofu_pci_reset);
     set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
     device_class_set_props(dc, tofu_pci_properties);

@@ -49,6 +49,8 @@ typedef struct TofuPages {
  * @irq_bh: raises the interrupts in @irq_pending, which changes under the
  *          node's lock; without @machine only
  * @time: runs the engine and raises interrupts; with @machine only
+ * @used: software has written to the controller
+ * @migration_blocker: without @machine only
  */
 struct TofuPCIState {
     PCIDevice parent_obj;
@@ -72,6 +74,7 @@ struct TofuPCIState {
     TofuTime time;
     QEMUBH *irq_bh;
     DECLARE_BITMAP(irq_pending, TOFU_VECTORS(TOFU_TNIS_MAX));
+    bool used;
     Error *migration_blocker;
 };
 

@@ -119,7 +119,7 @@ static void test_identity(void)
 			TOFU_MAILBOX_ID_MAGIC);
 	g_assert_cmpuint(TOFU_GET(id, TOFU_MAILBOX_ID_VERSION), ==,
 			 TOFU_MAILBOX_ID_VERSION);
-	g_assert_cmphex(mailbox_reg(&box, 0x18), ==, UINT64_MAX);
+	g_assert_cmphex(mailbox_reg(&box, 0x20), ==, UINT64_MAX);
 	mailbox_stop(&box);
 }
 
@@ -254,6 +254,77 @@ static void test_send_waits(void)
 			len - at);
 	g_assert_cmpmem(got, len, sent, len);
 	g_assert_cmphex(mailbox_reg(&box, TOFU_MAILBOX_SEND), ==, 0);
+	mailbox_stop(&box);
+}
+
+/* It waits for processors only, and takes nothing. */
+static void test_ready(void)
+{
+	struct mailbox box = mailbox_start();
+	unsigned char frame[64];
+	size_t len = frame_make(frame, 20);
+
+	g_assert_cmphex(mailbox_reg(&box, TOFU_MAILBOX_READY), ==, 0);
+	mailbox_say(&box, frame, len);
+	g_assert_cmphex(mailbox_reg(&box, TOFU_MAILBOX_READY), ==, 0);
+	check_received(&box, frame, len);
+	mailbox_hang_up(&box);
+	g_assert_cmphex(mailbox_reg(&box, TOFU_MAILBOX_READY), ==, 0);
+	g_assert_cmphex(mailbox_reg(&box, TOFU_MAILBOX_RECEIVE), ==,
+			TOFU_MAILBOX_GONE);
+	g_assert_cmphex(mailbox_reg(&box, TOFU_MAILBOX_READY), ==, 0);
+	mailbox_stop(&box);
+}
+
+#define SAVE_LOOKS 3000
+#define SAVE_LOOK_US 10000
+
+/* Whether the machine can be saved now; it goes on in any case. */
+static bool can_be_saved(struct mailbox *box)
+{
+	const char *status = "";
+
+	qtest_qmp_assert_success(box->qts,
+				 "{'execute': 'migrate', 'arguments':"
+				 " {'uri': 'exec:cat >/dev/null'}}");
+	for (int look = 0; look < SAVE_LOOKS; look++) {
+		g_autoptr(QDict) reply = qtest_qmp(
+			box->qts, "{'execute': 'query-migrate'}");
+
+		status = qdict_get_try_str(qdict_get_qdict(reply, "return"),
+					   "status");
+		if (g_strcmp0(status, "failed") == 0)
+			return false;
+		if (g_strcmp0(status, "completed") == 0) {
+			qtest_qmp_assert_success(box->qts,
+						 "{'execute': 'cont'}");
+			return true;
+		}
+		g_usleep(SAVE_LOOK_US);
+	}
+	g_assert_not_reached();
+}
+
+static void test_saved(void)
+{
+	struct mailbox box = mailbox_start();
+	unsigned char frame[64];
+	size_t len = frame_make(frame, 20);
+
+	g_assert_true(can_be_saved(&box));
+	mailbox_say(&box, frame, len - 1);
+	/* The socket keeps what nobody has asked for. */
+	g_assert_true(can_be_saved(&box));
+	g_assert_cmphex(mailbox_reg(&box, TOFU_MAILBOX_RECEIVE), ==,
+			TOFU_MAILBOX_AGAIN);
+	g_assert_false(can_be_saved(&box));
+	mailbox_say(&box, frame + len - 1, 1);
+	check_received(&box, frame, len);
+	g_assert_true(can_be_saved(&box));
+	mailbox_hang_up(&box);
+	g_assert_cmphex(mailbox_reg(&box, TOFU_MAILBOX_RECEIVE), ==,
+			TOFU_MAILBOX_GONE);
+	g_assert_false(can_be_saved(&box));
 	mailbox_stop(&box);
 }
 
@@ -415,6 +486,8 @@ int main(int argc, char **argv)
 	qtest_add_func("tofu/mailbox/hang-up", test_hang_up);
 	qtest_add_func("tofu/mailbox/send", test_send);
 	qtest_add_func("tofu/mailbox/send-waits", test_send_waits);
+	qtest_add_func("tofu/mailbox/ready", test_ready);
+	qtest_add_func("tofu/mailbox/saved", test_saved);
 	qtest_add_func("tofu/mailbox/wrong-fd", test_wrong_fd);
 	qtest_add_func("tofu/mailbox/device-does-not-wait",
 		       test_device_does_not_wait);

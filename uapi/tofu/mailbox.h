@@ -31,7 +31,7 @@
 #define TOFU_MAILBOX_ID_MAGIC 0x4c49414d /* "MAIL" in memory order */
 #define TOFU_MAILBOX_ID_VERSION_SHIFT 32
 #define TOFU_MAILBOX_ID_VERSION_BITS 16
-#define TOFU_MAILBOX_ID_VERSION 1
+#define TOFU_MAILBOX_ID_VERSION 2
 
 /*
  * Read: waits until a frame from the host is in the receive window; returns its
@@ -45,6 +45,12 @@
  * until they have been sent; returns 0.
  */
 #define TOFU_MAILBOX_SEND 0x10
+
+/*
+ * Read: waits until the host has sent something, or is gone, or the machine is
+ * halted, which may be for saving it; returns 0.
+ */
+#define TOFU_MAILBOX_READY 0x18
 
 /* Other results of reading RECEIVE and SEND: */
 #define TOFU_MAILBOX_AGAIN (~0ULL - 1) /* interrupted: read again */
