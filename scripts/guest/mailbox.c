@@ -117,6 +117,11 @@ static uint64_t wait_for(struct port *port, unsigned int offset)
 	return value;
 }
 
+void mailbox_wait(struct port *port)
+{
+	(void)port->regs[TOFU_MAILBOX_READY / 8];
+}
+
 int mailbox_receive(struct port *port, struct tofu_agent_frame *frame, void *payload)
 {
 	const uint8_t *window = port->windows + TOFU_MAILBOX_RECEIVE_WINDOW;

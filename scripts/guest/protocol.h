@@ -8,8 +8,11 @@
  * of an ended job may be reused. Numbers are little-endian. The supervisor does
  * not trust the guest: it ends a node that sends anything else.
  *
+ * The first frames are HELLO, NAME and NAMED. Before NAME all guests are alike:
+ * one that waits for it can be saved, and go on as any of them.
+ *
  * In virtual time a guest reads from the host only before its clock counts:
- * files, then EXEC or REST. With either it loads the interconnect's driver, by
+ * NAME, files, then EXEC or REST. With either it loads the interconnect's driver, by
  * which it joins the machine's common time, sends STARTED, and reads no more.
  */
 #ifndef TOFU_AGENT_PROTOCOL_H
@@ -17,7 +20,7 @@
 
 #include <stdint.h>
 
-#define TOFU_AGENT_VERSION 2
+#define TOFU_AGENT_VERSION 3
 #define TOFU_AGENT_PORT_NAME "tofu.agent"
 #define TOFU_AGENT_PAYLOAD_MAX (256u << 10)
 
@@ -44,6 +47,7 @@ struct tofu_agent_frame {
  * @TOFU_AGENT_FILE_CLOSE: the file is complete; answered by FILE_DONE
  * @TOFU_AGENT_PING: answered by PONG with the same payload
  * @TOFU_AGENT_REST: virtual time: no program comes
+ * @TOFU_AGENT_NAME: the guest's host name; answered by NAMED
  * @TOFU_AGENT_HELLO: the agent is up; payload u32 version, then text: errors
  *    while the guest booted, or empty
  * @TOFU_AGENT_STDOUT: output of the program
@@ -53,6 +57,7 @@ struct tofu_agent_frame {
  * @TOFU_AGENT_PONG: answer to PING
  * @TOFU_AGENT_STARTED: virtual time: EXEC or REST is under way; payload as for
  *    HELLO: with a text, the program was not started
+ * @TOFU_AGENT_NAMED: payload u32 errno, 0 for success
  */
 enum tofu_agent_type {
 	TOFU_AGENT_EXEC = 1,
@@ -64,6 +69,7 @@ enum tofu_agent_type {
 	TOFU_AGENT_FILE_CLOSE = 7,
 	TOFU_AGENT_PING = 8,
 	TOFU_AGENT_REST = 9,
+	TOFU_AGENT_NAME = 10,
 	TOFU_AGENT_HELLO = 64,
 	TOFU_AGENT_STDOUT = 65,
 	TOFU_AGENT_STDERR = 66,
@@ -71,6 +77,7 @@ enum tofu_agent_type {
 	TOFU_AGENT_FILE_DONE = 68,
 	TOFU_AGENT_PONG = 69,
 	TOFU_AGENT_STARTED = 70,
+	TOFU_AGENT_NAMED = 71,
 };
 
 /**

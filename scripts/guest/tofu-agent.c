@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "job.h"
+#include "mailbox.h"
 #include "port.h"
 
 /* In virtual time; far longer than a packet is under way */
@@ -103,6 +104,13 @@ static void file_close(struct port *port, uint16_t job)
 	port_send(port, TOFU_AGENT_FILE_DONE, job, &err, sizeof(err));
 }
 
+static void name_set(struct port *port, const void *payload, size_t length)
+{
+	uint32_t err = sethostname(payload, length) ? (uint32_t)errno : 0;
+
+	port_send(port, TOFU_AGENT_NAMED, 0, &err, sizeof(err));
+}
+
 static void exec_start(struct port *port, uint16_t job, const void *payload, size_t length)
 {
 	uint32_t status = 126u << 8;
@@ -149,6 +157,9 @@ static void frame_handle(struct port *port, const struct tofu_agent_frame *frame
 		break;
 	case TOFU_AGENT_FILE_CLOSE:
 		file_close(port, frame->job);
+		break;
+	case TOFU_AGENT_NAME:
+		name_set(port, payload, frame->length);
 		break;
 	case TOFU_AGENT_PING:
 		port_send(port, TOFU_AGENT_PONG, frame->job, payload, frame->length);
@@ -283,6 +294,8 @@ static int begin(struct port *port)
 	err = report_send(port, TOFU_AGENT_HELLO);
 	if (err < 0)
 		return err;
+	if (port_is_mailbox(port))
+		mailbox_wait(port);
 	return port_is_mailbox(port) ? take_program(port) : 0;
 }
 

@@ -6,12 +6,12 @@ import struct
 
 from .errors import ClusterError
 
-VERSION = 2
+VERSION = 3
 PORT_NAME = "tofu.agent"
 PAYLOAD_MAX = 256 << 10
 
-EXEC, STDIN, RESIZE, SIGNAL, FILE_OPEN, FILE_DATA, FILE_CLOSE, PING, REST = range(1, 10)
-HELLO, STDOUT, STDERR, EXIT, FILE_DONE, PONG, STARTED = range(64, 71)
+EXEC, STDIN, RESIZE, SIGNAL, FILE_OPEN, FILE_DATA, FILE_CLOSE, PING, REST, NAME = range(1, 11)
+HELLO, STDOUT, STDERR, EXIT, FILE_DONE, PONG, STARTED, NAMED = range(64, 72)
 
 _FRAME = struct.Struct("<IHH")
 _EXEC = struct.Struct("<IHHII")
@@ -19,7 +19,7 @@ _EXEC_PTY = 1
 _U32 = 4
 _ERRNO_MAX = 4095
 _NAMES = {HELLO: "HELLO", STDOUT: "STDOUT", STDERR: "STDERR", EXIT: "EXIT",
-          FILE_DONE: "FILE_DONE", PONG: "PONG", STARTED: "STARTED"}
+          FILE_DONE: "FILE_DONE", PONG: "PONG", STARTED: "STARTED", NAMED: "NAMED"}
 
 
 class Malformed(Exception):
@@ -49,7 +49,7 @@ def exec_payload(argv, env, cwd, size=None):
 
 
 def number(payload):
-    """The u32 in EXIT and FILE_DONE."""
+    """The u32 in EXIT, FILE_DONE and NAMED."""
     return struct.unpack("<I", payload)[0]
 
 
@@ -83,12 +83,12 @@ def check(kind, payload):
     name, size = _NAMES.get(kind), len(payload)
     if not name:
         raise Malformed(f"a frame of unknown type {kind}")
-    if kind in (HELLO, STARTED) and size < _U32 or kind in (EXIT, FILE_DONE) and size != _U32:
+    if kind in (HELLO, STARTED) and size < _U32 or kind in (EXIT, FILE_DONE, NAMED) and size != _U32:
         raise Malformed(f"{name} with {size} bytes")
     if kind == EXIT and not _is_wait_status(number(payload)):
         raise Malformed(f"EXIT with {number(payload):#x}, which is no wait status")
-    if kind == FILE_DONE and number(payload) > _ERRNO_MAX:
-        raise Malformed(f"FILE_DONE with {number(payload)}, which is no errno")
+    if kind in (FILE_DONE, NAMED) and number(payload) > _ERRNO_MAX:
+        raise Malformed(f"{name} with {number(payload)}, which is no errno")
 
 
 async def receive(reader):

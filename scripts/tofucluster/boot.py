@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from . import host, machine, shape, wire
+from . import host, machine, saved, shape, wire
 from .errors import ClusterError
 
 # Seconds after a Ctrl-C for the supervisor to end everything
@@ -37,7 +37,8 @@ def _words(option, text):
 def _check_time(args):
     """Refuse conflicting options; return virtual time's machine, and TNIs."""
     if args.time == "functional":
-        for option, value in (("--trace", args.trace), ("--realtime", args.realtime)):
+        for option, value in (("--trace", args.trace), ("--realtime", args.realtime),
+                              ("--fresh", args.fresh)):
             if value:
                 raise ClusterError(f"{option} needs --time virtual")
         return None, args.tnis or machine.MACHINES.get(args.machine, 4)
@@ -69,7 +70,7 @@ def configuration(args):
     image = host.guest(args.guest_arg)
     accel, tsc_khz = _choose_accel(args, qemu, image)
     folder = log_dir(args)
-    return {
+    config = {
         "name": args.name, "axes": axes, "accel": accel, "memory": args.memory,
         "time": args.time, "machine": machine_name, "trace": args.trace,
         "tnis": tnis, "armw": machine.armw(args.machine or machine_name, args.armw),
@@ -78,8 +79,12 @@ def configuration(args):
         "kernel_args": _words("--kernel-args", args.kernel_args),
         "qemu_args": _words("--qemu-args", args.qemu_args),
         "node_args": args.node_arg, "boot_timeout": args.boot_timeout,
-        "realtime": args.realtime, "log_dir": str(folder),
+        "realtime": args.realtime, "log_dir": str(folder), "saved": None,
     }
+    # Devices that somebody adds may not be fit for saving, or differ by node.
+    if args.time == "virtual" and not args.fresh and not args.qemu_args:
+        config["saved"] = str(saved.path_of(config))
+    return config
 
 
 def _owner(pid):
@@ -122,6 +127,8 @@ def _report(message, config):
     event = message["event"]
     if event == "booting":
         say(f"  node {message['node']}: booting")
+    elif event == "saving":
+        say("  one guest boots, and is saved: nodes go on from there, now and later")
     elif event == "ready":
         say(f"  node {message['node']}: agent ready after {message['seconds']:.1f} s")
     elif event == "failed":

@@ -90,10 +90,10 @@ class Cluster:
             for task in tasks:
                 task.cancel()
 
-    async def start(self, node):
-        """Boot a node; an error includes the end of its console."""
+    async def start(self, node, devices=None):
+        """Boot a node, or go on from a saved boot; an error has the end of its console."""
         try:
-            await node.start(self.config["boot_timeout"])
+            await node.start(self.config["boot_timeout"], devices)
         except ClusterError as error:
             tail = node.console_tail() if node.state == "failed" else []
             raise ClusterError("\n    | ".join([str(error), *tail])) from None

@@ -10,6 +10,10 @@ from . import agent
 MACHINES = {"k": 4, "fx10": 4, "fx100": 4, "fugaku": 6}
 ARMW = ("fx100", "fugaku")
 VIRTUAL_TSC_KHZ = 1000000
+# Files of a folder with QEMU, and of a guest's
+BIOS = "qboot.rom"
+KERNEL = "vmlinux"
+INITRD = "initramfs"
 # The lowest priority above all ordinary ones
 REALTIME = ("chrt", "--rr", "1")
 
@@ -27,8 +31,8 @@ def title(name, has_armw):
     return name + (f" with armw={'on' if has_armw else 'off'}" if odd else "")
 
 
-def kernel_arguments(config, node):
-    words = ["console=ttyS0", "quiet", "panic=-1", f"cluster_node={node}"]
+def kernel_arguments(config):
+    words = ["console=ttyS0", "quiet", "panic=-1"]
     if config["accel"] == "tcg" and config["tsc_khz"]:
         # The guest's counter is the host's; in virtual time it runs at 1 GHz.
         # When guests calibrated it themselves, some hung while booting on a
@@ -66,15 +70,21 @@ def _functional(config, agent_fd):
     ]
 
 
-def _virtual(config, agent_fd):
+def _virtual(config, agent_fd, memory):
     """Arguments of a node whose clock counts instructions.
 
     No device of it reacts to the host's time. Its controller works in the
     thread of its only CPU: plain read-modify-writes are safe, and no other
-    process maps its memory.
+    process maps its memory, which may be that of a saved boot.
     """
+    kind, words = "microvm,pcie=on,acpi=on,pit=on,pic=on,rtc=on,x-option-roms=off", []
+    if memory:
+        path, share = memory
+        kind += ",memory-backend=ram"
+        words = ["-object", f"memory-backend-file,id=ram,size={config['memory']}M,"
+                            f"mem-path={_quoted(path)},share={share}"]
     return [
-        "-M", "microvm,pcie=on,acpi=on,pit=on,pic=on,rtc=on,x-option-roms=off",
+        *words, "-M", kind,
         "-accel", "tcg", "-icount", "shift=0,sleep=off",
         "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1",
         "-cpu", "max,-rdrand,-rdseed,-erms,-fsrm", "-smp", "1", "-m", f"{config['memory']}M",
@@ -83,8 +93,10 @@ def _virtual(config, agent_fd):
 
 
 def _tofu(config, node, trace):
-    words = ["tofu-pci", f"fabric=/dev/fd/{config['fabric_fd']}", f"node={node}",
-             f"tnis={config['tnis']}", f"armw={'on' if config['armw'] else 'off'}"]
+    words = ["tofu-pci", f"tnis={config['tnis']}", f"armw={'on' if config['armw'] else 'off'}"]
+    # A guest that is to be saved has no network.
+    if config["fabric_fd"] is not None:
+        words += [f"fabric=/dev/fd/{config['fabric_fd']}", f"node={node}"]
     if config["time"] == "virtual":
         words.append(f"machine={config['machine']}")
     if trace:
@@ -92,23 +104,34 @@ def _tofu(config, node, trace):
     return ",".join([*words, *config["node_args"]])
 
 
-def command(config, node, console_fd, agent_fd, trace=None):
-    """The command's arguments; the descriptors are inherited."""
+def command(config, node, console_fd, agent_fd, monitor_fd=None, trace=None, memory=None):
+    """The command's arguments; the descriptors are inherited.
+
+    `memory` is a file with the guest's memory, and whether that is shared with
+    the file ("on") or a copy of it ("off").
+    """
     qemu, image = pathlib.Path(config["qemu"]), pathlib.Path(config["image"])
-    kind = _virtual if config["time"] == "virtual" else _functional
+    kind = (_virtual(config, agent_fd, memory) if config["time"] == "virtual"
+            else _functional(config, agent_fd))
     words = [
         *(REALTIME if config["realtime"] else ()), qemu, "-name", f"{config['name']}-node{node}",
-        *kind(config, agent_fd),
+        *kind,
         "-display", "none", "-nodefaults", "-no-user-config", "-no-reboot",
-        "-bios", qemu.parent / "qboot.rom",
-        "-kernel", image / "vmlinux", "-initrd", image / "initramfs",
-        "-append", kernel_arguments(config, node),
+        "-bios", qemu.parent / BIOS,
+        "-kernel", image / KERNEL, "-initrd", image / INITRD,
+        "-append", kernel_arguments(config),
         # A file accepts all output: no guest has to wait for a reader.
         "-chardev", f"file,id=console,path=/dev/fd/{console_fd}",
         "-serial", "chardev:console",
     ]
     # The probe for KVM is a guest without an interconnect.
-    if config["fabric_fd"] is not None:
+    if config["fabric_fd"] is not None or memory:
         words += ["-device", _tofu(config, node, trace)]
+    if monitor_fd is not None:
+        words += ["-chardev", f"socket,id=monitor,fd={monitor_fd}",
+                  "-mon", "chardev=monitor,mode=control"]
+    # It waits for the devices that belong to the memory.
+    if memory and memory[1] == "off":
+        words += ["-incoming", "defer"]
     extra = [word.replace("{node}", str(node)) for word in config["qemu_args"]]
     return [*map(str, words), *extra]

@@ -13,6 +13,7 @@ import time
 
 from . import agent
 from .errors import ClusterError
+from .monitor import Monitor
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
@@ -24,6 +25,7 @@ ALIVE = ("booting", "ready", "starting", "running")
 STALL_SECONDS = 60
 FILE_SECONDS = 60
 END_SECONDS = 5
+DEVICES_UNUSABLE = "it cannot go on from a saved boot"
 
 
 def _die_with(parent):
@@ -62,6 +64,8 @@ class Node:
     the arguments and descriptors of its QEMU, `watch` is called on changes.
     """
 
+    _monitored = False
+
     def __init__(self, number, command, watch, log_dir):
         self.number = number
         self.state = "down"
@@ -81,17 +85,22 @@ class Node:
         self._file_done = None
         self._files = {}  # what has been uploaded since the boot: digests by path
         self._ready = None
+        self._named = False
+        self._monitor = None
 
-    async def start(self, timeout):
-        """Boot, and wait for the agent; raises ClusterError on failure."""
+    async def start(self, timeout, devices=None):
+        """Boot, and wait for the agent; raises ClusterError on failure.
+
+        With `devices`, the file of a saved boot, go on from there instead.
+        """
         if self._process:
             raise ClusterError(f"node {self.number} is {self.state}")
         self.state, self.trouble, self.boot_seconds = "booting", "", None
         self.began = time.monotonic()
-        self._ready = asyncio.get_running_loop().create_future()
-        await self._spawn()
+        self._ready, self._named = asyncio.get_running_loop().create_future(), False
+        await self._spawn(self._monitored or devices)
         try:
-            await asyncio.wait_for(asyncio.shield(self._ready), timeout)
+            await asyncio.wait_for(self._come(devices), timeout)
         except asyncio.TimeoutError:
             self.trouble = f"no agent after {timeout:g} s (--boot-timeout)"
         if self.state != "booting" and not self.trouble:
@@ -103,18 +112,43 @@ class Node:
         self.boot_seconds = time.monotonic() - self.began
         self.state = "ready"
 
+    async def _come(self, devices):
+        if devices:
+            try:
+                await self._monitor.open()
+                await self._monitor.load(devices)
+                self._monitor.close()
+            except (ClusterError, OSError) as error:
+                # Whether QEMU has ended by itself is known when it is collected.
+                await asyncio.wait([self._reading], timeout=END_SECONDS)
+                if self.trouble or self.state == "booting":
+                    self.trouble = f"{DEVICES_UNUSABLE}: {self.trouble or error}"
+                return
+            self._greeted()
+        await self._ready
+
+    def _greeted(self):
+        """The agent waits for the guest's name."""
+        self._named = True
+        self._send(agent.NAME, 0, f"node{self.number}".encode())
+
     def _path(self, suffix):
         return self._log_dir / f"node{self.number}.{suffix}"
 
-    async def _spawn(self):
+    async def _spawn(self, monitored):
         port, port_guest = socket.socketpair()
         parent = os.getpid()
         # Every boot looks the same to the guest.
         self._next_job = 1
         self._files = {}
-        with port_guest, open(self._path("console"), "wb") as console, \
-                open(self._path("qemu.log"), "wb") as errors:
-            own = (console.fileno(), port_guest.fileno())
+        with contextlib.ExitStack() as theirs:
+            console = theirs.enter_context(open(self._path("console"), "wb"))
+            errors = theirs.enter_context(open(self._path("qemu.log"), "wb"))
+            own = [console.fileno(), theirs.enter_context(port_guest).fileno()]
+            if monitored:
+                ours, monitor = socket.socketpair()
+                self._monitor = Monitor(ours)
+                own.append(theirs.enter_context(monitor).fileno())
             command, fds = self._command(self.number, *own)
             try:
                 self._process = subprocess.Popen(
@@ -143,12 +177,20 @@ class Node:
     async def _frame(self, kind, number, payload):
         job = self._jobs.get(number)
         if kind == agent.HELLO:
-            if self._ready.done():
+            if self._named or self._ready.done():
                 raise agent.Malformed("a second HELLO")
             version, trouble = agent.hello(payload)
             if version != agent.VERSION:
                 trouble = f"the guest's agent speaks version {version}, not {agent.VERSION}"
             self.trouble = trouble
+            if trouble:
+                self._ready.set_result(None)
+            else:
+                self._greeted()
+        elif kind == agent.NAMED and self._named and not self._ready.done():
+            error = agent.number(payload)
+            if error:
+                self.trouble = f"the guest takes no name: {os.strerror(error)}"
             self._ready.set_result(None)
         elif kind in (agent.STDOUT, agent.STDERR) and job:
             await self._deliver(job, kind, payload)
@@ -202,6 +244,9 @@ class Node:
             process.kill()
             status = await wait(None, process.wait)
         self.pid = None
+        if self._monitor:
+            self._monitor.close()
+            self._monitor = None
         if self._writer:
             self._writer.close()
         return status
@@ -281,3 +326,22 @@ class Node:
                         if error == errno.ENOSPC else "")
                 raise ClusterError(f"node {self.number}: {path}: {os.strerror(error)}{hint}")
             self._files[path] = digest
+
+
+class Template(Node):
+    """A guest that boots in order to be saved before it has a name."""
+
+    _monitored = True
+
+    def __init__(self, command, log_dir):
+        super().__init__(0, command, self._unwatched, log_dir)
+
+    async def _unwatched(self, _):
+        pass
+
+    def _greeted(self):
+        self._ready.set_result(None)
+
+    async def save(self, devices):
+        await self._monitor.open()
+        await self._monitor.save(devices)
