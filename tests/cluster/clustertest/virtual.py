@@ -9,6 +9,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from .cluster import GUEST, OUT, TOP, Cluster, TestFailure, finish, wait_until
 from .shared import stream_until
 
 sys.path.insert(0, str(TOP / "scripts"))
+from tofubuild import cache  # pylint: disable=wrong-import-position
 from tofutrace import records  # pylint: disable=wrong-import-position
 
 VICTIM = 2
@@ -31,6 +33,8 @@ PARTING_LINES = 6  # that are shown where two runs differ
 ASIDE, ABOVE = 2, 1
 TOWARDS = {"E": ASIDE, "W": ASIDE, "N": ABOVE, "S": ABOVE,
            **dict.fromkeys(("NE", "SE", "NW", "SW"), ASIDE | ABOVE)}
+HALO_OF_TWO = ("tofu-halo", "--verify", "--grid", "60", "--iterations", "2", "--procs", "1x2")
+UNAME = ("uname", "-a")
 HALO = ("tofu-halo", "--verify", "--grid", "60", "--iterations", "2")
 
 
@@ -125,6 +129,12 @@ def _is_ready(cluster):
     return all(node["state"] == "ready" for node in cluster.status()["nodes"])
 
 
+def compare_outputs(tap, first, second, name):
+    """As compare(), of programs that may leave no trace."""
+    tap.point(second.result.status == 0 and first.same(second), name,
+              "\n".join(first.differences(second)) or str(second))
+
+
 def compare(tap, first, second, name):
     why = "\n".join(first.differences(second)) if second.good() else str(second)
     tap.point(second.good() and first.same(second), name, why)
@@ -176,6 +186,98 @@ def exact_four(tap):
         compare(tap, first, pinned, "the same on one processor of the host")
 
 
+def exact_boots(tap):
+    """two nodes boot by themselves, or go on from a saved boot: nobody sees a difference"""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = []
+        for options in ((*VIRTUAL, "--fresh"), VIRTUAL):
+            with Cluster("boots", 2, "2", memory=256, options=options) as cluster:
+                runs += [Traced(cluster, folder, command) for command in (HALO_OF_TWO, UNAME)]
+        for first, second, what in zip(runs[:2], runs[2:], ("tofu-halo", "uname"), strict=True):
+            tap.point(first.result.status == 0, f"{what} on nodes that boot by themselves", str(first))
+            compare_outputs(tap, first, second, f"{what} on nodes that go on from a saved boot")
+        tap.point(runs[1].result.out(1).split()[1:2] == ["node1"], "a node has its own name",
+                  runs[1].result.everything())
+
+
+# No other test has it, so that the saved boot is this one's
+ODD_MIB = 301
+
+
+@contextlib.contextmanager
+def _own_saved_boot(options=()):
+    """A cluster that has just made a saved boot, and that boot's folder."""
+    boots = cache.root() / "boot"
+    before = set(boots.glob("*/memory"))
+    with Cluster("saved", 2, "2", memory=ODD_MIB, options=(*VIRTUAL[:2], *options)):
+        pass
+    made = [path.parent for path in set(boots.glob("*/memory")) - before
+            if path.stat().st_size == ODD_MIB << 20]
+    if len(made) != 1:
+        raise TestFailure(f"saved boots in {boots}: {made}")
+    try:
+        yield made[0]
+    finally:
+        shutil.rmtree(made[0], ignore_errors=True)
+
+
+def _up(name):
+    cluster = Cluster(name, 2, "2", memory=ODD_MIB, options=VIRTUAL[:2])
+    done = subprocess.run(cluster.up_words(), stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=RUN_SECONDS, check=False)
+    cluster.tool("down")
+    return done
+
+
+def _refuses_to_be_saved(cluster, folder):
+    """What QEMU says of a node whose controller is in use, and its log."""
+    monitor = json.dumps({"execute": "qmp_capabilities"}) + json.dumps(
+        {"execute": "migrate", "arguments": {"uri": "exec:cat >/dev/null"}})
+    process = cluster.start_run(GUEST / "survive", VICTIM, timeout=RUN_SECONDS)
+    stream_until(process, cluster.nodes)
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(RUN_SECONDS)
+        sock.connect(f"{folder}/1.qmp")
+        sock.sendall(monitor.encode())
+        log = cluster.log_dir / "node1.qemu.log"
+        wait_until(lambda: "cannot be saved" in log.read_text("utf-8"), 60)
+    process.terminate()
+    process.communicate(timeout=RUN_SECONDS)
+    return log.read_text("utf-8")
+
+
+def saved_boots(tap):
+    """a saved boot that is damaged is made again; a node that runs cannot be saved"""
+    with _own_saved_boot() as saved:
+        (saved / "devices").write_bytes(b"damaged")
+        done = _up("damaged")
+        tap.point(done.returncode == 1 and f"{saved} was removed" in done.stderr,
+                  "a damaged one is named, and removed", done.stderr)
+        tap.point(not saved.exists(), "it is gone", str(saved))
+        done = _up("again")
+        tap.point(done.returncode == 0 and "is saved" in done.stderr, "the next start makes it",
+                  done.stderr)
+        done = _up("used")
+        tap.point(done.returncode == 0 and "is saved" not in done.stderr, "and one more uses it",
+                  done.stderr)
+        (saved / "memory").unlink()
+        done = _up("halved")
+        tap.point(done.returncode == 0 and "is saved" in done.stderr,
+                  "one without its memory is made again", done.stderr)
+    wrong = Cluster("functional", 1, "1", options=("--fresh",))
+    refused = subprocess.run(wrong.up_words(), stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True, timeout=60, check=False)
+    tap.point(refused.returncode == 1 and "--fresh needs --time virtual" in refused.stderr,
+              "--fresh is for virtual time", refused.stderr)
+    with tempfile.TemporaryDirectory() as folder, \
+            Cluster("unsaved", 3, "3", memory=256, options=(
+                *VIRTUAL[:2], "--qemu-args",
+                f"-qmp unix:{folder}/{{node}}.qmp,server=on,wait=off")) as cluster:
+        log = _refuses_to_be_saved(cluster, folder)
+        tap.point("tofu-pci: node 1 cannot be saved: software uses its controller" in log,
+                  "a node whose controller is in use refuses", log)
+
+
 def _busy_qemu(folder):
     """The QEMU of clusters, with a main loop that never waits."""
     built = subprocess.run([str(TOP / "scripts/build-qemu")], stdout=subprocess.PIPE, text=True,
@@ -202,7 +304,7 @@ def main_loop(tap):
     """a node that sleeps often: it is not seen how busy QEMU's main loop is"""
     idle = _naps("idle")
     with tempfile.TemporaryDirectory() as folder:
-        busy = _naps("busy", "--qemu", _busy_qemu(folder))
+        busy = _naps("busy", "--fresh", "--qemu", _busy_qemu(folder))
     tap.point(idle.status == 0 and "naps" in idle.out(), "a program sleeps in virtual time",
               idle.everything())
     tap.point(busy.status == 0 and busy.all_out() == idle.all_out(),
@@ -332,6 +434,8 @@ TESTS = {
     "exact-two": exact_two,
     "realtime": realtime,
     "exact-four": exact_four,
+    "exact-boots": exact_boots,
+    "saved-boots": saved_boots,
     "main-loop": main_loop,
     "planned-four": planned_four,
     "exact-barrier": exact_barrier,
