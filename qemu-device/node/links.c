@@ -136,11 +136,11 @@ static void see(struct tofu_virtual *v, const struct tofu_crossing *crossing)
 	tofu_virtual_trace(v, &crossing->trace);
 }
 
-void tofu_links_see(struct tofu_virtual *v, uint64_t end)
+void tofu_links_see(struct tofu_virtual *v, uint64_t now)
 {
 	struct tofu_links *links = &v->links;
 
-	while (tofu_heap_time(&links->crossings) < end) {
+	while (tofu_heap_time(&links->crossings) < now) {
 		struct tofu_crossing *crossing =
 			tofu_heap_pop(&links->crossings);
 

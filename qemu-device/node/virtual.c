@@ -121,7 +121,7 @@ static bool do_all(struct tofu_virtual *v, uint64_t now)
 
 	if (now >= v->horizon)
 		return false;
-	tofu_links_see(v, now + 1);
+	tofu_links_see(v, now);
 	v->inside = true;
 	while (do_one(v, now))
 		work = true;

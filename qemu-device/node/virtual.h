@@ -194,13 +194,13 @@ void tofu_links_cross(void *virtual, const struct tofu_net_packet *packet,
 		      uint64_t end);
 
 /**
- * tofu_links_see - count and trace the crossings that are visible before @end
- * @end: common time
+ * tofu_links_see - count and trace the crossings that are visible before @now
+ * @now: common time
  *
  * A crossing becomes visible flight_ns after it began, since a node may learn
  * of it that late. So counters and the order of the trace depend on virtual
  * time alone.
  */
-void tofu_links_see(struct tofu_virtual *v, uint64_t end);
+void tofu_links_see(struct tofu_virtual *v, uint64_t now);
 
 #endif /* NODE_VIRTUAL_H */
