@@ -20,6 +20,13 @@
 
 #define TOFU_EXPRESS_CAP 0x80
 
+/*
+ * Programs take longer from their first ioctl() to their first command, so they
+ * do not notice.
+ */
+#define TOFU_QUIET_NS 10000
+#define TOFU_QUIET_NS_MAX 1000000
+
 static uint32_t tofu_pci_node(const TofuPCIState *s)
 {
     return tofu_fabric_endpoint(tofu_node_fabric(s->node));
@@ -253,6 +260,11 @@ static bool tofu_pci_check_properties(TofuPCIState *s, Error **errp)
                    TOFU_PKT_INLINE_MAX);
         return false;
     }
+    if (s->quiet_ns > TOFU_QUIET_NS_MAX) {
+        error_setg(errp, "property 'quiet-ns' is %" PRIu32 ": give 0 to %d",
+                   s->quiet_ns, TOFU_QUIET_NS_MAX);
+        return false;
+    }
     if (s->node_number < -1) {
         error_setg(errp, "property 'node' is %" PRId32 ": give a node number "
                    "from 0, or -1 for the lowest that is free",
@@ -301,6 +313,7 @@ static bool tofu_pci_create_node(TofuPCIState *s, Error **errp)
         .armw = tofu_pci_armw(s),
         .assist = tofu_pci_assist(s),
         .machine = s->machine,
+        .quiet_ns = s->quiet_ns,
         .trace = s->trace_file,
         .ops = &tofu_home_ops,
         .home = s,
@@ -590,6 +603,7 @@ static const Property tofu_pci_properties[] = {
     DEFINE_PROP_ON_OFF_AUTO("assist", TofuPCIState, assist, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_ON_OFF_AUTO("armw", TofuPCIState, armw, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_STRING("machine", TofuPCIState, machine_name),
+    DEFINE_PROP_UINT32("quiet-ns", TofuPCIState, quiet_ns, TOFU_QUIET_NS),
     DEFINE_PROP_STRING("trace", TofuPCIState, trace_file),
     DEFINE_PROP_LINK("iothread", TofuPCIState, io.thread, TYPE_IOTHREAD,
                      IOThread *),
@@ -611,6 +625,8 @@ static void tofu_pci_describe_properties(ObjectClass *klass)
         "guests that poll run the engine; auto: with TCG");
     object_class_property_set_description(klass, "machine",
         "in virtual time: whose times everything takes");
+    object_class_property_set_description(klass, "quiet-ns",
+        "with machine: how long the first CQ or gate takes until it acts");
     object_class_property_set_description(klass, "trace",
         "with machine: a file that says what happened when");
     object_class_property_set_description(klass, "iothread",

@@ -41,7 +41,7 @@ typedef struct TofuPages {
 /*
  * TofuPCIState:
  * @fabric, @node_number, @tnis, @inline_max, @trap, @assist, @armw,
- * @machine_name, @trace_file: properties
+ * @machine_name, @quiet_ns, @trace_file: properties
  * @machine: machine of that name; NULL: no virtual time
  * @node: lives from realize until the object is finalized: a processor may
  *        still be in an access to a BAR when the device is unplugged
@@ -63,6 +63,7 @@ struct TofuPCIState {
     OnOffAuto assist;
     OnOffAuto armw;
     char *machine_name;
+    uint32_t quiet_ns;
     char *trace_file;
 
     const struct tofu_preset *machine;

@@ -206,10 +206,13 @@ void icc_cq_enable(struct icc *icc, struct icc_cq *cq)
 	icc_store_relaxed32(&cq->page->need_kick, icc->need_kick);
 	set_status(cq, TOFU_CQ_STATUS_ENABLED);
 	icc->tni[cq->tni].enabled |= 1U << cq->cq;
+	icc_time_opened(icc);
 }
 
 void icc_cq_disable(struct icc *icc, struct icc_cq *cq)
 {
+	if (icc_cq_enabled(cq))
+		icc_time_closed(icc);
 	set_status(cq, 0);
 	icc->tni[cq->tni].enabled &= ~(1U << cq->cq);
 	cq->blocks.next = cq->blocks.count;

@@ -142,7 +142,7 @@ static void fetch(struct icc *icc, struct icc_cq *cq,
 void icc_engine_doorbell(struct icc *icc, const struct icc_cq *cq)
 {
 	const struct icc_entry entry = {
-		.time = icc_now(icc) + icc->machine->doorbell_ns,
+		.time = icc_time_store(icc),
 		.due = ICC_DUE_FETCH,
 		.tni = cq->tni,
 		.cq = cq->cq,

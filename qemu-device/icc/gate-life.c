@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icc/internal.h"
+#include "icc/time.h"
 
 #define BIT(side) (1U << (side))
 
@@ -42,7 +42,7 @@ void icc_gates_free(struct icc *icc)
  * Clear all but its numbers and settings. An entry that is still in the
  * calendar is harmless: the gate then has no work, or is not due.
  */
-static void forget(struct icc_gate *gate)
+static void forget(struct icc *icc, struct icc_gate *gate)
 {
 	struct icc_gate new = {
 		.tni = gate->tni,
@@ -50,6 +50,8 @@ static void forget(struct icc_gate *gate)
 		.enables = gate->enables,
 	};
 
+	if (gate->enabled)
+		icc_time_closed(icc);
 	memcpy(new.setting, gate->setting, sizeof(new.setting));
 	*gate = new;
 }
@@ -62,7 +64,7 @@ void icc_gates_reset(struct icc *icc)
 
 			if (!gate)
 				continue;
-			forget(gate);
+			forget(icc, gate);
 			memset(gate->setting, 0, sizeof(gate->setting));
 		}
 		icc->tni[t].gates_lost = 0;
@@ -147,7 +149,7 @@ void icc_gate_enable(struct icc *icc, struct icc_gate *gate)
 {
 	if (gate->enabled)
 		return;
-	forget(gate);
+	forget(icc, gate);
 	if (icc->tni[gate->tni].gates_lost >> gate->gate & 1 ||
 	    !settings_good(icc, gate)) {
 		icc->ops->misuse(icc->host, "gate %u of TNI %u: wrong settings",
@@ -157,6 +159,7 @@ void icc_gate_enable(struct icc *icc, struct icc_gate *gate)
 	gate->gpid = (uint16_t)setting(gate, TOFU_GATE_GPID);
 	gate->channel = setting(gate, TOFU_GATE_CHANNEL);
 	gate->enabled = true;
+	icc_time_opened(icc);
 	gate->enables++;
 	if (gate->sources & BIT(ICC_RMT))
 		icc->tni[gate->tni].unwatched |= 1ULL << gate->gate;
@@ -164,8 +167,7 @@ void icc_gate_enable(struct icc *icc, struct icc_gate *gate)
 
 void icc_gate_disable(struct icc *icc, struct icc_gate *gate)
 {
-	(void)icc;
-	forget(gate);
+	forget(icc, gate);
 }
 
 uint64_t icc_gate_state(const struct icc_gate *gate)

@@ -29,10 +29,10 @@ static void touch(struct icc *icc, const struct icc_gate *gate)
 /* ---- Time ---- */
 
 /* Timed controllers: run the gate in @ns. */
-static void plan(struct icc *icc, const struct icc_gate *gate, uint32_t ns)
+static void plan_at(struct icc *icc, const struct icc_gate *gate, uint64_t time)
 {
 	const struct icc_entry entry = {
-		.time = icc_now(icc) + ns,
+		.time = time,
 		.due = ICC_DUE_GATE,
 		.tni = gate->tni,
 		.cq = gate->gate,
@@ -41,13 +41,23 @@ static void plan(struct icc *icc, const struct icc_gate *gate, uint32_t ns)
 	icc_time_plan(icc, entry);
 }
 
+static void plan(struct icc *icc, const struct icc_gate *gate, uint32_t ns)
+{
+	plan_at(icc, gate, icc_now(icc) + ns);
+}
+
+/* Delay the gate's next step, timed, until @time. */
+static void defer_to(struct icc *icc, struct icc_gate *gate, uint64_t time)
+{
+	gate->due = time;
+	plan_at(icc, gate, time);
+}
+
 /* Delay the gate's next step by @ns, if timed. */
 static void defer(struct icc *icc, struct icc_gate *gate, uint32_t ns)
 {
-	if (!icc->time)
-		return;
-	gate->due = icc_now(icc) + ns;
-	plan(icc, gate, ns);
+	if (icc->time)
+		defer_to(icc, gate, icc_now(icc) + ns);
 }
 
 static void trace_sent(struct icc *icc, const struct icc_gate *gate,
@@ -466,7 +476,6 @@ static void trace_started(struct icc *icc, const struct icc_gate *gate)
 
 void icc_channel_start(struct icc *icc, unsigned int tni, unsigned int channel)
 {
-	const struct tofu_preset *m = icc->machine;
 	struct icc_gate *gate;
 
 	if (tni >= icc->tnis || channel >= TOFU_CHANNELS)
@@ -482,7 +491,9 @@ void icc_channel_start(struct icc *icc, unsigned int tni, unsigned int channel)
 		trace_started(icc, gate);
 	gate->phase = ICC_GATE_STARTED;
 	touch(icc, gate);
-	defer(icc, gate, m ? m->doorbell_ns + m->fetch_ns : 0);
+	if (icc->time)
+		defer_to(icc, gate,
+			 icc_time_store(icc) + icc->machine->fetch_ns);
 }
 
 /* Without virtual time the first poll starts the clock. */
@@ -507,7 +518,7 @@ void icc_channel_poll(struct icc *icc, unsigned int tni, unsigned int channel,
 	gate->ask_at = now + TOFU_ASK_NS;
 	gate->ask = true;
 	if (icc->time)
-		plan(icc, gate, icc->machine->doorbell_ns);
+		plan_at(icc, gate, icc_time_store(icc));
 	else
 		touch(icc, gate);
 }

@@ -73,6 +73,7 @@ struct icc *icc_create(const struct icc_params *params)
 	icc->tnis = params->tnis;
 	icc->ram_pages = params->ram_pages;
 	icc->machine = params->machine;
+	icc->quiet_ns = params->quiet_ns;
 	icc->doorbells = params->doorbells;
 	icc->blank = params->blank;
 	icc->armw = params->armw;

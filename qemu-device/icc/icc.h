@@ -151,6 +151,9 @@ struct icc_host_ops {
  *          tables: entries that were read need not be read again while it stays
  *          the same. NULL: changes are not counted.
  * @machine: makes the controller timed, with the times of this machine; or NULL
+ * @quiet_ns: if timed: how long it takes until the first CQ or gate that
+ *          software enables takes commands. A home can rely on that; see
+ *          icc_takes_effect()
  * @ops, @host: the home
  *
  * icc_create() refuses these combinations: references where @ops has no @pull.
@@ -174,6 +177,7 @@ struct icc_params {
 	bool armw;
 	const uint64_t *changes;
 	const struct tofu_preset *machine;
+	uint32_t quiet_ns;
 	const struct icc_host_ops *ops;
 	void *host;
 };
@@ -259,6 +263,16 @@ bool icc_next_visible(const struct icc *icc);
  * For every packet that was committed, in the order of the links' times.
  */
 void icc_credit(struct icc *icc, unsigned int tni, uint64_t time);
+
+/**
+ * icc_takes_effect - when software's next store can start something
+ * @time: from when on software may store, ns
+ *
+ * A store into fetch_start or a channel's page is not earlier on its way to the
+ * engine. While neither a CQ nor a gate is enabled, that is @quiet_ns later: of
+ * a timed controller only.
+ */
+uint64_t icc_takes_effect(const struct icc *icc, uint64_t time);
 
 /**
  * icc_port_set_counter - set a port's counter, which the home keeps

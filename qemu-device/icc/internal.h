@@ -255,6 +255,8 @@ struct icc {
 	bool armw; /* executes remote atomics */
 	const uint64_t *changes; /* of the tables; or NULL: not counted */
 	const struct tofu_preset *machine;
+	uint32_t quiet_ns;
+	uint32_t open; /* count of enabled CQs and gates */
 	struct icc_time *time; /* if timed, else NULL */
 	struct icc_outbox *out; /* if timed, of the packet being sent */
 	struct icc_route *route; /* if not timed, ICC_ROUTES */

@@ -125,6 +125,35 @@ bool icc_next_visible(const struct icc *icc)
 	return visible_below(icc, 0);
 }
 
+/* ---- When stores take effect ---- */
+
+void icc_time_opened(struct icc *icc)
+{
+	if (!icc->open++ && icc->time)
+		icc->time->open_at = icc_now(icc) + icc->quiet_ns;
+}
+
+void icc_time_closed(struct icc *icc)
+{
+	icc->open--;
+}
+
+uint64_t icc_takes_effect(const struct icc *icc, uint64_t time)
+{
+	uint64_t from;
+
+	if (icc->open)
+		from = icc->time->open_at;
+	else if (__builtin_add_overflow(time, icc->quiet_ns, &from))
+		from = UINT64_MAX;
+	return time > from ? time : from;
+}
+
+uint64_t icc_time_store(const struct icc *icc)
+{
+	return icc_takes_effect(icc, icc_now(icc)) + icc->machine->doorbell_ns;
+}
+
 /* ---- Packets that wait ---- */
 
 static bool is_request(const struct tofu_packet *pkt)

@@ -128,6 +128,8 @@ struct icc_service {
  * struct icc_time - timing state of a controller
  * @calendar:  of struct icc_entry
  * @order:     of the next entry
+ * @open_at:   when stores begin to take effect, since a CQ or gate was enabled
+ *             when none was
  * @unused_entry: free list
  * @read_free, @write_free: when the host interface is free again, each way; ps
  * @service:   of the last packet, since the next one often has the same size
@@ -136,6 +138,7 @@ struct icc_service {
 struct icc_time {
 	struct tofu_heap calendar;
 	uint64_t order;
+	uint64_t open_at;
 	struct icc_entry *unused_entry;
 	uint64_t read_free;
 	uint64_t write_free;
@@ -156,6 +159,13 @@ static inline bool icc_traced(const struct icc *icc)
 {
 	return icc->time && icc->ops->trace;
 }
+
+/* icc_time_opened, icc_time_closed - a CQ or gate is enabled, or no longer */
+void icc_time_opened(struct icc *icc);
+void icc_time_closed(struct icc *icc);
+
+/* icc_time_store - when a store of now reaches the engine */
+uint64_t icc_time_store(const struct icc *icc);
 
 /* icc_time_plan - add an entry, complete but for @order, to the calendar */
 void icc_time_plan(struct icc *icc, struct icc_entry entry);

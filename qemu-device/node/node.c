@@ -27,6 +27,7 @@ static int create_icc(struct tofu_node *node,
 		.doorbells = params->machine != NULL,
 		.armw = params->armw,
 		.machine = params->machine,
+		.quiet_ns = params->quiet_ns,
 		.ops = params->machine ? &tofu_virtual_host_ops :
 					 &tofu_host_ops,
 		.host = node,

@@ -55,7 +55,9 @@ struct tofu_node_ops {
  * @whole:  refuse a machine whose nodes can have several processes
  * @tnis, @pages, @ram_pages, @inline_max, @armw: see struct icc_params
  * @assist: ask polls that find nothing to kick
- * @machine: virtual time, see struct icc_params; or NULL
+ * @machine, @quiet_ns: virtual time, see struct icc_params; or NULL. With a
+ *          @quiet_ns, nodes that do not use their controllers yet, or no longer,
+ *          need not wait for each other at each step
  * @trace:  with a machine: a file for the trace (icc/trace.h), replaced if it
  *          exists; or NULL
  */
@@ -70,6 +72,7 @@ struct tofu_node_params {
 	bool armw;
 	bool assist;
 	const struct tofu_preset *machine;
+	uint32_t quiet_ns;
 	const char *trace;
 	const struct tofu_node_ops *ops;
 	void *home;

@@ -67,7 +67,8 @@ static uint64_t promise(struct tofu_virtual *v)
 
 	next = tofu_clock_add(first_moving(v), flight);
 	next = tofu_min64(next, next_due(v));
-	busy = tofu_clock_add(v->busy, tofu_preset_store_ns(v->machine));
+	busy = tofu_clock_add(icc_takes_effect(v->node->icc, v->busy),
+			      tofu_preset_store_ns(v->machine));
 	return tofu_min64(busy, tofu_clock_add(next, answer));
 }
 

@@ -45,6 +45,8 @@ static const struct wrong wrongs[] = {
 	{ "tnis-0", ",tnis=0", { "'tnis' is 0", "1 to 6" } },
 	{ "tnis-7", ",tnis=7", { "'tnis' is 7", "1 to 6" } },
 	{ "tnis-word", ",tnis=four", { "tnis" } },
+	{ "quiet-ns", ",quiet-ns=1000001",
+	  { "'quiet-ns' is 1000001", "0 to 1000000" } },
 	{ "inline-max", ",inline-max=1025",
 	  { "'inline-max' is 1025", "0 to 1024" } },
 	{ "node-below", ",node=-2", { "'node' is -2", "-1 for the lowest" } },

@@ -284,6 +284,12 @@ FIXTURE_VARIANT_ADD(same, unit_of_twelve){
 		      false, 6 },
 };
 
+/* The oracle's controllers are never quiet. */
+FIXTURE_VARIANT_ADD(same, quiet_at_first){
+	.scenario = { "2x2", "fugaku", 60, 10, 30000, 500, true, true, false,
+		      10, .quiet = 20000 },
+};
+
 FIXTURE_VARIANT_ADD(same, alone){
 	.scenario = { "1", "fx10", 200, 8, 20000, 100, true, true, false, 7 },
 };

@@ -85,7 +85,7 @@ void cpu_create(struct cpu *cpu, const struct scenario *scenario,
 	cpu->rng = (scenario->seed + 1) * 0x9e3779b97f4a7c15ULL ^
 		   (node + 1) * 0xbf58476d1ce4e5b9ULL;
 	cpu->left = scenario->commands;
-	cpu->next = 100 + draw(cpu, 1000);
+	cpu->next = scenario->quiet + 100 + draw(cpu, 1000);
 }
 
 static uint32_t target(struct cpu *cpu)

@@ -34,6 +34,7 @@ ASIDE, ABOVE = 2, 1
 TOWARDS = {"E": ASIDE, "W": ASIDE, "N": ABOVE, "S": ABOVE,
            **dict.fromkeys(("NE", "SE", "NW", "SW"), ASIDE | ABOVE)}
 HALO_OF_TWO = ("tofu-halo", "--verify", "--grid", "60", "--iterations", "2", "--procs", "1x2")
+BARRIER = (GUEST / "barrier", "times")
 UNAME = ("uname", "-a")
 HALO = ("tofu-halo", "--verify", "--grid", "60", "--iterations", "2")
 
@@ -200,6 +201,21 @@ def exact_boots(tap):
                   runs[1].result.everything())
 
 
+QUIET = ("--node-arg", "quiet-ns=0")
+
+
+def exact_quiet(tap):
+    """four nodes that do not wait for each other before they use their controllers, or do"""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = []
+        for options in ((*VIRTUAL, *QUIET), VIRTUAL):
+            with Cluster("quiet", 4, "2x2", memory=256, options=options) as cluster:
+                runs += [Traced(cluster, folder, HALO), Traced(cluster, folder, BARRIER)]
+        for first, second, what in zip(runs[:2], runs[2:], ("tofu-halo", "barriers"), strict=True):
+            tap.point(first.good(), f"{what}, nodes in step from the beginning", str(first))
+            compare(tap, first, second, f"{what}, nodes in step when they use their controllers")
+
+
 # No other test has it, so that the saved boot is this one's
 ODD_MIB = 301
 
@@ -355,13 +371,12 @@ def planned_four(tap):
 
 def exact_barrier(tap):
     """four nodes: barriers over each network take the same times twice"""
-    command = (GUEST / "barrier", "times")
     with tempfile.TemporaryDirectory() as folder, \
             Cluster("barrier", 4, "2x2", memory=256, options=VIRTUAL) as cluster:
-        first = Traced(cluster, folder, command)
+        first = Traced(cluster, folder, BARRIER)
         tap.forward("barrier in virtual time", first.result.out(), first.result.status, str(first))
         with _load():
-            second = Traced(cluster, folder, command)
+            second = Traced(cluster, folder, BARRIER)
         compare(tap, first, second, "once more, on a host that is busy: the same times")
 
 
@@ -435,6 +450,7 @@ TESTS = {
     "realtime": realtime,
     "exact-four": exact_four,
     "exact-boots": exact_boots,
+    "exact-quiet": exact_quiet,
     "saved-boots": saved_boots,
     "main-loop": main_loop,
     "planned-four": planned_four,
