@@ -37,7 +37,10 @@ def _write_back(folder):
 
 def _identity(path):
     """A file without its contents, which are large: scripts/build-* name it by them."""
-    info = os.stat(path)
+    try:
+        info = os.stat(path)
+    except OSError as error:
+        raise ClusterError(f"{path}: {error.strerror}") from None
     return f"{path} {info.st_size} {info.st_mtime_ns}"
 
 
@@ -100,6 +103,9 @@ class Saved:
             if self._exists():
                 return
             await tell({"event": "saving"})
+            # Left by one that was killed: this one has the lock.
+            for stale in self.path.parent.glob("*.tmp-*"):
+                shutil.rmtree(stale, ignore_errors=True)
             scratch = pathlib.Path(tempfile.mkdtemp(prefix=f"{self.path.name}.tmp-",
                                                     dir=self.path.parent))
             try:
