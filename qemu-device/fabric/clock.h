@@ -106,6 +106,9 @@ struct tofu_fabric_clock_ops {
 	void (*show)(struct tofu_fabric *fabric, uint64_t now, int waits_for);
 	void (*sleep)(struct tofu_fabric *fabric, uint32_t node,
 		      uint64_t promise, uint64_t counted);
+	void (*turn)(struct tofu_fabric *fabric, uint32_t node,
+		     uint64_t promise, uint64_t counted);
+	void (*pass)(struct tofu_fabric *fabric, bool leaves);
 	void (*wake)(struct tofu_fabric *fabric, uint32_t node);
 
 	bool (*log_room)(struct tofu_fabric *fabric, uint64_t entries);
@@ -241,6 +244,32 @@ static inline void tofu_fabric_clock_sleep(struct tofu_fabric *fabric,
 					   uint64_t counted)
 {
 	fabric->ops->clock->sleep(fabric, node, promise, counted);
+}
+
+/**
+ * tofu_fabric_clock_turn - as tofu_fabric_clock_sleep(), where nodes are more
+ * than processors
+ *
+ * The calling thread keeps to a processor from then on, and takes turns with the
+ * other nodes there. Returns after some milliseconds at most.
+ */
+static inline void tofu_fabric_clock_turn(struct tofu_fabric *fabric,
+					  uint32_t node, uint64_t promise,
+					  uint64_t counted)
+{
+	fabric->ops->clock->turn(fabric, node, promise, counted);
+}
+
+/**
+ * tofu_fabric_clock_pass - wake the next node of this processor
+ * @leaves: this node takes no turns until it calls tofu_fabric_clock_turn()
+ *
+ * For a node that waits for something else than words.
+ */
+static inline void tofu_fabric_clock_pass(struct tofu_fabric *fabric,
+					  bool leaves)
+{
+	fabric->ops->clock->pass(fabric, leaves);
 }
 
 /* tofu_fabric_clock_wake - wake a node from tofu_fabric_clock_sleep() */

@@ -249,21 +249,43 @@ void tofu_clock_leave(struct tofu_clock *clock, uint32_t node)
 	clock->peers[node].in = false;
 }
 
+static bool is_held(const struct tofu_clock *clock)
+{
+	return clock->held != UINT64_MAX;
+}
+
+/* The words of @limit that may let the bound reach @bound. */
+static uint64_t promise_for(const struct tofu_clock *clock, uint64_t bound)
+{
+	return is_held(clock) ? UINT64_MAX : bound;
+}
+
+static uint64_t count_for(const struct tofu_clock *clock)
+{
+	return is_held(clock) ? clock->held + 1 : UINT64_MAX;
+}
+
 void tofu_clock_sleep(struct tofu_clock *clock, uint64_t bound)
 {
-	const bool held = clock->held != UINT64_MAX;
-
 	if (clock->limit < 0)
 		return;
 	tofu_clock_stir(clock);
 	tofu_fabric_clock_sleep(clock->fabric, (uint32_t)clock->limit,
-				held ? UINT64_MAX : bound,
-				held ? clock->held + 1 : UINT64_MAX);
+				promise_for(clock, bound), count_for(clock));
+}
+
+void tofu_clock_turn(struct tofu_clock *clock, uint64_t bound)
+{
+	if (clock->limit < 0)
+		return;
+	tofu_clock_stir(clock);
+	tofu_fabric_clock_turn(clock->fabric, (uint32_t)clock->limit,
+			       promise_for(clock, bound), count_for(clock));
 }
 
 void tofu_clock_stir(struct tofu_clock *clock)
 {
-	if (clock->limit >= 0 && clock->held != UINT64_MAX)
+	if (clock->limit >= 0 && is_held(clock))
 		tofu_fabric_clock_wake(clock->fabric, (uint32_t)clock->limit);
 }
 

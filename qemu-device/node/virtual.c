@@ -179,8 +179,11 @@ uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from)
 	tofu_clock_show(&v->clock, now, stop <= now);
 	if (stop <= now)
 		note_wanted(v, now);
-	if (stop == UINT64_MAX)
+	if (stop == UINT64_MAX) {
+		/* The home waits for nothing that is said here. */
+		tofu_fabric_clock_pass(node->fabric, true);
 		return stop;
+	}
 	/* Of a node that came late the horizon can be before its home's 0. */
 	return tofu_max64(stop, now) + v->epoch;
 }

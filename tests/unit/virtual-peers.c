@@ -584,6 +584,9 @@ TEST_F(liar, words_only_hold_up_who_believes_them)
 		self->clock->now = words[i % 5];
 		self->clock->wait_promise = words[i / 5];
 		self->clock->asleep = (uint32_t)words[i % 5];
+		self->clock->due = (uint32_t)words[i / 5];
+		self->clock->wait_on = (uint32_t)words[i % 5];
+		self->clock->cpu = (uint32_t)i % 3;
 		memset(clock_of(self->base, 2, VICTIM)->sleepers, 0xff,
 		       sizeof(self->clock->sleepers));
 		still_in(self->victim);

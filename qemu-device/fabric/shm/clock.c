@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Virtual time in the shared file: the words and the log of each node, and
- * sleeping until another node's words have moved.
+ * Virtual time in the shared file: the words and the log of each node.
  *
  * Each reader keeps its positions in the others' logs in its row of the file. A
  * log's node overwrites an entry after all have read it.
@@ -10,26 +9,12 @@
 #include "fabric/shm/internal.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-#define SLEEP_NS 1000000
-
-static struct tofu_shm_clock *clock_at(const struct tofu_shm *shm,
-				       uint32_t node)
-{
-	return (struct tofu_shm_clock *)(shm->base +
-					 tofu_shm_clock_offset(
-						 shm->fabric.nodes, node));
-}
 
 static struct tofu_shm_clock *own_clock(const struct tofu_shm *shm)
 {
-	return clock_at(shm, shm->fabric.self);
+	return tofu_shm_clock_of(shm, shm->fabric.self);
 }
 
 static struct tofu_log_entry *log_at(const struct tofu_shm *shm, uint32_t node)
@@ -61,7 +46,7 @@ static int clock_create(struct tofu_fabric *fabric)
 	if (!fabric->clocks || !shm->shown)
 		return -ENOMEM; /* detaching frees them */
 	for (uint32_t n = 0; n < fabric->nodes; n++)
-		fabric->clocks[n].words = &clock_at(shm, n)->words;
+		fabric->clocks[n].words = &tofu_shm_clock_of(shm, n)->words;
 	shm->log_tail = tofu_load(&own->words.tail);
 	shm->log_room = shm->log_tail;
 	shm->entry = (uint16_t)shm->log_tail;
@@ -71,6 +56,8 @@ static int clock_create(struct tofu_fabric *fabric)
 	tofu_store(&own->now, 0);
 	tofu_store(&own->waits_for, 0);
 	tofu_store(&own->asleep, 0);
+	tofu_store(&own->due, 0);
+	tofu_store(&own->cpu, 0);
 	return 0;
 }
 
@@ -87,14 +74,13 @@ static uint64_t state_of(const struct tofu_shm_clock *clock, uint32_t gen)
 	return TOFU_GET(word, TOFU_SHM_CLOCK_STATE);
 }
 
-/* The state of a node, in the life that is connected here. */
-static uint64_t peer_state(const struct tofu_shm *shm, uint32_t node)
+uint64_t tofu_clock_state(const struct tofu_shm *shm, uint32_t node)
 {
 	const struct tofu_peer *peer = &shm->peers[node];
 
 	if (!peer->life || !tofu_peer_usable(shm, node))
 		return 0;
-	return state_of(clock_at(shm, node), tofu_shm_gen(peer->life));
+	return state_of(tofu_shm_clock_of(shm, node), tofu_shm_gen(peer->life));
 }
 
 static void read_report(const struct tofu_shm *shm,
@@ -119,7 +105,7 @@ static void clock_report(struct tofu_fabric *fabric, uint32_t node,
 	struct tofu_shm *shm = tofu_shm_of(fabric);
 
 	tofu_peer_get(shm, node);
-	read_report(shm, clock_at(shm, node), peer_state(shm, node), report);
+	read_report(shm, tofu_shm_clock_of(shm, node), tofu_clock_state(shm, node), report);
 }
 
 static void observe_clock(struct tofu_fabric *fabric, uint32_t node,
@@ -145,7 +131,7 @@ static void begin_reading(struct tofu_shm *shm)
 	uint64_t *row = row_at(shm, shm->fabric.self);
 
 	for (uint32_t n = 0; n < shm->fabric.nodes; n++) {
-		const uint64_t tail = tofu_load(&clock_at(shm, n)->words.tail);
+		const uint64_t tail = tofu_load(&tofu_shm_clock_of(shm, n)->words.tail);
 
 		shm->fabric.clocks[n].read = tail;
 		shm->shown[n] = tail;
@@ -190,7 +176,7 @@ static bool clock_enter(struct tofu_fabric *fabric, uint32_t node)
 	struct tofu_fabric_clock *clock = &fabric->clocks[node];
 	uint64_t start;
 
-	if (!peer_state(shm, node))
+	if (!tofu_clock_state(shm, node))
 		return false;
 	start = tofu_load(&clock->words->start);
 	/* Entries from before this node came stay skipped. */
@@ -211,42 +197,9 @@ static void clock_break(struct tofu_fabric *fabric, uint32_t node)
 
 /* ---- Words ---- */
 
-static void wake(const struct tofu_shm *shm, uint32_t node)
-{
-	uint32_t *asleep = &clock_at(shm, node)->asleep;
-
-	if (tofu_load(asleep) &&
-	    __atomic_exchange_n(asleep, 0, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
 static void clock_wake(struct tofu_fabric *fabric, uint32_t node)
 {
-	wake(tofu_shm_of(fabric), node);
-}
-
-/* Wake nodes that sleep until this one's words reach their present values. */
-static void wake_sleepers(const struct tofu_shm *shm, uint64_t promise)
-{
-	const struct tofu_shm_clock *own = own_clock(shm);
-	const uint64_t counted = tofu_load(&own->words.counted);
-
-	for (uint32_t w = 0; w * 64 < shm->fabric.nodes; w++) {
-		/* Acquire: a node writes what it waits for, then its bit. */
-		uint64_t left = tofu_load_acquire(&own->sleepers[w]);
-
-		for (; left; left &= left - 1) {
-			const uint32_t node = w * 64 + __builtin_ctzll(left);
-			struct tofu_shm_clock *clock;
-
-			if (node >= shm->fabric.nodes)
-				break;
-			clock = clock_at(shm, node);
-			if (promise >= tofu_load(&clock->wait_promise) ||
-			    counted >= tofu_load(&clock->wait_counted))
-				wake(shm, node);
-		}
-	}
+	tofu_turn_due(tofu_shm_of(fabric), node);
 }
 
 static void clock_publish(struct tofu_fabric *fabric, uint64_t promise,
@@ -261,7 +214,7 @@ static void clock_publish(struct tofu_fabric *fabric, uint64_t promise,
 	/* Release: a node that sees the count sees the promise before it. */
 	if (tofu_load(&own->counted) < counted)
 		tofu_store_release(&own->counted, counted);
-	wake_sleepers(shm, promise);
+	tofu_turn_moved(shm);
 }
 
 static void clock_show(struct tofu_fabric *fabric, uint64_t now, int waits_for)
@@ -275,40 +228,17 @@ static void clock_show(struct tofu_fabric *fabric, uint64_t now, int waits_for)
 		tofu_store(&own->waits_for, whom);
 }
 
-/* Whether there are entries that came too early to wake this node. */
-static bool have_news(const struct tofu_shm *shm)
+bool tofu_clock_news(const struct tofu_shm *shm)
 {
 	for (uint32_t n = 0; n < shm->fabric.nodes; n++) {
 		const struct tofu_fabric_clock *clock = &shm->fabric.clocks[n];
 
 		if (n != shm->fabric.self &&
 		    tofu_load(&clock->words->tail) != clock->read &&
-		    peer_state(shm, n))
+		    tofu_clock_state(shm, n))
 			return true;
 	}
 	return false;
-}
-
-static void clock_sleep(struct tofu_fabric *fabric, uint32_t node,
-			uint64_t promise, uint64_t counted)
-{
-	static const struct timespec limit = { .tv_nsec = SLEEP_NS };
-	const struct tofu_shm *shm = tofu_shm_of(fabric);
-	struct tofu_shm_clock *other = clock_at(shm, node);
-	struct tofu_shm_clock *own = own_clock(shm);
-	uint64_t *word = &other->sleepers[fabric->self / 64];
-	const uint64_t bit = 1ULL << (fabric->self % 64);
-
-	tofu_store(&own->wait_promise, promise);
-	tofu_store(&own->wait_counted, counted);
-	__atomic_store_n(&own->asleep, 1, __ATOMIC_SEQ_CST);
-	__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
-	if (tofu_load(&other->words.promise) < promise &&
-	    tofu_load(&other->words.counted) < counted && !have_news(shm))
-		syscall(SYS_futex, &own->asleep, FUTEX_WAIT, 1, &limit, NULL,
-			0);
-	tofu_store(&own->asleep, 0);
-	__atomic_fetch_and(word, ~bit, __ATOMIC_SEQ_CST);
 }
 
 /* ---- Logs ---- */
@@ -323,7 +253,7 @@ static bool log_room(struct tofu_fabric *fabric, uint64_t entries)
 	for (uint32_t n = 0; n < fabric->nodes; n++) {
 		uint64_t read, unread;
 
-		if (n == fabric->self || !peer_state(shm, n))
+		if (n == fabric->self || !tofu_clock_state(shm, n))
 			continue;
 		/* Acquire: the reader copied the entries before it moved on. */
 		read = tofu_load_acquire(&row_at(shm, n)[fabric->self]);
@@ -347,7 +277,7 @@ static uint64_t log_append(struct tofu_fabric *fabric,
 	/* Release: a node that sees the tail sees the entry and the record. */
 	tofu_store_release(&own_clock(shm)->words.tail, shm->log_tail);
 	if (entry->dst != fabric->self)
-		wake(shm, entry->dst);
+		tofu_turn_due(shm, entry->dst);
 	return number;
 }
 
@@ -395,7 +325,9 @@ const struct tofu_fabric_clock_ops tofu_shm_clock_ops = {
 	.break_peer = clock_break,
 	.publish = clock_publish,
 	.show = clock_show,
-	.sleep = clock_sleep,
+	.sleep = tofu_turn_sleep,
+	.turn = tofu_turn_take,
+	.pass = tofu_turn_pass,
 	.wake = clock_wake,
 	.log_room = log_room,
 	.log_append = log_append,

@@ -144,6 +144,7 @@ struct tofu_own_rings {
  * @log_tail: if @timed: entries of this node's log
  * @log_room: limit of @log_tail until the readers' positions are read again
  * @shown:  by node: last published position in its log
+ * @cpu:    processor, plus one, that this node keeps to; 0: none yet
  * @payload_max: of a packet
  * @known:  connected peers
  * @todo:   peers whose rings may hold records
@@ -176,6 +177,7 @@ struct tofu_shm {
 	uint64_t log_tail;
 	uint64_t log_room;
 	uint64_t *shown;
+	uint32_t cpu;
 	uint32_t payload_max;
 	uint64_t known[TOFU_FABRIC_WORDS];
 	uint64_t todo[TOFU_FABRIC_WORDS];
@@ -203,6 +205,14 @@ tofu_shm_node_of(const struct tofu_shm *shm, uint32_t node)
 {
 	return (struct tofu_shm_node *)(shm->base +
 					tofu_shm_node_offset(node));
+}
+
+static inline struct tofu_shm_clock *
+tofu_shm_clock_of(const struct tofu_shm *shm, uint32_t node)
+{
+	return (struct tofu_shm_clock *)(shm->base +
+					 tofu_shm_clock_offset(
+						 shm->fabric.nodes, node));
 }
 
 static inline void tofu_bit_set(uint64_t *map, uint32_t bit)
@@ -382,6 +392,32 @@ int tofu_shm_lock_byte(struct tofu_shm *shm, uint32_t node,
 
 /* tofu_shares_forget - free all shares of earlier processes of this number */
 int tofu_shares_forget(struct tofu_shm *shm);
+
+/* ---- clock.c ---- */
+
+/* tofu_clock_state - TOFU_SHM_CLOCK_* of a node, in the life that is connected
+ * here; or 0
+ */
+uint64_t tofu_clock_state(const struct tofu_shm *shm, uint32_t node);
+
+/* tofu_clock_news - whether a log has entries that this node has not read: they
+ * may have come too early to wake it
+ */
+bool tofu_clock_news(const struct tofu_shm *shm);
+
+/* ---- turns.c; see also fabric/clock.h ---- */
+
+/* tofu_turn_due - a node has something to do, if it is asleep */
+void tofu_turn_due(const struct tofu_shm *shm, uint32_t node);
+
+/* tofu_turn_moved - wake who sleeps until this node's words are what they are */
+void tofu_turn_moved(const struct tofu_shm *shm);
+
+void tofu_turn_sleep(struct tofu_fabric *fabric, uint32_t node,
+		     uint64_t promise, uint64_t counted);
+void tofu_turn_take(struct tofu_fabric *fabric, uint32_t node,
+		    uint64_t promise, uint64_t counted);
+void tofu_turn_pass(struct tofu_fabric *fabric, bool leaves);
 
 /* ---- Of struct tofu_fabric_ops, by source ---- */
 

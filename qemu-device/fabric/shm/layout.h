@@ -18,7 +18,7 @@
 #include "fabric/clock.h"
 
 #define TOFU_SHM_MAGIC 0x4d48535f55464f54ULL /* "TOFU_SHM" in memory order */
-#define TOFU_SHM_VERSION 6
+#define TOFU_SHM_VERSION 7
 #define TOFU_SHM_PAGE 4096
 #define TOFU_SHM_RING 65536 /* bytes of data of a ring */
 #define TOFU_SHM_ALIGN 64   /* of a record */
@@ -205,11 +205,14 @@ TOFU_ASSERT(TOFU_SHM_RING >= 4 * TOFU_SHM_RECORD_MAX, "a ring holds several");
  *           tools.
  * @asleep:  a futex, not 0 while it sleeps; the node that changes it to 0 wakes
  *           it
+ * @due:     it has something to do, whatever it waits for
  * @wait_promise, @wait_counted: it sleeps until another node's words reach one
  *           of these
+ * @wait_on: that node, where nodes take turns
+ * @cpu:     processor, plus one, on which it takes turns; 0: on none
  * @sleepers: bit s: node s sleeps until this node's words reach its values
  *
- * The node itself writes all but @asleep and @sleepers, which all write.
+ * The node itself writes all but @asleep, @due and @sleepers, which all write.
  */
 struct tofu_shm_clock {
 	struct tofu_clock_words words;
@@ -218,10 +221,12 @@ struct tofu_shm_clock {
 	uint32_t waits_for;
 	uint8_t reserved0[12];
 	uint32_t asleep;
-	uint8_t reserved1[4];
+	uint32_t due;
 	uint64_t wait_promise;
 	uint64_t wait_counted;
-	uint8_t reserved2[40];
+	uint32_t wait_on;
+	uint32_t cpu;
+	uint8_t reserved1[32];
 	uint64_t sleepers[TOFU_FABRIC_NODES_MAX / 64];
 };
 TOFU_ASSERT_SIZE(struct tofu_shm_clock, 256);
