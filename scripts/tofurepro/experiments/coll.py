@@ -131,7 +131,7 @@ LONG_REASONS = {
 DUPLEX = {"k": {"forward": "2.2", "duplex": "3.82", "link": "4.50", "alone": "5.6", "hop": "5.2"},
           "fugaku": {"forward": "1.4", "duplex": "5.65", "link": "6.35", "alone": "4.2",
                      "hop": "4.0"}}
-START = {"k": {"start": "6.3", "formula": "4.0"}, "fugaku": {"start": "4.8", "formula": "3.6"}}
+START = {"k": {"start": "6.5", "formula": "4.0"}, "fugaku": {"start": "5.1", "formula": "3.6"}}
 
 
 ALL = ("B", "half", "t0")
