@@ -147,6 +147,18 @@ int __wrap_kill(pid_t pid, int signo)
 }
 
 /* Reads all that a program would get. */
+/* The name of this host is none of a guest's. */
+int __wrap_sethostname(const char *name, size_t length);
+int __wrap_sethostname(const char *name, size_t length)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < length; i++)
+		sum += (uint8_t)name[i];
+	errno = EINVAL;
+	return sum % 2 ? -1 : 0;
+}
+
 int __wrap_execvp(const char *path, char *const argv[]);
 int __wrap_execvp(const char *path, char *const argv[])
 {
@@ -193,7 +205,7 @@ static size_t payload_make(unsigned int type, uint8_t *payload)
 static size_t frame_make(uint8_t *at)
 {
 	struct tofu_agent_frame frame = {
-		.type = (uint16_t)(any(8) ? any(TOFU_AGENT_REST + 2) :
+		.type = (uint16_t)(any(8) ? any(TOFU_AGENT_NAME + 2) :
 					    any(1 << 16)),
 		.job = (uint16_t)any(6),
 	};
@@ -271,6 +283,7 @@ static bool is_size(unsigned int type, size_t length)
 		return length >= sizeof(uint32_t);
 	case TOFU_AGENT_EXIT:
 	case TOFU_AGENT_FILE_DONE:
+	case TOFU_AGENT_NAMED:
 		return length == sizeof(uint32_t);
 	case TOFU_AGENT_STDOUT:
 	case TOFU_AGENT_STDERR:
