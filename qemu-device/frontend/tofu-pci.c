@@ -160,6 +160,9 @@ static void tofu_regs_write(void *opaque, hwaddr addr, uint64_t value,
     trace_tofu_reg_write(tofu_pci_node(s), addr, size, value);
     s->used = true;
     tofu_node_lock(s->node);
+    if (s->machine) {
+        tofu_node_catch_up(s->node);
+    }
     icc_reg_write(tofu_node_icc(s->node), addr, value, size);
     worked = !s->machine && tofu_node_progress(s->node);
     tofu_node_unlock(s->node);
@@ -537,6 +540,9 @@ static void tofu_pci_reset(DeviceState *dev)
 
     trace_tofu_reset(tofu_pci_node(s));
     tofu_node_lock(s->node);
+    if (s->machine) {
+        tofu_node_catch_up(s->node);
+    }
     icc_reset(tofu_node_icc(s->node));
     bitmap_zero(s->irq_pending, TOFU_VECTORS(TOFU_TNIS_MAX));
     tofu_node_unlock(s->node);

@@ -191,8 +191,8 @@ void tofu_node_store(struct tofu_node *node, unsigned int tni, unsigned int cq,
 /*
  * tofu_node_catch_up - count what crossed the links before now
  *
- * Call it before software reads registers: between stops, which come at times
- * of the host, nothing is counted.
+ * Call it before software reads or writes registers, and before a reset: between
+ * stops, which come at times of the host, nothing is counted.
  */
 void tofu_node_catch_up(struct tofu_node *node);
 
