@@ -87,6 +87,7 @@ class Node:
         self._ready = None
         self._named = False
         self._monitor = None
+        self._status = None
 
     async def start(self, timeout, devices=None):
         """Boot, and wait for the agent; raises ClusterError on failure.
@@ -103,6 +104,8 @@ class Node:
             await asyncio.wait_for(self._come(devices), timeout)
         except asyncio.TimeoutError:
             self.trouble = f"no agent after {timeout:g} s (--boot-timeout)"
+            if devices:
+                self.trouble = f"{DEVICES_UNUSABLE}: {self.trouble}"
         if self.state != "booting" and not self.trouble:
             self.trouble = "it was ended while it booted"
         if self.trouble:
@@ -114,15 +117,19 @@ class Node:
 
     async def _come(self, devices):
         if devices:
+            begun = False
             try:
                 await self._monitor.open()
+                begun = True
                 await self._monitor.load(devices)
                 self._monitor.close()
             except (ClusterError, OSError) as error:
-                # Whether QEMU has ended by itself is known when it is collected.
+                # How QEMU has ended is known when it is collected.
                 await asyncio.wait([self._reading], timeout=END_SECONDS)
-                if self.trouble or self.state == "booting":
-                    self.trouble = f"{DEVICES_UNUSABLE}: {self.trouble or error}"
+                self.trouble = self.trouble or ("" if self.state == "dead" else str(error))
+                # Where somebody has killed it, the saved boot may be good.
+                if begun and self.trouble and (self._status or 0) >= 0:
+                    self.trouble = f"{DEVICES_UNUSABLE}: {self.trouble}"
                 return
             self._greeted()
         await self._ready
@@ -237,13 +244,14 @@ class Node:
         process, self._process = self._process, None
         if not process:
             return None
+        self._status = None
         wait = asyncio.get_running_loop().run_in_executor
         try:
             status = await wait(None, process.wait, END_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             status = await wait(None, process.wait)
-        self.pid = None
+        self.pid, self._status = None, status
         if self._monitor:
             self._monitor.close()
             self._monitor = None

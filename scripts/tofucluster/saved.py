@@ -138,4 +138,7 @@ class Saved:
 
     def forget(self):
         """Remove it, for instance since a node could not go on from it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        stale = self.path.with_name(f"{self.path.name}.tmp-{os.getpid()}")
+        with contextlib.suppress(OSError):
+            self.path.rename(stale)
+        shutil.rmtree(stale, ignore_errors=True)
