@@ -15,8 +15,8 @@
 
 /* First waits that keep the BQL, which others seldom need */
 #define TOFU_TIME_TURNS_LOCKED 16
-/* Waits, most of them of a millisecond, before other work is let through */
-#define TOFU_TIME_TURNS_PATIENT 30000
+/* How long to wait before other work is let through */
+#define TOFU_TIME_PATIENT_US (30 * G_USEC_PER_SEC)
 /* How long to wait for a processor to leave the horizon */
 #define TOFU_TIME_LEAVE_US 100
 
@@ -89,10 +89,10 @@ static uint64_t tofu_time_look(TofuTime *time, uint64_t now)
  * see first. So a request to stop it is served at once. Other work, which comes
  * at times of the host, waits until a person would begin to wonder.
  */
-static bool tofu_time_leave(const TofuTime *time, unsigned int turn)
+static bool tofu_time_leave(const TofuTime *time, int64_t since)
 {
     return time->closed || qatomic_read(&current_cpu->stop) ||
-           (turn > TOFU_TIME_TURNS_PATIENT &&
+           (g_get_monotonic_time() - since > TOFU_TIME_PATIENT_US &&
             !cpu_work_list_empty(current_cpu));
 }
 
@@ -112,9 +112,10 @@ static void tofu_time_wait_horizon(TofuTime *time)
 {
     uint64_t now = tofu_time_now();
     uint64_t next = tofu_time_look(time, now);
+    int64_t since = g_get_monotonic_time();
     unsigned int turn = 0;
 
-    while (next <= now && !tofu_time_leave(time, turn)) {
+    while (next <= now && !tofu_time_leave(time, since)) {
         tofu_time_wait(time, turn++);
         if (time->closed) {
             return;
@@ -136,7 +137,7 @@ static void tofu_time_stop(TofuTime *time)
     do {
         tofu_time_wait_horizon(time);
     } while (tofu_time_halted() && tofu_time_due(time) &&
-             !tofu_time_leave(time, 0));
+             !tofu_time_leave(time, g_get_monotonic_time()));
     time->stopping = false;
 }
 

@@ -145,6 +145,7 @@ struct tofu_own_rings {
  * @log_room: limit of @log_tail until the readers' positions are read again
  * @shown:  by node: last published position in its log
  * @cpu:    processor, plus one, that this node keeps to; 0: none yet
+ * @in_vain: turns in a row in which no node of @cpu could go on
  * @payload_max: of a packet
  * @known:  connected peers
  * @todo:   peers whose rings may hold records
@@ -178,6 +179,7 @@ struct tofu_shm {
 	uint64_t log_room;
 	uint64_t *shown;
 	uint32_t cpu;
+	uint32_t in_vain;
 	uint32_t payload_max;
 	uint64_t known[TOFU_FABRIC_WORDS];
 	uint64_t todo[TOFU_FABRIC_WORDS];

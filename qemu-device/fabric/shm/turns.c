@@ -24,10 +24,14 @@
 #include "fabric/pause.h"
 
 #define SLEEP_NS 1000000
-#define TURN_NS 5000000
+#define TURN_NS 2000000
 
-/* A node that looks who can go on returns after so many looks. */
+/*
+ * A node that looks who can go on returns after so many looks. After that many
+ * turns in which nobody could, some node stands still, and it sleeps.
+ */
 #define LOOKS 2000
+#define TURNS_IN_VAIN 16
 #define PAUSES 8
 /* Somebody else may need the processor. */
 #define LOOKS_A_YIELD 64
@@ -194,19 +198,38 @@ static struct others look(const struct tofu_shm *shm)
 	return others;
 }
 
-/* Whether this node has slept. */
+/* Whether this node has slept: never all of a processor at once, if they live. */
 static bool hand_over(const struct tofu_shm *shm, struct tofu_shm_clock *own)
 {
-	const struct others others = look(shm);
+	struct others others = look(shm);
 
 	if (!others.next && !others.awake)
 		return false;
 	fall_asleep(own);
+	/* The one that was awake may have seen this one awake, and sleep now. */
+	if (!others.next)
+		others = look(shm);
 	if (others.next)
 		rouse(others.next);
-	be_asleep(own, TURN_NS);
+	if (others.next || others.awake)
+		be_asleep(own, TURN_NS);
 	tofu_store(&own->asleep, 0);
-	return true;
+	return others.next || others.awake;
+}
+
+static bool my_turn(const struct tofu_shm *shm,
+		    const struct tofu_shm_clock *own)
+{
+	return can_go_on(shm, own) || tofu_clock_news(shm);
+}
+
+/* Some node stands still: look now and then. */
+static void nap(const struct tofu_shm *shm, struct tofu_shm_clock *own)
+{
+	fall_asleep(own);
+	if (!my_turn(shm, own))
+		be_asleep(own, SLEEP_NS);
+	tofu_store(&own->asleep, 0);
 }
 
 void tofu_turn_take(struct tofu_fabric *fabric, uint32_t node, uint64_t promise,
@@ -224,12 +247,15 @@ void tofu_turn_take(struct tofu_fabric *fabric, uint32_t node, uint64_t promise,
 	tofu_store(&own->wait_promise, promise);
 	tofu_store(&own->wait_counted, counted);
 	for (unsigned int i = 1; i <= LOOKS; i++) {
-		if (can_go_on(shm, own) || tofu_clock_news(shm) ||
-		    hand_over(shm, own))
+		if (my_turn(shm, own) || hand_over(shm, own)) {
+			shm->in_vain = 0;
 			break;
+		}
 		tofu_pause(PAUSES);
 		if (i % LOOKS_A_YIELD == 0)
 			sched_yield();
+		if (i == LOOKS && ++shm->in_vain > TURNS_IN_VAIN)
+			nap(shm, own);
 	}
 	tofu_store(&own->due, 0);
 }
