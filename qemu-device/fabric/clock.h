@@ -105,9 +105,7 @@ struct tofu_fabric_clock_ops {
 			uint64_t counted);
 	void (*show)(struct tofu_fabric *fabric, uint64_t now, int waits_for);
 	void (*sleep)(struct tofu_fabric *fabric, uint32_t node,
-		      uint64_t promise, uint64_t counted);
-	void (*turn)(struct tofu_fabric *fabric, uint32_t node,
-		     uint64_t promise, uint64_t counted);
+		      uint64_t promise, uint64_t counted, bool crowd);
 	void (*pass)(struct tofu_fabric *fabric, bool leaves);
 	void (*wake)(struct tofu_fabric *fabric, uint32_t node);
 
@@ -235,34 +233,22 @@ static inline void tofu_fabric_clock_show(struct tofu_fabric *fabric,
 /**
  * tofu_fabric_clock_sleep - sleep until a node's words have reached a value
  * @promise, @counted: reaching one of them is enough
+ * @crowd: nodes are more than processors: the calling thread keeps to one from
+ *         then on, and takes turns with the other nodes there
  *
  * Returns earlier when a log has an entry to read, when this node is woken, and
- * after a millisecond, since the other node may miss that this one sleeps.
+ * after some milliseconds, since others may miss that this one sleeps.
  */
 static inline void tofu_fabric_clock_sleep(struct tofu_fabric *fabric,
 					   uint32_t node, uint64_t promise,
-					   uint64_t counted)
+					   uint64_t counted, bool crowd)
 {
-	fabric->ops->clock->sleep(fabric, node, promise, counted);
-}
-
-/**
- * tofu_fabric_clock_turn - as tofu_fabric_clock_sleep(), where nodes are more
- * than processors
- *
- * The calling thread keeps to a processor from then on, and takes turns with the
- * other nodes there. Returns after some milliseconds at most.
- */
-static inline void tofu_fabric_clock_turn(struct tofu_fabric *fabric,
-					  uint32_t node, uint64_t promise,
-					  uint64_t counted)
-{
-	fabric->ops->clock->turn(fabric, node, promise, counted);
+	fabric->ops->clock->sleep(fabric, node, promise, counted, crowd);
 }
 
 /**
  * tofu_fabric_clock_pass - wake the next node of this processor
- * @leaves: this node takes no turns until it calls tofu_fabric_clock_turn()
+ * @leaves: this node takes no turns until it sleeps in a crowd again
  *
  * For a node that waits for something else than words.
  */

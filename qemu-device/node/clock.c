@@ -254,33 +254,16 @@ static bool is_held(const struct tofu_clock *clock)
 	return clock->held != UINT64_MAX;
 }
 
-/* The words of @limit that may let the bound reach @bound. */
-static uint64_t promise_for(const struct tofu_clock *clock, uint64_t bound)
+void tofu_clock_sleep(struct tofu_clock *clock, uint64_t bound, bool crowd)
 {
-	return is_held(clock) ? UINT64_MAX : bound;
-}
+	const bool held = is_held(clock);
 
-static uint64_t count_for(const struct tofu_clock *clock)
-{
-	return is_held(clock) ? clock->held + 1 : UINT64_MAX;
-}
-
-void tofu_clock_sleep(struct tofu_clock *clock, uint64_t bound)
-{
 	if (clock->limit < 0)
 		return;
 	tofu_clock_stir(clock);
 	tofu_fabric_clock_sleep(clock->fabric, (uint32_t)clock->limit,
-				promise_for(clock, bound), count_for(clock));
-}
-
-void tofu_clock_turn(struct tofu_clock *clock, uint64_t bound)
-{
-	if (clock->limit < 0)
-		return;
-	tofu_clock_stir(clock);
-	tofu_fabric_clock_turn(clock->fabric, (uint32_t)clock->limit,
-			       promise_for(clock, bound), count_for(clock));
+				held ? UINT64_MAX : bound,
+				held ? clock->held + 1 : UINT64_MAX, crowd);
 }
 
 void tofu_clock_stir(struct tofu_clock *clock)

@@ -155,15 +155,11 @@ void tofu_clock_show(struct tofu_clock *clock, uint64_t now, bool waits);
 
 /**
  * tofu_clock_sleep - sleep until the bound may have reached @bound
+ * @crowd: nodes are more than processors, and take turns
  *
- * Sleeps for a millisecond at most, see tofu_fabric_clock_sleep().
+ * Sleeps for some milliseconds at most, see tofu_fabric_clock_sleep().
  */
-void tofu_clock_sleep(struct tofu_clock *clock, uint64_t bound);
-
-/* tofu_clock_turn - the same, where nodes are more than processors: see
- * tofu_fabric_clock_turn()
- */
-void tofu_clock_turn(struct tofu_clock *clock, uint64_t bound);
+void tofu_clock_sleep(struct tofu_clock *clock, uint64_t bound, bool crowd);
 
 /* tofu_clock_stir - wake the node that has to count a packet at @held */
 void tofu_clock_stir(struct tofu_clock *clock);

@@ -37,7 +37,7 @@ void tofu_node_wait(struct tofu_node *node, unsigned int turn)
 	const bool sleeps = v->clock.joined && !v->inside && !v->held_up;
 
 	if (crowd && sleeps) {
-		tofu_clock_turn(&v->clock, v->wanted);
+		tofu_clock_sleep(&v->clock, v->wanted, true);
 		return;
 	}
 	if (crowd) {
@@ -54,7 +54,7 @@ void tofu_node_wait(struct tofu_node *node, unsigned int turn)
 	else if (turn < SPIN_TURNS + YIELD_TURNS)
 		sched_yield();
 	else if (sleeps)
-		tofu_clock_sleep(&v->clock, v->wanted);
+		tofu_clock_sleep(&v->clock, v->wanted, false);
 	else
 		nanosleep(&nap, NULL);
 }

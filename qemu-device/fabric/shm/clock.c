@@ -105,7 +105,8 @@ static void clock_report(struct tofu_fabric *fabric, uint32_t node,
 	struct tofu_shm *shm = tofu_shm_of(fabric);
 
 	tofu_peer_get(shm, node);
-	read_report(shm, tofu_shm_clock_of(shm, node), tofu_clock_state(shm, node), report);
+	read_report(shm, tofu_shm_clock_of(shm, node),
+		    tofu_clock_state(shm, node), report);
 }
 
 static void observe_clock(struct tofu_fabric *fabric, uint32_t node,
@@ -131,7 +132,8 @@ static void begin_reading(struct tofu_shm *shm)
 	uint64_t *row = row_at(shm, shm->fabric.self);
 
 	for (uint32_t n = 0; n < shm->fabric.nodes; n++) {
-		const uint64_t tail = tofu_load(&tofu_shm_clock_of(shm, n)->words.tail);
+		const uint64_t tail = tofu_load(
+			&tofu_shm_clock_of(shm, n)->words.tail);
 
 		shm->fabric.clocks[n].read = tail;
 		shm->shown[n] = tail;
@@ -326,7 +328,6 @@ const struct tofu_fabric_clock_ops tofu_shm_clock_ops = {
 	.publish = clock_publish,
 	.show = clock_show,
 	.sleep = tofu_turn_sleep,
-	.turn = tofu_turn_take,
 	.pass = tofu_turn_pass,
 	.wake = clock_wake,
 	.log_room = log_room,

@@ -416,9 +416,7 @@ void tofu_turn_due(const struct tofu_shm *shm, uint32_t node);
 void tofu_turn_moved(const struct tofu_shm *shm);
 
 void tofu_turn_sleep(struct tofu_fabric *fabric, uint32_t node,
-		     uint64_t promise, uint64_t counted);
-void tofu_turn_take(struct tofu_fabric *fabric, uint32_t node,
-		    uint64_t promise, uint64_t counted);
+		     uint64_t promise, uint64_t counted, bool crowd);
 void tofu_turn_pass(struct tofu_fabric *fabric, bool leaves);
 
 /* ---- Of struct tofu_fabric_ops, by source ---- */

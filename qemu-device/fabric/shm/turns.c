@@ -5,12 +5,12 @@
  *
  * Where there are fewer processors than nodes, each node keeps to one. Of the
  * nodes of a processor one is awake: it runs, or has to wait and looks which of
- * them can go on. To the one that is furthest behind it hands the processor over,
- * and sleeps. So whoever has moved its words wakes nobody: a node of another
- * processor is seen by the one that is awake there, and no wake-up crosses
- * processors, which takes longer than a turn. A node that is asleep although it
- * is its turn, because the one that should have seen it has ended or been halted,
- * wakes by itself after a while.
+ * them can go on. To the one that is furthest behind it hands the processor
+ * over, and sleeps. So whoever has moved its words wakes nobody: a node of
+ * another processor is seen by the one that is awake there, and no wake-up
+ * crosses processors, which takes longer than a turn. A node that is asleep
+ * although it is its turn, because the one that should have seen it has ended
+ * or been halted, wakes by itself after a while.
  */
 #define _GNU_SOURCE
 #include "fabric/shm/internal.h"
@@ -102,17 +102,14 @@ static void be_asleep(struct tofu_shm_clock *own, long ns)
 	syscall(SYS_futex, &own->asleep, FUTEX_WAIT, 1, &limit, NULL, 0);
 }
 
-void tofu_turn_sleep(struct tofu_fabric *fabric, uint32_t node,
-		     uint64_t promise, uint64_t counted)
+/* Each node has a processor: who moves its words wakes this one. */
+static void sleep_alone(const struct tofu_shm *shm, uint32_t node)
 {
-	const struct tofu_shm *shm = tofu_shm_of(fabric);
 	struct tofu_shm_clock *other = tofu_shm_clock_of(shm, node);
 	struct tofu_shm_clock *own = own_clock(shm);
-	uint64_t *word = &other->sleepers[fabric->self / 64];
-	const uint64_t bit = 1ULL << (fabric->self % 64);
+	uint64_t *word = &other->sleepers[shm->fabric.self / 64];
+	const uint64_t bit = 1ULL << (shm->fabric.self % 64);
 
-	tofu_store(&own->wait_promise, promise);
-	tofu_store(&own->wait_counted, counted);
 	fall_asleep(own);
 	__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 	if (!reached(own, &other->words) && !tofu_clock_news(shm))
@@ -198,7 +195,7 @@ static struct others look(const struct tofu_shm *shm)
 	return others;
 }
 
-/* Whether this node has slept: never all of a processor at once, if they live. */
+/* Whether this node has slept: never all of a processor's at once. */
 static bool hand_over(const struct tofu_shm *shm, struct tofu_shm_clock *own)
 {
 	struct others others = look(shm);
@@ -232,20 +229,10 @@ static void nap(const struct tofu_shm *shm, struct tofu_shm_clock *own)
 	tofu_store(&own->asleep, 0);
 }
 
-void tofu_turn_take(struct tofu_fabric *fabric, uint32_t node, uint64_t promise,
-		    uint64_t counted)
+static void take_turns(struct tofu_shm *shm)
 {
-	struct tofu_shm *shm = tofu_shm_of(fabric);
 	struct tofu_shm_clock *own = own_clock(shm);
 
-	settle(shm);
-	if (!shm->cpu) {
-		tofu_turn_sleep(fabric, node, promise, counted);
-		return;
-	}
-	tofu_store(&own->wait_on, node);
-	tofu_store(&own->wait_promise, promise);
-	tofu_store(&own->wait_counted, counted);
 	for (unsigned int i = 1; i <= LOOKS; i++) {
 		if (my_turn(shm, own) || hand_over(shm, own)) {
 			shm->in_vain = 0;
@@ -258,6 +245,23 @@ void tofu_turn_take(struct tofu_fabric *fabric, uint32_t node, uint64_t promise,
 			nap(shm, own);
 	}
 	tofu_store(&own->due, 0);
+}
+
+void tofu_turn_sleep(struct tofu_fabric *fabric, uint32_t node,
+		     uint64_t promise, uint64_t counted, bool crowd)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+	struct tofu_shm_clock *own = own_clock(shm);
+
+	if (crowd)
+		settle(shm);
+	tofu_store(&own->wait_on, node);
+	tofu_store(&own->wait_promise, promise);
+	tofu_store(&own->wait_counted, counted);
+	if (crowd && shm->cpu)
+		take_turns(shm);
+	else
+		sleep_alone(shm, node);
 }
 
 void tofu_turn_pass(struct tofu_fabric *fabric, bool leaves)
