@@ -15,11 +15,29 @@
 
 #define STOP_US 20000
 
+/* Then nodes are more than processors on any host, and take turns. */
+static void keep_to_one_processor(void)
+{
+	cpu_set_t may, one;
+	int cpu = 0;
+
+	if (sched_getaffinity(0, sizeof(may), &may))
+		abort();
+	while (!CPU_ISSET(cpu, &may))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		abort();
+}
+
 static int child(const struct scenario *scenario, const char *path,
 		 uint32_t number, const char *trace, struct seen_log *log)
 {
 	struct runner *r = calloc(1, sizeof(*r));
 
+	if (scenario->crowd)
+		keep_to_one_processor();
 	virtual_rings.bytes = scenario->ring;
 	r->jitter = (unsigned int)(now_ms() + getpid());
 	if (!runner_open(r, scenario, path, number, trace, &log[number]))
@@ -288,6 +306,16 @@ FIXTURE_VARIANT_ADD(same, unit_of_twelve){
 FIXTURE_VARIANT_ADD(same, quiet_at_first){
 	.scenario = { "2x2", "fugaku", 60, 10, 30000, 500, true, true, false,
 		      10, .quiet = 20000 },
+};
+
+FIXTURE_VARIANT_ADD(same, crowd_on_a_processor){
+	.scenario = { "2x3", "fugaku", 40, 4, 8000, 400, true, true, false, 16,
+		      .crowd = true },
+};
+
+FIXTURE_VARIANT_ADD(same, crowd_of_nodes_that_are_stopped){
+	.scenario = { "3", "fugaku", 200, 3, 4000, 100, true, true, false, 17,
+		      .stops = true, .crowd = true },
 };
 
 FIXTURE_VARIANT_ADD(same, alone){

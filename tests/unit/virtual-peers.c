@@ -7,6 +7,7 @@
 #include "virtual-rings.h"
 #include "virtual-runner.h"
 
+#include "icc/internal.h"
 #include "node/virtual.h"
 
 #include "harness.h"
@@ -571,6 +572,35 @@ TEST_F(liar, software_at_the_horizon_sees_what_is_before_it)
 	tofu_fabric_clock_publish(self->enemy, 3000000, 2000000);
 	live(victim, 1);
 	EXPECT_EQ(2, packets_in(victim));
+}
+
+/* ---- One that uses its controller, or does not ---- */
+
+TEST_F(liar, who_has_nothing_enabled_promises_more)
+{
+	const uint64_t store =
+		tofu_preset_store_ns(tofu_preset_find(pair.machine));
+	const struct tofu_clock_words *words =
+		&clock_of(self->base, 2, VICTIM)->words;
+	struct runner *victim = self->victim;
+
+	victim->home.icc->quiet_ns = 5000;
+	tofu_node_run(victim->home.node, victim->clock);
+	EXPECT_EQ(tofu_node_time(victim->home.node) + store, words->promise);
+	icc_reset(victim->home.icc);
+	tofu_node_run(victim->home.node, victim->clock);
+	EXPECT_EQ(tofu_node_time(victim->home.node) + 5000 + store,
+		  words->promise);
+	victim->clock += 1000;
+	scenario_enable(&pair, &victim->home, VICTIM);
+	tofu_node_run(victim->home.node, victim->clock);
+	EXPECT_EQ(tofu_node_time(victim->home.node) + 5000 + store,
+		  words->promise);
+	/* The promise does not move until the CQ acts. */
+	victim->clock += 4000;
+	tofu_node_run(victim->home.node, victim->clock);
+	EXPECT_EQ(tofu_node_time(victim->home.node) + 1000 + store,
+		  words->promise);
 }
 
 TEST_F(liar, words_only_hold_up_who_believes_them)

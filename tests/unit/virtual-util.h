@@ -53,6 +53,7 @@ struct seen_log {
  * @sessions: every other CQ is in session mode, and commands bring steps
  * @logged:   of nodes that are processes: entries that each log has had before
  * @stops:    of nodes that are processes: each is stopped in turn for a moment
+ * @crowd:    of nodes that are processes: all share one processor
  * @quiet:    of nodes that are processes: see struct icc_params; programs begin
  *            after that
  * @ring:     of nodes that are processes: bytes that each ring seems to have, so
@@ -74,6 +75,7 @@ struct scenario {
 	uint64_t logged;
 	bool stops;
 	uint64_t ring;
+	bool crowd;
 	uint32_t quiet;
 };
 
