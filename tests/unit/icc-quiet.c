@@ -9,7 +9,6 @@
 #include "icc-mesh.h"
 #include "icc/internal.h"
 
-#define LENGTH 1000
 #define START 1000
 #define QUIET 5000
 
@@ -17,36 +16,22 @@ FIXTURE(quiet)
 {
 	struct net *net;
 	struct icc *icc;
-	struct cq *a, *b;
-	struct region *src, *dst;
-	struct transfer put;
+	struct cq *cq;
+	struct transfer nop;
 };
 
 FIXTURE_SETUP(quiet)
 {
 	self->net = clock_create("6", &toy);
 	self->icc = self->net->node[0].icc;
-	self->a = cq_create(self->net, 0, 0, 3);
-	self->b = cq_create(self->net, 1, 1, 5);
-	self->src = region_create(self->a, 1, LENGTH, 256, 12, 0);
-	self->dst = region_create(self->b, 2, LENGTH, 512, 12, 40);
-	self->put = (struct transfer){ .cmd = TOFU_CMD_PUT,
-				       .flags = ALL_NOTICES,
-				       .cq = self->a,
-				       .lcl = self->src,
-				       .rmt = self->dst,
-				       .length = 64,
-				       .edata = 0x5a,
-				       .tag = 0xc3 };
+	self->cq = cq_create(self->net, 0, 0, 3);
+	self->nop = (struct transfer){ .cmd = TOFU_CMD_NOP, .cq = self->cq };
 	clock_run_until(self->net, START);
 }
 
 FIXTURE_TEARDOWN(quiet)
 {
-	region_destroy(self->src);
-	region_destroy(self->dst);
-	cq_destroy(self->a);
-	cq_destroy(self->b);
+	cq_destroy(self->cq);
 	net_destroy(self->net);
 }
 
@@ -56,18 +41,18 @@ TEST_F(quiet, the_first_queue_takes_its_time)
 
 	EXPECT_EQ(START, icc_takes_effect(self->icc, START));
 	self->icc->quiet_ns = QUIET;
-	cq_disable(self->a);
-	cq_enable(self->a);
+	cq_disable(self->cq);
+	cq_enable(self->cq);
 	open = START + QUIET;
 	clock_run_until(self->net, START + 10);
 	EXPECT_EQ(open, icc_takes_effect(self->icc, START + 10));
-	clock_post(&self->put);
+	clock_post(&self->nop);
 	clock_run_until(self->net, START + 20);
-	clock_post(&self->put);
+	clock_post(&self->nop);
 	clock_run_until(self->net, open + toy.doorbell_ns - 1);
-	EXPECT_EQ(0, cq_reg(self->a, TOFU_CQ_TOQ_HEAD));
+	EXPECT_EQ(0, cq_reg(self->cq, TOFU_CQ_TOQ_HEAD));
 	clock_run_until(self->net, open + toy.doorbell_ns);
-	EXPECT_EQ(2, cq_reg(self->a, TOFU_CQ_TOQ_HEAD));
+	EXPECT_EQ(2, cq_reg(self->cq, TOFU_CQ_TOQ_HEAD));
 	clock_run(self->net);
 	EXPECT_EQ(clock_now(self->net),
 		  icc_takes_effect(self->icc,
@@ -99,7 +84,7 @@ TEST_F(quiet, the_first_gate_takes_its_time)
 	const uint64_t barrier = toy.doorbell_ns + toy.fetch_ns + toy.write_ns;
 	struct mesh *mesh = mesh_create(self->net, 2);
 
-	cq_disable(self->a);
+	cq_disable(self->cq);
 	self->icc->quiet_ns = QUIET;
 	EXPECT_EQ(START + QUIET, icc_takes_effect(self->icc, START));
 	mesh_enable(mesh);
