@@ -12,8 +12,9 @@
  * one that waits for it can be saved, and go on as any of them.
  *
  * In virtual time a guest reads from the host only before its clock counts:
- * NAME, files, then EXEC or REST. With either it loads the interconnect's driver, by
- * which it joins the machine's common time, sends STARTED, and reads no more.
+ * NAME, files, then EXEC or REST. With either it loads the interconnect's
+ * driver, by which it joins the machine's common time, sends STARTED, and reads
+ * no more.
  */
 #ifndef TOFU_AGENT_PROTOCOL_H
 #define TOFU_AGENT_PROTOCOL_H

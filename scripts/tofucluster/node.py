@@ -117,12 +117,13 @@ class Node:
 
     async def _come(self, devices):
         if devices:
-            begun = False
+            # QEMU may end, and be collected, meanwhile.
+            monitor, begun = self._monitor, False
             try:
-                await self._monitor.open()
+                await monitor.open()
                 begun = True
-                await self._monitor.load(devices)
-                self._monitor.close()
+                await monitor.load(devices)
+                monitor.close()
             except (ClusterError, OSError) as error:
                 # How QEMU has ended is known when it is collected.
                 await asyncio.wait([self._reading], timeout=END_SECONDS)
