@@ -11,4 +11,4 @@ LIBRARY := $(addprefix libtofu/src/,$(file <$(TOP)/libtofu/sources))
 in_folder = $(sort $(patsubst $(TOP)/%,%,$(wildcard $(TOP)/$(1)/*.c)))
 tool_sources = $(call in_folder,libtofu/tools/$(1))
 COMMON_SOURCES := $(call in_folder,libtofu/tools/common)
-TOOL_NAMES := run halo p2p perf coll info fabric sched model
+TOOL_NAMES := run halo p2p perf coll info fabric bridge sched model

@@ -61,10 +61,11 @@ struct tofu_ram {
 
 /**
  * struct tofu_fabric_handler - callbacks of tofu_fabric_poll()
- * @packet:    as icc_receive(): returns 0 or, for a request, -EAGAIN. The
- *             transport has checked @pkt->src, that @pkt->type belongs to the
- *             packet's class, and the limit of @pkt->payload; the rest is as
- *             the sender wrote it
+ * @packet:    as icc_receive(): returns 0, or -EAGAIN for a packet that a later
+ *             poll offers again. A controller takes every response; a bridge
+ *             may keep some. The transport has checked @pkt->src, that
+ *             @pkt->type belongs to the packet's class, and the limit of
+ *             @pkt->payload; the rest is as the sender wrote it
  * @peer_down: a node that this one had exchanged packets with, or sent to, is
  *             gone; called after @packet has got the responses that the node
  *             had sent
@@ -106,12 +107,13 @@ struct tofu_fabric_report {
  * @clock: virtual time
  *
  * The function of the same name below documents each of the others. An
- * observer's fabric has only @detach, @report and @clock->report.
+ * observer's fabric has only @detach, @generation, @report and @clock->report.
  */
 struct tofu_fabric_ops {
 	void (*detach)(struct tofu_fabric *fabric);
 	void (*forked)(struct tofu_fabric *fabric);
 	bool (*up)(struct tofu_fabric *fabric, uint32_t node);
+	uint32_t (*generation)(struct tofu_fabric *fabric, uint32_t node);
 	void (*report)(struct tofu_fabric *fabric, uint32_t node,
 		       struct tofu_fabric_report *report);
 
@@ -140,6 +142,10 @@ struct tofu_fabric_ops {
 	void (*tx_commit)(struct tofu_fabric *fabric);
 	bool (*tx_room)(struct tofu_fabric *fabric, uint32_t node,
 			enum tofu_class class_);
+	uint64_t (*tx_position)(struct tofu_fabric *fabric, uint32_t node,
+				enum tofu_class class_);
+	bool (*tx_passed)(struct tofu_fabric *fabric, uint32_t node,
+			  enum tofu_class class_, uint64_t position);
 	void (*fence_begin)(struct tofu_fabric *fabric);
 	bool (*fence_done)(struct tofu_fabric *fabric);
 	bool (*poll)(struct tofu_fabric *fabric,
@@ -279,6 +285,21 @@ static inline bool tofu_fabric_up(struct tofu_fabric *fabric, uint32_t node)
 	return fabric->ops->up(fabric, node);
 }
 
+/**
+ * tofu_fabric_generation - which life of a node this is
+ * @node: < endpoints
+ *
+ * Cheap: reads the shared file and asks nobody. So a process that has died
+ * without leaving still has its generation: see tofu_fabric_up().
+ *
+ * Return: count of processes that have had the number, or 0 where none has it.
+ */
+static inline uint32_t tofu_fabric_generation(struct tofu_fabric *fabric,
+					      uint32_t node)
+{
+	return fabric->ops->generation(fabric, node);
+}
+
 /* tofu_fabric_report - a node's state, for tools; @node < endpoints */
 static inline void tofu_fabric_report(struct tofu_fabric *fabric, uint32_t node,
 				      struct tofu_fabric_report *report)
@@ -414,6 +435,30 @@ static inline bool tofu_fabric_tx_room(struct tofu_fabric *fabric,
 				       uint32_t node, enum tofu_class class_)
 {
 	return fabric->ops->tx_room(fabric, node, class_);
+}
+
+/* tofu_fabric_tx_position - end of what was sent to a node so far, bytes */
+static inline uint64_t tofu_fabric_tx_position(struct tofu_fabric *fabric,
+					       uint32_t node,
+					       enum tofu_class class_)
+{
+	return fabric->ops->tx_position(fabric, node, class_);
+}
+
+/**
+ * tofu_fabric_tx_passed - whether a node has released what was sent to it
+ * @position: of tofu_fabric_tx_position()
+ *
+ * Memory to which packets up to there refer is then no longer read. If it is
+ * false, the node wakes this one when it releases something.
+ *
+ * Return: also true where the node is gone.
+ */
+static inline bool tofu_fabric_tx_passed(struct tofu_fabric *fabric,
+					 uint32_t node, enum tofu_class class_,
+					 uint64_t position)
+{
+	return fabric->ops->tx_passed(fabric, node, class_, position);
 }
 
 static inline void tofu_fabric_fence_begin(struct tofu_fabric *fabric)

@@ -425,6 +425,7 @@ void tofu_turn_pass(struct tofu_fabric *fabric, bool leaves);
 bool tofu_shm_up(struct tofu_fabric *fabric, uint32_t node);
 
 /* observe.c */
+uint32_t tofu_shm_generation(struct tofu_fabric *fabric, uint32_t node);
 void tofu_shm_report(struct tofu_fabric *fabric, uint32_t node,
 		     struct tofu_fabric_report *report);
 
@@ -456,6 +457,10 @@ struct tofu_packet *tofu_shm_tx_begin(struct tofu_fabric *fabric, uint32_t node,
 void tofu_shm_tx_commit(struct tofu_fabric *fabric);
 bool tofu_shm_tx_room(struct tofu_fabric *fabric, uint32_t node,
 		      enum tofu_class class_);
+uint64_t tofu_shm_tx_position(struct tofu_fabric *fabric, uint32_t node,
+			      enum tofu_class class_);
+bool tofu_shm_tx_passed(struct tofu_fabric *fabric, uint32_t node,
+			enum tofu_class class_, uint64_t position);
 void tofu_shm_fence_begin(struct tofu_fabric *fabric);
 bool tofu_shm_fence_done(struct tofu_fabric *fabric);
 

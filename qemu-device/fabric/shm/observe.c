@@ -77,6 +77,14 @@ void tofu_shm_report(struct tofu_fabric *fabric, uint32_t node,
 	add_waiting(shm, node, report->waiting);
 }
 
+uint32_t tofu_shm_generation(struct tofu_fabric *fabric, uint32_t node)
+{
+	const struct tofu_shm *shm = tofu_shm_of(fabric);
+	uint64_t life = tofu_load_acquire(&tofu_shm_node_of(shm, node)->life);
+
+	return life & TOFU_SHM_LIFE_UP ? tofu_shm_gen(life) : 0;
+}
+
 static void stop_observing(struct tofu_fabric *fabric)
 {
 	struct tofu_shm *shm = tofu_shm_of(fabric);
@@ -87,6 +95,7 @@ static void stop_observing(struct tofu_fabric *fabric)
 
 static const struct tofu_fabric_ops observer_ops = {
 	.detach = stop_observing,
+	.generation = tofu_shm_generation,
 	.report = tofu_shm_report,
 	.clock = &tofu_shm_observer_clock_ops,
 };

@@ -118,10 +118,8 @@ static enum taken take_record(const struct look *look, uint32_t node,
 		if (!packet_valid(look->shm, &record.packet, node, class_,
 				  record.bytes))
 			return MALFORMED;
-		/* A response is always taken. */
 		if (look->handler->packet(look->ctx, &record.packet,
-					  shared + sizeof(record)) &&
-		    class_ == TOFU_REQUEST)
+					  shared + sizeof(record)))
 			result = KEPT;
 	}
 	if (result == TAKEN) {
@@ -174,13 +172,11 @@ static bool take_ring(const struct look *look, uint32_t node,
 	return count;
 }
 
-static bool take_responses(const struct look *look, uint32_t node)
+/* Bounded by the ring: the tail is read once. */
+static bool take_responses(const struct look *look, uint32_t node,
+			   uint64_t tail)
 {
-	struct tofu_rx *rx = &look->shm->peers[node].rx[TOFU_RESPONSE];
-
-	/* Bounded by the ring: the tail is read once. */
-	return take_ring(look, node, TOFU_RESPONSE,
-			 rx_tail(look->shm, node, rx), UINT32_MAX);
+	return take_ring(look, node, TOFU_RESPONSE, tail, UINT32_MAX);
 }
 
 /* Both rings from a node, in the order that fabric.h promises. */
@@ -188,16 +184,20 @@ static bool take_from(const struct look *look, uint32_t node)
 {
 	struct tofu_shm *shm = look->shm;
 	struct tofu_peer *peer = tofu_peer_get(shm, node);
-	uint64_t requests;
+	uint64_t requests, responses;
 	bool work;
 
 	tofu_bit_clear(shm->todo, node);
 	if (!peer || peer->lost || peer->broken)
 		return false;
 	requests = rx_tail(shm, node, &peer->rx[TOFU_REQUEST]);
-	work = take_responses(look, node);
-	work |= take_ring(look, node, TOFU_REQUEST, requests, REQUESTS_A_POLL);
-	if (peer->rx[TOFU_REQUEST].head != requests && !peer->broken)
+	responses = rx_tail(shm, node, &peer->rx[TOFU_RESPONSE]);
+	work = take_responses(look, node, responses);
+	if (peer->rx[TOFU_RESPONSE].head == responses)
+		work |= take_ring(look, node, TOFU_REQUEST, requests,
+				  REQUESTS_A_POLL);
+	if (peer->rx[TOFU_REQUEST].head != requests ||
+	    peer->rx[TOFU_RESPONSE].head != responses)
 		tofu_bit_set(shm->todo, node);
 	return work;
 }
@@ -206,17 +206,24 @@ static bool take_from(const struct look *look, uint32_t node)
 
 /*
  * Responses that a peer sent before it left or died still count: the commands
- * that they end must not fail.
+ * that they end must not fail. It stays until all of them are taken.
  */
-static void drop_peer(const struct look *look, uint32_t node)
+static bool drop_peer(const struct look *look, uint32_t node)
 {
 	struct tofu_shm *shm = look->shm;
+	struct tofu_peer *peer = &shm->peers[node];
+	uint64_t tail;
 
-	shm->peers[node].lost = true;
-	if (!shm->peers[node].broken)
-		take_responses(look, node);
+	peer->lost = true;
+	if (!peer->broken) {
+		tail = rx_tail(shm, node, &peer->rx[TOFU_RESPONSE]);
+		take_responses(look, node, tail);
+		if (!peer->broken && peer->rx[TOFU_RESPONSE].head != tail)
+			return false;
+	}
 	tofu_peer_forget(shm, node);
 	look->handler->peer_down(look->ctx, node);
+	return true;
 }
 
 static bool drop_peers(const struct look *look)
@@ -228,7 +235,10 @@ static bool drop_peers(const struct look *look)
 	for (uint32_t n = 0; n < shm->fabric.nodes; n++) {
 		if (!shm->peers[n].life || tofu_peer_usable(shm, n))
 			continue;
-		drop_peer(look, n);
+		if (!drop_peer(look, n)) {
+			shm->stale = true;
+			continue;
+		}
 		/* A new process with the number may have sent already. */
 		tofu_bit_set(shm->todo, n);
 		work = true;

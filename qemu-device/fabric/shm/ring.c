@@ -317,20 +317,36 @@ bool tofu_shm_tx_room(struct tofu_fabric *fabric, uint32_t node,
 
 /* ---- Fences ---- */
 
-/* Whether @node has passed the fence; if not, ask it to wake this one later. */
-static bool fence_passed(struct tofu_shm *shm, uint32_t node)
+/* Whether @node has released all up to @position; if not, ask it to wake this one
+ * later.
+ */
+static bool released(struct tofu_shm *shm, uint32_t node, struct tofu_tx *tx,
+		     uint64_t position)
 {
-	struct tofu_peer *peer = &shm->peers[node];
-	struct tofu_tx *tx = &peer->tx[TOFU_RESPONSE];
-
 	for (int look = 0; look < 2; look++) {
 		read_head(shm, node, tx);
-		if ((int64_t)(tx->head - peer->fence) >= 0)
+		if ((int64_t)(tx->head - position) >= 0)
 			return true;
 		tofu_store(&tx->ring->want_head, 1);
 		tofu_fence_full();
 	}
 	return false;
+}
+
+uint64_t tofu_shm_tx_position(struct tofu_fabric *fabric, uint32_t node,
+			      enum tofu_class class_)
+{
+	return tofu_shm_of(fabric)->peers[node].tx[class_].tail;
+}
+
+bool tofu_shm_tx_passed(struct tofu_fabric *fabric, uint32_t node,
+			enum tofu_class class_, uint64_t position)
+{
+	struct tofu_shm *shm = tofu_shm_of(fabric);
+	struct tofu_peer *peer = &shm->peers[node];
+
+	return !peer->life || !tofu_peer_usable(shm, node) ||
+	       released(shm, node, &peer->tx[class_], position);
 }
 
 void tofu_shm_fence_begin(struct tofu_fabric *fabric)
@@ -352,7 +368,8 @@ bool tofu_shm_fence_done(struct tofu_fabric *fabric)
 		for (; left; left &= left - 1) {
 			uint32_t node = w * 64 + __builtin_ctzll(left);
 
-			if (!fence_passed(shm, node))
+			if (!released(shm, node, &shm->peers[node].tx[TOFU_RESPONSE],
+				      shm->peers[node].fence))
 				return false;
 			tofu_bit_clear(shm->fenced, node);
 		}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tofu-bridge: options, and the loop.
+ */
+#include <err.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bridge/bridge.h"
+#include "common/args.h"
+
+#define PORT_DEFAULT 7410
+#define TICK_MS 50
+#define EVENTS 16
+
+/* Received data that no node has read yet; and what connections send */
+#define MEMORY_MIB 1024
+#define SEND_BUFFERS 65536
+
+static const char usage[] =
+	"usage: tofu-bridge [OPTION]... --fabric PATH --hosts TABLE\n"
+	"Join the fabric of this host with those of others: every node of another host\n"
+	"is in this fabric, too. Runs until a signal ends it.\n"
+	"\n"
+	"  -f, --fabric PATH      the shared file of this host, whose shape is that of the\n"
+	"                         whole machine\n"
+	"  -H, --hosts TABLE      NAME:NODES[@ADDRESS[:PORT]],... or a file of such lines;\n"
+	"                         the first host has the nodes from 0 on. The same everywhere\n"
+	"      --self NAME        which of them this is (default: the host's name)\n"
+	"      --token FILE       secret that all hosts have (default: the variable\n"
+	"                         TOFU_BRIDGE_TOKEN)\n"
+	"      --port N           port of hosts that have none in the table (default 7410)\n"
+	"      --provider NAME    of libfabric, with connected endpoints (default tcp)\n"
+	"      --timeout SECONDS  a host that is silent for so long is gone (default 15)\n"
+	"      --memory MIB       at most so much of received data waits for local nodes\n"
+	"                         (default 1024)\n"
+	"      --spin US          look so long for more before sleeping (default 20)\n"
+	"  -h, --help             print this and exit\n"
+	"\n"
+	"A host listens at its address in the table; one without an address at 127.0.0.1.\n"
+	"Exit status: 0 after SIGTERM or SIGINT, 1 when it cannot work, 2 for wrong\n"
+	"options.\n";
+
+struct command {
+	const char *fabric;
+	const char *hosts;
+	const char *self;
+	const char *token;
+	const char *provider;
+	unsigned int port;
+	unsigned int timeout;
+	unsigned int memory;
+	unsigned int spin;
+};
+
+#define AT(member) TOFU_AT(struct command, member)
+#define TEXT(member) .kind = TOFU_ARG_TEXT, AT(member)
+#define NUMBER(member, least, most) \
+	.kind = TOFU_ARG_NUMBER, AT(member), .min = least, .max = most
+
+static const struct tofu_option table[] = {
+	{ "fabric", TEXT(fabric), .letter = 'f' },
+	{ "hosts", TEXT(hosts), .letter = 'H' },
+	{ "self", TEXT(self) },
+	{ "token", TEXT(token) },
+	{ "provider", TEXT(provider) },
+	{ "port", NUMBER(port, 1, UINT16_MAX) },
+	{ "timeout", NUMBER(timeout, 1, 86400) },
+	{ "memory", NUMBER(memory, 16, 1048576) },
+	{ "spin", NUMBER(spin, 0, 1000000) },
+};
+
+static const struct tofu_args args = { TOFU_ARGS(usage, table),
+				       .letters = "f:H:h" };
+
+/* ---- Time ---- */
+
+uint64_t bridge_now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+int64_t bridge_now_ms(void)
+{
+	return (int64_t)(bridge_now_us() / 1000);
+}
+
+/* ---- Sleeping ---- */
+
+void bridge_watch(struct bridge *bridge, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	/* It leaves by itself when it is closed. */
+	if (epoll_ctl(bridge->epoll, EPOLL_CTL_ADD, fd, &event) &&
+	    errno != EEXIST)
+		bridge_say(bridge, "cannot wait for a descriptor: %s",
+			   strerror(errno));
+}
+
+static int watch_signals(struct bridge *bridge)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		err(STATUS_FAILED, "signalfd");
+	bridge_watch(bridge, fd);
+	return fd;
+}
+
+static bool progress(struct bridge *bridge)
+{
+	bool work = streams_progress(bridge);
+
+	work |= proxies_poll(bridge);
+	work |= in_progress(bridge);
+	for (struct stream *s = bridge->streams; s; s = s->next)
+		stream_flush(s);
+	return work;
+}
+
+/*
+ * Nodes are asked to wake this thread, then it looks once more: one of the two
+ * finds what comes meanwhile.
+ */
+static void sleep_until_woken(struct bridge *bridge)
+{
+	struct epoll_event events[EVENTS];
+
+	proxies_want_wake(bridge, true);
+	if (!progress(bridge) && streams_may_sleep(bridge))
+		epoll_wait(bridge->epoll, events, EVENTS, TICK_MS);
+	proxies_want_wake(bridge, false);
+}
+
+static bool has_signal(int fd)
+{
+	struct signalfd_siginfo info;
+
+	return read(fd, &info, sizeof(info)) == sizeof(info);
+}
+
+static void run(struct bridge *bridge, int signals, unsigned int spin)
+{
+	int64_t ticked = 0;
+	uint64_t worked = 0;
+
+	for (;;) {
+		const int64_t now = bridge_now_ms();
+		const bool ticks = now - ticked >= TICK_MS;
+
+		if (ticks && has_signal(signals))
+			return;
+		if (ticks)
+			ticked = now;
+		links_tend(bridge, ticks);
+		if (progress(bridge))
+			worked = bridge_now_us();
+		else if (bridge_now_us() - worked >= spin)
+			sleep_until_woken(bridge);
+	}
+}
+
+/* ---- Beginning ---- */
+
+static void open_fabric(struct bridge *bridge)
+{
+	int error = tofu_fabric_observe(bridge->path, &bridge->watch);
+
+	if (error == -EINVAL)
+		errx(STATUS_FAILED, "%s is no fabric of this version",
+		     bridge->path);
+	if (error) {
+		errno = -error;
+		err(STATUS_FAILED, "%s", bridge->path);
+	}
+	if (tofu_fabric_ppn(bridge->watch) != 1)
+		errx(STATUS_FAILED,
+		     "%s: nodes have up to %u processes; across hosts a process "
+		     "is a node: make it without --ppn",
+		     bridge->path, tofu_fabric_ppn(bridge->watch));
+	if (tofu_fabric_endpoints(bridge->watch) != bridge->hosts.nodes)
+		errx(STATUS_FAILED,
+		     "--hosts has %u nodes, and the machine of %s has %u",
+		     bridge->hosts.nodes, bridge->path,
+		     tofu_fabric_endpoints(bridge->watch));
+}
+
+static void raise_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void create(struct bridge *bridge, const struct command *command)
+{
+	bridge->local = calloc(bridge->host->nodes, sizeof(*bridge->local));
+	if (!bridge->local || links_create(bridge) || proxies_create(bridge))
+		errx(STATUS_FAILED, "out of memory");
+	bridge->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (bridge->epoll < 0)
+		err(STATUS_FAILED, "epoll");
+	if (pool_create(&bridge->rx, bridge,
+			(uint64_t)command->memory << 20) ||
+	    pool_create(&bridge->tx, bridge,
+			(uint64_t)SEND_BUFFERS * BRIDGE_MESSAGE))
+		err(STATUS_FAILED, "memory for messages");
+}
+
+/* The provider is chosen here, not by what programs of MPI are told. */
+static void clean_environment(void)
+{
+	unsetenv("FI_PROVIDER");
+	unsetenv("FI_PROVIDER_PATH");
+}
+
+int main(int argc, char **argv)
+{
+	struct command command = { .provider = "tcp",
+				   .port = PORT_DEFAULT,
+				   .timeout = 15,
+				   .memory = MEMORY_MIB,
+				   .spin = 20 };
+	struct bridge bridge = { 0 };
+	int signals;
+
+	tofu_args_parse(&args, argc, argv, &command);
+	if (!command.fabric || !command.hosts)
+		errx(EXIT_USAGE, "--fabric and --hosts; try 'tofu-bridge --help'");
+	clean_environment();
+	bridge.path = command.fabric;
+	bridge.timeout = (int64_t)command.timeout * 1000;
+	hosts_read(command.hosts, command.port, &bridge.hosts);
+	bridge.self = hosts_self(&bridge.hosts, command.self);
+	bridge.host = &bridge.hosts.host[bridge.self];
+	token_read(&bridge, command.token);
+	open_fabric(&bridge);
+	bridge.table = hosts_hash(&bridge.hosts,
+				  tofu_fabric_shape(bridge.watch));
+	raise_files();
+	create(&bridge, &command);
+	signals = watch_signals(&bridge);
+	if (net_open(&bridge, command.provider))
+		return STATUS_FAILED;
+	run(&bridge, signals, command.spin);
+	for (uint32_t h = 0; h < bridge.hosts.count; h++)
+		if (h != bridge.self)
+			link_drop(&bridge.link[h]);
+	net_close(&bridge);
+	return EXIT_SUCCESS;
+}

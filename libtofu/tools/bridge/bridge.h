@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tofu-bridge: the nodes of other hosts, in the fabric of this one.
+ *
+ *	local node -- ring --> proxy -- message --> bridge of the other host
+ *	local node <-- ring -- proxy <-- message -- bridge of the other host
+ *
+ * A proxy is the endpoint of a remote node in the local fabric, and looks there
+ * like any node. What a local node sends to it comes out of a ring (out.c) and
+ * goes into a message (stream.c); what comes in a message goes into a ring
+ * (in.c). Data to which a packet refers are copied into the message, and lie at
+ * the other host where they were received (pool.c): memory that each proxy
+ * publishes as its own.
+ *
+ * One thread does it all. It never waits for anybody: what cannot go on stays
+ * where it is, in a ring or in a list that credits bound.
+ *
+ * May include: common/, fabric/, net/
+ */
+#ifndef TOFU_BRIDGE_H
+#define TOFU_BRIDGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+
+#include "bridge/wire.h"
+#include "fabric/fabric.h"
+
+#define STATUS_FAILED 1
+
+struct bridge;
+struct link;
+
+/* ---- pool.c: buffers of messages ---- */
+
+/**
+ * struct buffer - memory for a message
+ * @data:   BRIDGE_MESSAGE bytes
+ * @offset: of @data in the pool's file
+ * @desc:   for libfabric
+ * @users:  count of those who still read it
+ */
+struct buffer {
+	struct pool *pool;
+	struct buffer *next;
+	uint8_t *data;
+	uint64_t offset;
+	void *desc;
+	unsigned int users;
+};
+
+/**
+ * struct pool - buffers, which are parts of a file
+ * @fd:    the file
+ * @size:  of the file, bytes
+ * @limit: most buffers; @made of them exist
+ * @free:  list of unused ones
+ */
+struct pool {
+	struct bridge *bridge;
+	int fd;
+	uint64_t size;
+	unsigned int limit;
+	unsigned int made;
+	unsigned int unused;
+	struct buffer *free;
+};
+
+int pool_create(struct pool *pool, struct bridge *bridge, uint64_t bytes);
+/* pool_get - a buffer with one user, or NULL */
+struct buffer *pool_get(struct pool *pool);
+void pool_put(struct buffer *buffer);
+
+/* ---- hosts.c: the table of hosts ---- */
+
+#define HOST_NAME 64
+
+/**
+ * struct host - a line of the table
+ * @address: NULL where the table has none
+ * @first:   its first node
+ * @nodes:   count of its nodes
+ */
+struct host {
+	char name[HOST_NAME];
+	char *address;
+	char *port;
+	uint32_t first;
+	uint32_t nodes;
+};
+
+struct hosts {
+	struct host *host;
+	uint32_t count;
+	uint32_t nodes;
+};
+
+/* hosts_read - parse a list, or a file where @text has a slash; exits where it is
+ * wrong
+ */
+void hosts_read(const char *text, unsigned int port, struct hosts *hosts);
+/* hosts_self - the place of this host; exits where it is not in the table */
+uint32_t hosts_self(const struct hosts *hosts, const char *name);
+uint64_t hosts_hash(const struct hosts *hosts, const struct tofu_shape *shape);
+
+/* ---- Pairs of a local and a remote node ---- */
+
+/**
+ * struct out - packets of a class, from the local to the remote node
+ * @used:  bytes of the window
+ * @count: packets so far, modulo 2^32
+ * @bytes, @cost: data of the packet at the head of the ring, and what it costs
+ * @done:  bytes of its data that are in messages already; @begun: so is the packet
+ *         itself
+ */
+struct out {
+	uint32_t used;
+	uint32_t count;
+	uint32_t bytes;
+	uint32_t cost;
+	uint32_t done;
+	bool begun;
+};
+
+/**
+ * struct piece - data of a packet: @buffer is NULL where they could not be read
+ */
+struct piece {
+	struct buffer *buffer;
+	uint64_t offset;
+	uint32_t bytes;
+};
+
+/**
+ * struct parcel - a packet from the remote node
+ * @packet:   in a ring @packet.payload bytes follow, of @data or references
+ * @after:    as in its frame
+ * @cost:     bytes of the window
+ * @have:     bytes of @piece, up to @packet.length
+ * @position: behind it in the ring, when it is there
+ * @data:     @packet.payload bytes, where it has no references
+ */
+struct parcel {
+	struct parcel *next;
+	struct tofu_packet packet;
+	uint32_t after;
+	uint32_t cost;
+	uint32_t have;
+	uint64_t position;
+	unsigned int pieces;
+	struct piece piece[TOFU_PKT_REFS_MAX];
+	uint8_t data[];
+};
+
+struct queue {
+	struct parcel *first;
+	struct parcel **last;
+};
+
+/**
+ * struct in - packets of a class, from the remote to the local node
+ * @arriving: the one of which data are still to come, or NULL
+ * @waiting:  complete ones
+ * @held:     those in the ring whose data are still needed
+ * @owed:     bytes of the window to give back
+ * @count:    packets so far that are in the ring, modulo 2^32
+ */
+struct in {
+	struct parcel *arriving;
+	struct queue waiting;
+	struct queue held;
+	uint32_t owed;
+	uint32_t count;
+};
+
+/**
+ * struct pair - of a local and a remote node
+ * @next:   of the list of those that have something to do
+ * @active: it is in that list
+ */
+struct pair {
+	struct pair *next;
+	bool active;
+	uint32_t local;
+	uint32_t remote;
+	struct out out[TOFU_CLASSES];
+	struct in in[TOFU_CLASSES];
+};
+
+/**
+ * struct proxy - a remote node in the local fabric
+ * @link:    to its host
+ * @gen:     its generation there; 0: it is not up
+ * @fabric:  NULL: it is not up, or cannot attach
+ * @refused: it cannot attach: said once
+ * @pair:    by local node of this host; made when there is a packet
+ */
+struct proxy {
+	struct link *link;
+	uint32_t node;
+	uint32_t gen;
+	struct tofu_fabric *fabric;
+	bool refused;
+	struct pair **pair;
+};
+
+/* ---- stream.c: a connection ---- */
+
+#define STREAM_RX 4 /* messages that can come */
+#define STREAM_TX 8 /* messages under way */
+
+enum stream_state {
+	STREAM_OPENING, /* libfabric connects */
+	STREAM_HELLO,   /* the other side has not proved who it is */
+	STREAM_OPEN,
+	STREAM_DEAD,
+};
+
+/**
+ * struct op - what libfabric works on
+ * @buffer: NULL: unused
+ */
+struct op {
+	struct fi_context context;
+	struct stream *stream;
+	struct buffer *buffer;
+	bool sends;
+};
+
+/**
+ * struct stream - a connection
+ * @connects: this side has connected it
+ * @link:     of the host at the other side, once it is known
+ * @since:    when it began, ms
+ * @heard:    when the last message came
+ * @sent:     when the last one went
+ * @spare:    for messages to send
+ * @current:  the message that is being filled, or NULL
+ * @fill:     bytes in it
+ */
+struct stream {
+	struct stream *next;
+	struct bridge *bridge;
+	struct link *link;
+	enum tofu_class class_;
+	bool connects;
+	enum stream_state state;
+	struct fid_eq *eq;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	int64_t since;
+	int64_t heard;
+	int64_t asked;
+	struct bridge_hello own;
+	struct bridge_hello other;
+	bool has_hello;
+	struct op rx[STREAM_RX];
+	struct op tx[STREAM_TX];
+	struct buffer *spare[STREAM_TX + 1];
+	unsigned int spares;
+	struct buffer *current;
+	uint32_t fill;
+	char peer[80];
+};
+
+int net_open(struct bridge *bridge, const char *provider);
+void net_close(struct bridge *bridge);
+
+/* stream_connect - begin to connect to the host of a link */
+void stream_connect(struct link *link, enum tofu_class class_);
+/* stream_close - of a dead stream */
+void stream_close(struct stream *stream);
+/**
+ * stream_put - room for a frame in a message
+ * @least, @most: bytes wanted
+ *
+ * Return: the frame, whose head is cleared but for @bytes: from @least to @most.
+ * NULL where all messages are under way.
+ */
+struct bridge_frame *stream_put(struct stream *stream, uint32_t least,
+				uint32_t most);
+/* stream_cut - make the frame that was put last @bytes long */
+void stream_cut(struct stream *stream, struct bridge_frame *frame,
+		uint32_t bytes);
+/* stream_raw - a message without frames */
+void stream_raw(struct stream *stream, const void *data, uint32_t bytes);
+/* stream_flush - send what is there */
+void stream_flush(struct stream *stream);
+/* streams_progress - true where something came or went */
+bool streams_progress(struct bridge *bridge);
+bool streams_may_sleep(struct bridge *bridge);
+/* stream_fail - it is of no use any more; say why, unless that was said already */
+void stream_fail(struct stream *stream, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* ---- hello.c: who is at the other side ---- */
+
+void hello_send(struct stream *stream);
+/* hello_take - a message of a stream that is not open */
+void hello_take(struct stream *stream, const void *data, size_t bytes);
+/* token_read - a secret from a file or the environment; exits without one */
+void token_read(struct bridge *bridge, const char *path);
+
+/* ---- link.c: another host ---- */
+
+/**
+ * struct link - another host
+ * @number:  its place in the table
+ * @stream:  by class; NULL: none
+ * @up:      both are open
+ * @session: of both
+ * @told:    by class and local node: generation that the other side was told
+ * @retry:   when to connect again, ms; @delay: how long it was
+ * @rtt_us:  the last round trip
+ */
+struct link {
+	struct bridge *bridge;
+	uint32_t number;
+	const struct host *host;
+	struct stream *stream[TOFU_CLASSES];
+	bool up;
+	uint64_t session;
+	uint32_t *told[TOFU_CLASSES];
+	int64_t retry;
+	int64_t delay;
+	uint32_t rtt_us;
+	uint64_t ups;
+	uint64_t messages[2];
+	uint64_t packets[2];
+	uint64_t bytes[2];
+	uint64_t waits;
+};
+
+int links_create(struct bridge *bridge);
+/* link_open - a stream has proved to be of that host */
+void link_open(struct stream *stream);
+/* link_drop - the host cannot be reached; all its nodes go */
+void link_drop(struct link *link);
+/* links_tend - what is due now: connect, tell of local nodes, ask for signs */
+void links_tend(struct bridge *bridge, bool ticks);
+/* bridge_say - print a line, unless one like it was printed lately */
+void bridge_say(struct bridge *bridge, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* ---- proxy.c: remote nodes in the local fabric ---- */
+
+int proxies_create(struct bridge *bridge);
+void proxy_up(struct proxy *proxy, uint32_t gen);
+void proxy_down(struct proxy *proxy);
+/* proxies_poll - take what local nodes have sent */
+bool proxies_poll(struct bridge *bridge);
+void proxies_want_wake(struct bridge *bridge, bool want);
+/* proxy_pair - of @proxy and a local node, NULL where memory is short */
+struct pair *proxy_pair(struct proxy *proxy, uint32_t local);
+/* pair_reset - forget all that is under way */
+void pair_reset(struct pair *pair);
+
+/* ---- out.c, in.c ---- */
+
+int out_packet(struct proxy *proxy, const struct tofu_packet *packet,
+	       const void *payload);
+
+/* in_message - all frames of a message; @buffer is read later by users of its own */
+void in_message(struct stream *stream, struct buffer *buffer, size_t bytes);
+/* in_progress - put into rings what waits, release what was read; true where
+ * anything moved
+ */
+bool in_progress(struct bridge *bridge);
+void in_reset(struct in *in);
+void in_activate(struct bridge *bridge, struct pair *pair);
+
+/* ---- bridge.c ---- */
+
+/**
+ * struct local - a node of this host
+ * @gen:  its generation; 0: it is not up
+ * @dead: a generation whose process has died
+ */
+struct local {
+	uint32_t gen;
+	uint32_t dead;
+};
+
+#define BRIDGE_SAID 64
+
+/**
+ * struct bridge - of this host
+ * @path:    of the fabric's file
+ * @watch:   observes it
+ * @self:    place of this host in @hosts; @host is its line
+ * @local:   by node of this host, from @host->first on
+ * @proxy:   by node of the machine; those of this host are unused
+ * @link:    by host; that of this one is unused
+ * @active:  pairs with something to do
+ * @rx, @tx: buffers
+ * @timeout: of a silent connection, ms
+ * @rescan:  look at once which local nodes are up
+ * @said:    hashes of lines that were printed
+ */
+struct bridge {
+	const char *path;
+	struct tofu_fabric *watch;
+	struct hosts hosts;
+	uint32_t self;
+	const struct host *host;
+	uint64_t table;
+	uint8_t *token;
+	size_t token_bytes;
+	struct local *local;
+	struct proxy *proxy;
+	struct link *link;
+	struct stream *streams;
+	struct pair *active;
+	struct pool rx;
+	struct pool tx;
+	int64_t timeout;
+	bool rescan;
+	uint64_t said[BRIDGE_SAID];
+	unsigned int says;
+	int epoll;
+	const char *provider;
+	struct fi_info *info;
+	struct fid_fabric *net;
+	struct fid_domain *domain;
+	struct fid_eq *listen_eq;
+	struct fid_pep *listen;
+	bool ends;
+};
+
+int64_t bridge_now_ms(void);
+uint64_t bridge_now_us(void);
+/* bridge_watch - wake the thread when the descriptor is readable */
+void bridge_watch(struct bridge *bridge, int fd);
+
+static inline bool bridge_is_local(const struct bridge *bridge, uint32_t node)
+{
+	return node - bridge->host->first < bridge->host->nodes;
+}
+
+static inline struct local *bridge_local(const struct bridge *bridge,
+					 uint32_t node)
+{
+	return &bridge->local[node - bridge->host->first];
+}
+
+#endif /* TOFU_BRIDGE_H */

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Remote nodes, as endpoints of the local fabric. A proxy attaches when its node
+ * has come at its host, and leaves with it, so local nodes see it come and go.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge/bridge.h"
+
+int proxies_create(struct bridge *bridge)
+{
+	bridge->proxy = calloc(bridge->hosts.nodes, sizeof(*bridge->proxy));
+	if (!bridge->proxy)
+		return -1;
+	for (uint32_t h = 0; h < bridge->hosts.count; h++) {
+		const struct host *host = &bridge->hosts.host[h];
+
+		for (uint32_t n = host->first; n < host->first + host->nodes;
+		     n++) {
+			struct proxy *proxy = &bridge->proxy[n];
+
+			proxy->node = n;
+			proxy->link = &bridge->link[h];
+			if (h == bridge->self)
+				continue;
+			proxy->pair = calloc(bridge->host->nodes,
+					     sizeof(*proxy->pair));
+			if (!proxy->pair)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* ---- Pairs ---- */
+
+void pair_reset(struct pair *pair)
+{
+	memset(pair->out, 0, sizeof(pair->out));
+	for (int c = 0; c < TOFU_CLASSES; c++)
+		in_reset(&pair->in[c]);
+}
+
+struct pair *proxy_pair(struct proxy *proxy, uint32_t local)
+{
+	struct bridge *bridge = proxy->link->bridge;
+	struct pair **at = &proxy->pair[local - bridge->host->first];
+
+	if (*at)
+		return *at;
+	*at = calloc(1, sizeof(**at));
+	if (!*at)
+		return NULL;
+	(*at)->local = local;
+	(*at)->remote = proxy->node;
+	pair_reset(*at);
+	return *at;
+}
+
+/* ---- Coming and going ---- */
+
+static int publish_pool(struct proxy *proxy)
+{
+	const struct pool *pool = &proxy->link->bridge->rx;
+	const struct tofu_ram ram = { .len = pool->size, .fd = pool->fd };
+
+	return tofu_fabric_publish(proxy->fabric, &ram, 1);
+}
+
+static void attach(struct proxy *proxy)
+{
+	struct bridge *bridge = proxy->link->bridge;
+	char *why = NULL;
+	int err = tofu_fabric_attach(bridge->path, (int)proxy->node, &why,
+				     &proxy->fabric);
+
+	if (!err) {
+		err = publish_pool(proxy);
+		if (err) {
+			tofu_fabric_detach(proxy->fabric);
+			proxy->fabric = NULL;
+		}
+	}
+	if (err)
+		bridge_say(bridge, "node %u of %s cannot be in the fabric here: %s",
+			   proxy->node, proxy->link->host->name,
+			   why ? why : strerror(-err));
+	else
+		bridge_watch(bridge, tofu_fabric_fd(proxy->fabric));
+	free(why);
+}
+
+void proxy_down(struct proxy *proxy)
+{
+	const uint32_t locals = proxy->link->bridge->host->nodes;
+
+	proxy->gen = 0;
+	for (uint32_t n = 0; n < locals; n++)
+		if (proxy->pair[n])
+			pair_reset(proxy->pair[n]);
+	if (proxy->fabric)
+		tofu_fabric_detach(proxy->fabric);
+	proxy->fabric = NULL;
+}
+
+void proxy_up(struct proxy *proxy, uint32_t gen)
+{
+	if (proxy->gen == gen)
+		return;
+	proxy_down(proxy);
+	proxy->gen = gen;
+	attach(proxy);
+}
+
+/* ---- Packets of local nodes ---- */
+
+static int packet(void *ctx, const struct tofu_packet *pkt, const void *payload)
+{
+	return out_packet(ctx, pkt, payload);
+}
+
+static void peer_down(void *ctx, uint32_t node)
+{
+	struct proxy *proxy = ctx;
+
+	(void)node;
+	proxy->link->bridge->rescan = true;
+}
+
+static const struct tofu_fabric_handler handler = { packet, peer_down };
+
+bool proxies_poll(struct bridge *bridge)
+{
+	bool work = false;
+
+	for (uint32_t n = 0; n < bridge->hosts.nodes; n++)
+		if (bridge->proxy[n].fabric)
+			work |= tofu_fabric_poll(bridge->proxy[n].fabric,
+						 &handler, &bridge->proxy[n]);
+	return work;
+}
+
+void proxies_want_wake(struct bridge *bridge, bool want)
+{
+	for (uint32_t n = 0; n < bridge->hosts.nodes; n++) {
+		struct tofu_fabric *fabric = bridge->proxy[n].fabric;
+
+		if (!fabric)
+			continue;
+		if (!want)
+			tofu_fabric_fd_ack(fabric);
+		tofu_fabric_want_wake(fabric, want);
+	}
+}

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Connections to other hosts, by libfabric: connected endpoints (FI_EP_MSG),
+ * which its tcp and verbs providers both have themselves. Messages arrive in
+ * order, and an endpoint says when the other side is gone.
+ *
+ * Each connection has queues of its own. So nothing is left of it anywhere once
+ * it is closed.
+ */
+#include <errno.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_errno.h>
+
+#include "bridge/bridge.h"
+
+#define FI_API FI_VERSION(1, 15)
+
+/* Connections whose other side has not proved who it is */
+#define STRANGERS_MAX 16
+#define HELLO_MS 10000
+
+/* ---- The network ---- */
+
+static struct fi_info *find(const char *provider, const char *address,
+			    const char *port, uint64_t flags, int *err)
+{
+	struct fi_info *hints = fi_allocinfo(), *info = NULL;
+
+	*err = -FI_ENOMEM;
+	if (!hints)
+		return NULL;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->caps = FI_MSG;
+	hints->mode = FI_CONTEXT;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->addr_format = FI_FORMAT_UNSPEC;
+	hints->fabric_attr->prov_name = strdup(provider);
+	*err = fi_getinfo(FI_API, address, port, flags, hints, &info);
+	fi_freeinfo(hints);
+	return *err ? NULL : info;
+}
+
+static int watch_fid(struct bridge *bridge, struct fid *fid)
+{
+	int fd, err = fi_control(fid, FI_GETWAIT, &fd);
+
+	if (!err)
+		bridge_watch(bridge, fd);
+	return err;
+}
+
+static int open_eq(struct bridge *bridge, struct fid_eq **eq)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_FD };
+	int err = fi_eq_open(bridge->net, &attr, eq, NULL);
+
+	return err ? err : watch_fid(bridge, &(*eq)->fid);
+}
+
+static int open_listener(struct bridge *bridge)
+{
+	int err = open_eq(bridge, &bridge->listen_eq);
+
+	if (!err)
+		err = fi_passive_ep(bridge->net, bridge->info, &bridge->listen,
+				    NULL);
+	if (!err)
+		err = fi_pep_bind(bridge->listen, &bridge->listen_eq->fid, 0);
+	return err ? err : fi_listen(bridge->listen);
+}
+
+int net_open(struct bridge *bridge, const char *provider)
+{
+	const struct host *host = bridge->host;
+	const char *address = host->address ? host->address : "127.0.0.1";
+	int err;
+
+	bridge->provider = provider;
+	bridge->info = find(provider, address, host->port, FI_SOURCE, &err);
+	if (!bridge->info) {
+		fprintf(stderr,
+			"tofu-bridge: no %s of libfabric at %s (%s): is that an "
+			"address of this host?\n",
+			provider, address, fi_strerror(-err));
+		return err;
+	}
+	err = fi_fabric(bridge->info->fabric_attr, &bridge->net, NULL);
+	if (!err)
+		err = fi_domain(bridge->net, bridge->info, &bridge->domain,
+				NULL);
+	if (!err)
+		err = open_listener(bridge);
+	if (err)
+		fprintf(stderr, "tofu-bridge: cannot listen at %s port %s: %s\n",
+			address, host->port, fi_strerror(-err));
+	return err;
+}
+
+void net_close(struct bridge *bridge)
+{
+	while (bridge->streams)
+		stream_close(bridge->streams);
+	if (bridge->listen)
+		fi_close(&bridge->listen->fid);
+	if (bridge->listen_eq)
+		fi_close(&bridge->listen_eq->fid);
+	if (bridge->domain)
+		fi_close(&bridge->domain->fid);
+	if (bridge->net)
+		fi_close(&bridge->net->fid);
+	if (bridge->info)
+		fi_freeinfo(bridge->info);
+}
+
+/* ---- A connection ---- */
+
+void stream_fail(struct stream *stream, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	if (stream->state == STREAM_DEAD)
+		return;
+	stream->state = STREAM_DEAD;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	bridge_say(stream->bridge, "%s: %s",
+		   stream->link ? stream->link->host->name : stream->peer,
+		   text);
+}
+
+static void post_receives(struct stream *stream)
+{
+	for (unsigned int i = 0; i < STREAM_RX; i++) {
+		struct op *op = &stream->rx[i];
+		ssize_t err;
+
+		if (op->buffer)
+			continue;
+		op->buffer = pool_get(&stream->bridge->rx);
+		if (!op->buffer)
+			return;
+		err = fi_recv(stream->ep, op->buffer->data, BRIDGE_MESSAGE,
+			      op->buffer->desc, 0, &op->context);
+		if (!err)
+			continue;
+		pool_put(op->buffer);
+		op->buffer = NULL;
+		if (err != -FI_EAGAIN)
+			stream_fail(stream, "%s", fi_strerror((int)-err));
+		return;
+	}
+}
+
+static int open_endpoint(struct stream *stream, struct fi_info *info)
+{
+	struct bridge *bridge = stream->bridge;
+	struct fi_cq_attr attr = {
+		.size = 2 * (STREAM_RX + STREAM_TX),
+		.format = FI_CQ_FORMAT_MSG,
+		.wait_obj = FI_WAIT_FD,
+	};
+	int err = open_eq(bridge, &stream->eq);
+
+	if (!err)
+		err = fi_cq_open(bridge->domain, &attr, &stream->cq, NULL);
+	if (!err)
+		err = watch_fid(bridge, &stream->cq->fid);
+	if (!err)
+		err = fi_endpoint(bridge->domain, info, &stream->ep, NULL);
+	if (!err)
+		err = fi_ep_bind(stream->ep, &stream->eq->fid, 0);
+	if (!err)
+		err = fi_ep_bind(stream->ep, &stream->cq->fid,
+				 FI_TRANSMIT | FI_RECV);
+	return err ? err : fi_enable(stream->ep);
+}
+
+static void init_ops(struct stream *stream)
+{
+	for (unsigned int i = 0; i < STREAM_RX; i++)
+		stream->rx[i].stream = stream;
+	for (unsigned int i = 0; i < STREAM_TX; i++) {
+		stream->tx[i].stream = stream;
+		stream->tx[i].sends = true;
+	}
+}
+
+static bool take_spares(struct stream *stream)
+{
+	while (stream->spares < STREAM_TX + 1) {
+		struct buffer *buffer = pool_get(&stream->bridge->tx);
+
+		if (!buffer)
+			return false;
+		stream->spare[stream->spares++] = buffer;
+	}
+	return true;
+}
+
+/* Of IPv4 and IPv6; other networks have other addresses. */
+static void name_peer(struct stream *stream, const struct fi_info *info)
+{
+	const struct sockaddr *address = info->dest_addr;
+	char host[64], port[8];
+
+	if (!address || (info->addr_format != FI_SOCKADDR_IN &&
+			 info->addr_format != FI_SOCKADDR_IN6 &&
+			 info->addr_format != FI_SOCKADDR) ||
+	    getnameinfo(address, (socklen_t)info->dest_addrlen, host,
+			sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV))
+		snprintf(stream->peer, sizeof(stream->peer), "a stranger");
+	else
+		snprintf(stream->peer, sizeof(stream->peer), "%s port %s",
+			 host, port);
+}
+
+static struct stream *stream_create(struct bridge *bridge,
+				    struct fi_info *info)
+{
+	struct stream *stream = calloc(1, sizeof(*stream));
+	int err = -FI_ENOMEM;
+
+	if (!stream)
+		return NULL;
+	stream->bridge = bridge;
+	stream->since = bridge_now_ms();
+	stream->heard = stream->since;
+	stream->next = bridge->streams;
+	bridge->streams = stream;
+	init_ops(stream);
+	name_peer(stream, info);
+	if (take_spares(stream))
+		err = open_endpoint(stream, info);
+	if (!err)
+		post_receives(stream);
+	if (!err && stream->state != STREAM_DEAD)
+		return stream;
+	bridge_say(bridge, "cannot make a connection: %s", fi_strerror(-err));
+	stream_close(stream);
+	return NULL;
+}
+
+void stream_connect(struct link *link, enum tofu_class class_)
+{
+	struct bridge *bridge = link->bridge;
+	const char *address = link->host->address ? link->host->address :
+						    "127.0.0.1";
+	struct fi_info *info;
+	struct stream *stream;
+	int err;
+
+	info = find(bridge->provider, address, link->host->port, 0, &err);
+	if (!info) {
+		bridge_say(bridge, "%s: no way to %s: %s", link->host->name,
+			   address, fi_strerror(-err));
+		return;
+	}
+	stream = stream_create(bridge, info);
+	if (stream) {
+		stream->link = link;
+		stream->class_ = class_;
+		stream->connects = true;
+		link->stream[class_] = stream;
+		err = fi_connect(stream->ep, info->dest_addr, NULL, 0);
+		if (err)
+			stream_fail(stream, "%s", fi_strerror(-err));
+	}
+	fi_freeinfo(info);
+}
+
+static unsigned int count_strangers(const struct bridge *bridge)
+{
+	unsigned int count = 0;
+
+	for (const struct stream *s = bridge->streams; s; s = s->next)
+		count += !s->link;
+	return count;
+}
+
+static void stream_accept(struct bridge *bridge, struct fi_info *info)
+{
+	struct stream *stream = NULL;
+	int err;
+
+	if (count_strangers(bridge) < STRANGERS_MAX)
+		stream = stream_create(bridge, info);
+	else
+		bridge_say(bridge, "more than %d that do not say who they are",
+			   STRANGERS_MAX);
+	if (!stream) {
+		fi_reject(bridge->listen, info->handle, NULL, 0);
+	} else {
+		err = fi_accept(stream->ep, NULL, 0);
+		if (err)
+			stream_fail(stream, "%s", fi_strerror(-err));
+	}
+	fi_freeinfo(info);
+}
+
+static void drop_op(struct op *op)
+{
+	if (op->buffer)
+		pool_put(op->buffer);
+	op->buffer = NULL;
+}
+
+void stream_close(struct stream *stream)
+{
+	struct stream **at = &stream->bridge->streams;
+
+	while (*at != stream)
+		at = &(*at)->next;
+	*at = stream->next;
+	if (stream->ep)
+		fi_close(&stream->ep->fid);
+	if (stream->cq)
+		fi_close(&stream->cq->fid);
+	if (stream->eq)
+		fi_close(&stream->eq->fid);
+	for (unsigned int i = 0; i < STREAM_RX; i++)
+		drop_op(&stream->rx[i]);
+	for (unsigned int i = 0; i < STREAM_TX; i++)
+		drop_op(&stream->tx[i]);
+	while (stream->spares)
+		pool_put(stream->spare[--stream->spares]);
+	if (stream->current)
+		pool_put(stream->current);
+	free(stream);
+}
+
+/* ---- Sending ---- */
+
+static struct op *free_op(struct stream *stream)
+{
+	for (unsigned int i = 0; i < STREAM_TX; i++)
+		if (!stream->tx[i].buffer)
+			return &stream->tx[i];
+	return NULL;
+}
+
+void stream_flush(struct stream *stream)
+{
+	struct op *op;
+	ssize_t err;
+
+	if (!stream->current || !stream->fill || stream->state == STREAM_DEAD)
+		return;
+	op = free_op(stream);
+	if (!op)
+		return;
+	err = fi_send(stream->ep, stream->current->data, stream->fill,
+		      stream->current->desc, 0, &op->context);
+	if (err == -FI_EAGAIN)
+		return;
+	if (err) {
+		stream_fail(stream, "%s", fi_strerror((int)-err));
+		return;
+	}
+	op->buffer = stream->current;
+	stream->current = NULL;
+	stream->fill = 0;
+	if (stream->link)
+		stream->link->messages[1]++;
+}
+
+/* Whether @bytes fit into the current message, or into a new one. */
+static bool has_room(struct stream *stream, uint32_t bytes)
+{
+	if (stream->current && BRIDGE_MESSAGE - stream->fill < bytes)
+		stream_flush(stream);
+	if (!stream->current && stream->spares)
+		stream->current = stream->spare[--stream->spares];
+	return stream->current && BRIDGE_MESSAGE - stream->fill >= bytes;
+}
+
+struct bridge_frame *stream_put(struct stream *stream, uint32_t least,
+				uint32_t most)
+{
+	struct bridge_frame *frame;
+	uint32_t room;
+
+	if (stream->state != STREAM_OPEN || !has_room(stream, least))
+		return NULL;
+	room = BRIDGE_MESSAGE - stream->fill;
+	frame = (void *)(stream->current->data + stream->fill);
+	*frame = (struct bridge_frame){ .bytes = most < room ? most : room };
+	stream->fill += bridge_round(frame->bytes);
+	return frame;
+}
+
+void stream_cut(struct stream *stream, struct bridge_frame *frame,
+		uint32_t bytes)
+{
+	stream->fill -= bridge_round(frame->bytes) - bridge_round(bytes);
+	frame->bytes = bytes;
+}
+
+void stream_raw(struct stream *stream, const void *data, uint32_t bytes)
+{
+	if (!has_room(stream, bytes)) {
+		stream_fail(stream, "no room for a greeting");
+		return;
+	}
+	memcpy(stream->current->data + stream->fill, data, bytes);
+	stream->fill += bytes;
+	stream_flush(stream);
+}
+
+/* ---- What comes ---- */
+
+static void received(struct op *op, size_t bytes)
+{
+	struct stream *stream = op->stream;
+	struct buffer *buffer = op->buffer;
+
+	op->buffer = NULL;
+	stream->heard = bridge_now_ms();
+	if (stream->link)
+		stream->link->messages[0]++;
+	if (stream->state == STREAM_OPEN)
+		in_message(stream, buffer, bytes);
+	else
+		hello_take(stream, buffer->data, bytes);
+	pool_put(buffer);
+}
+
+static void transmitted(struct op *op)
+{
+	struct stream *stream = op->stream;
+
+	stream->spare[stream->spares++] = op->buffer;
+	op->buffer = NULL;
+}
+
+static void completion_failed(struct stream *stream)
+{
+	struct fi_cq_err_entry entry = { 0 };
+
+	if (fi_cq_readerr(stream->cq, &entry, 0) != 1)
+		return;
+	if (entry.err == FI_ECANCELED)
+		stream->state = STREAM_DEAD;
+	else
+		stream_fail(stream, "%s", fi_strerror(entry.err));
+}
+
+static bool read_completions(struct stream *stream)
+{
+	struct fi_cq_msg_entry entry[STREAM_RX + STREAM_TX];
+	ssize_t count = fi_cq_read(stream->cq, entry, STREAM_RX + STREAM_TX);
+
+	if (count == -FI_EAVAIL)
+		completion_failed(stream);
+	for (ssize_t i = 0; i < count; i++) {
+		struct op *op = entry[i].op_context;
+
+		if (op->sends)
+			transmitted(op);
+		else if (stream->state != STREAM_DEAD)
+			received(op, entry[i].len);
+	}
+	return count > 0;
+}
+
+static bool event_failed(struct fid_eq *eq, struct stream *stream)
+{
+	struct fi_eq_err_entry entry = { 0 };
+
+	if (fi_eq_readerr(eq, &entry, 0) <= 0)
+		return false;
+	if (stream)
+		stream_fail(stream, "%s", fi_strerror(entry.err));
+	return true;
+}
+
+static bool read_events(struct stream *stream)
+{
+	struct fi_eq_cm_entry entry;
+	uint32_t event;
+	ssize_t got = fi_eq_read(stream->eq, &event, &entry, sizeof(entry), 0);
+
+	if (got == -FI_EAVAIL)
+		return event_failed(stream->eq, stream);
+	if (got < 0)
+		return false;
+	if (event == FI_CONNECTED && stream->state == STREAM_OPENING) {
+		stream->state = STREAM_HELLO;
+		hello_send(stream);
+	} else if (event == FI_SHUTDOWN) {
+		/* What it sent before still counts. */
+		while (read_completions(stream))
+			;
+		if (stream->state == STREAM_OPEN)
+			stream_fail(stream, "the connection is closed");
+		stream->state = STREAM_DEAD;
+	}
+	return true;
+}
+
+static bool read_requests(struct bridge *bridge)
+{
+	struct fi_eq_cm_entry entry;
+	uint32_t event;
+	ssize_t got = fi_eq_read(bridge->listen_eq, &event, &entry,
+				 sizeof(entry), 0);
+
+	if (got == -FI_EAVAIL)
+		return event_failed(bridge->listen_eq, NULL);
+	if (got < 0)
+		return false;
+	if (event == FI_CONNREQ)
+		stream_accept(bridge, entry.info);
+	return true;
+}
+
+static void check_times(struct stream *stream)
+{
+	const int64_t now = bridge_now_ms();
+
+	if (stream->state == STREAM_OPEN &&
+	    now - stream->heard > stream->bridge->timeout)
+		stream_fail(stream, "nothing has come for %lld s",
+			    (long long)(stream->bridge->timeout / 1000));
+	if (stream->state < STREAM_OPEN && now - stream->since > HELLO_MS)
+		stream_fail(stream, "does not answer");
+}
+
+static struct stream *find_dead(const struct bridge *bridge)
+{
+	struct stream *stream = bridge->streams;
+
+	while (stream && stream->state != STREAM_DEAD)
+		stream = stream->next;
+	return stream;
+}
+
+static void reap(struct stream *stream)
+{
+	struct link *link = stream->link;
+
+	if (link && link->stream[stream->class_] == stream)
+		link_drop(link);
+	stream_close(stream);
+}
+
+bool streams_progress(struct bridge *bridge)
+{
+	bool work = read_requests(bridge);
+	struct stream *stream;
+
+	for (stream = bridge->streams; stream; stream = stream->next) {
+		work |= read_events(stream);
+		if (stream->state == STREAM_DEAD)
+			continue;
+		work |= read_completions(stream);
+		post_receives(stream);
+		stream_flush(stream);
+		check_times(stream);
+	}
+	while ((stream = find_dead(bridge)))
+		reap(stream);
+	return work;
+}
+
+bool streams_may_sleep(struct bridge *bridge)
+{
+	struct fid *fid = &bridge->listen_eq->fid;
+
+	if (fi_trywait(bridge->net, &fid, 1))
+		return false;
+	for (struct stream *s = bridge->streams; s; s = s->next) {
+		struct fid *fids[] = { &s->eq->fid, &s->cq->fid };
+
+		if (fi_trywait(bridge->net, fids, 2))
+			return false;
+	}
+	return true;
+}
