@@ -4,6 +4,7 @@
  */
 #include <err.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,9 +128,9 @@ static int watch_signals(struct bridge *bridge)
 	return fd;
 }
 
-static bool progress(struct bridge *bridge)
+static bool progress(struct bridge *bridge, bool events)
 {
-	bool work = streams_progress(bridge);
+	bool work = streams_progress(bridge, events);
 
 	work |= proxies_poll(bridge);
 	work |= in_progress(bridge);
@@ -147,7 +148,7 @@ static void sleep_until_woken(struct bridge *bridge)
 	struct epoll_event events[EVENTS];
 
 	proxies_want_wake(bridge, true);
-	if (!progress(bridge) && streams_may_sleep(bridge))
+	if (!progress(bridge, true) && streams_may_sleep(bridge))
 		epoll_wait(bridge->epoll, events, EVENTS, TICK_MS);
 	proxies_want_wake(bridge, false);
 }
@@ -173,10 +174,12 @@ static void run(struct bridge *bridge, int signals, unsigned int spin)
 		if (ticks)
 			ticked = now;
 		links_tend(bridge, ticks);
-		if (progress(bridge))
+		if (progress(bridge, ticks))
 			worked = bridge_now_us();
 		else if (bridge_now_us() - worked >= spin)
 			sleep_until_woken(bridge);
+		else
+			sched_yield();
 	}
 }
 

@@ -235,7 +235,7 @@ struct op {
  * struct stream - a connection
  * @connects: this side has connected it
  * @link:     of the host at the other side, once it is known
- * @since:    when it began, ms
+ * @since:    when it began, or was closed, ms
  * @heard:    when the last message came
  * @sent:     when the last one went
  * @spare:    for messages to send
@@ -250,7 +250,6 @@ struct stream {
 	bool connects;
 	enum stream_state state;
 	struct fid_eq *eq;
-	struct fid_cq *cq;
 	struct fid_ep *ep;
 	int64_t since;
 	int64_t heard;
@@ -290,8 +289,10 @@ void stream_cut(struct stream *stream, struct bridge_frame *frame,
 void stream_raw(struct stream *stream, const void *data, uint32_t bytes);
 /* stream_flush - send what is there */
 void stream_flush(struct stream *stream);
-/* streams_progress - true where something came or went */
-bool streams_progress(struct bridge *bridge);
+/* streams_progress - true where something came or went; @events: look also who
+ * comes and goes, which costs more
+ */
+bool streams_progress(struct bridge *bridge, bool events);
 bool streams_may_sleep(struct bridge *bridge);
 /* stream_fail - it is of no use any more; say why, unless that was said already */
 void stream_fail(struct stream *stream, const char *format, ...)
@@ -395,6 +396,7 @@ struct local {
  * @local:   by node of this host, from @host->first on
  * @proxy:   by node of the machine; those of this host are unused
  * @link:    by host; that of this one is unused
+ * @streams: connections; @grave: closed ones
  * @active:  pairs with something to do
  * @rx, @tx: buffers
  * @timeout: of a silent connection, ms
@@ -414,6 +416,7 @@ struct bridge {
 	struct proxy *proxy;
 	struct link *link;
 	struct stream *streams;
+	struct stream *grave;
 	struct pair *active;
 	struct pool rx;
 	struct pool tx;
@@ -426,6 +429,7 @@ struct bridge {
 	struct fi_info *info;
 	struct fid_fabric *net;
 	struct fid_domain *domain;
+	struct fid_cq *cq;
 	struct fid_eq *listen_eq;
 	struct fid_pep *listen;
 	bool ends;

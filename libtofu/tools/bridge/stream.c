@@ -4,8 +4,9 @@
  * which its tcp and verbs providers both have themselves. Messages arrive in
  * order, and an endpoint says when the other side is gone.
  *
- * Each connection has queues of its own. So nothing is left of it anywhere once
- * it is closed.
+ * All connections have one queue of completions, since to look at one costs
+ * several system calls. A closed connection is kept until none of its completions
+ * can be in there any more.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -24,6 +25,10 @@
 /* Connections whose other side has not proved who it is */
 #define STRANGERS_MAX 16
 #define HELLO_MS 10000
+
+/* A closed connection is kept so long. The queue is read many times meanwhile. */
+#define GRAVE_MS 1000
+#define COMPLETIONS 32
 
 /* ---- The network ---- */
 
@@ -76,6 +81,20 @@ static int open_listener(struct bridge *bridge)
 	return err ? err : fi_listen(bridge->listen);
 }
 
+/* With all that all connections can have under way, and that of closed ones. */
+static int open_cq(struct bridge *bridge)
+{
+	struct fi_cq_attr attr = {
+		.size = 4 * (STREAM_RX + STREAM_TX) * TOFU_CLASSES *
+			(bridge->hosts.count + STRANGERS_MAX),
+		.format = FI_CQ_FORMAT_MSG,
+		.wait_obj = FI_WAIT_FD,
+	};
+	int err = fi_cq_open(bridge->domain, &attr, &bridge->cq, NULL);
+
+	return err ? err : watch_fid(bridge, &bridge->cq->fid);
+}
+
 int net_open(struct bridge *bridge, const char *provider)
 {
 	const struct host *host = bridge->host;
@@ -96,27 +115,13 @@ int net_open(struct bridge *bridge, const char *provider)
 		err = fi_domain(bridge->net, bridge->info, &bridge->domain,
 				NULL);
 	if (!err)
+		err = open_cq(bridge);
+	if (!err)
 		err = open_listener(bridge);
 	if (err)
 		fprintf(stderr, "tofu-bridge: cannot listen at %s port %s: %s\n",
 			address, host->port, fi_strerror(-err));
 	return err;
-}
-
-void net_close(struct bridge *bridge)
-{
-	while (bridge->streams)
-		stream_close(bridge->streams);
-	if (bridge->listen)
-		fi_close(&bridge->listen->fid);
-	if (bridge->listen_eq)
-		fi_close(&bridge->listen_eq->fid);
-	if (bridge->domain)
-		fi_close(&bridge->domain->fid);
-	if (bridge->net)
-		fi_close(&bridge->net->fid);
-	if (bridge->info)
-		fi_freeinfo(bridge->info);
 }
 
 /* ---- A connection ---- */
@@ -163,23 +168,14 @@ static void post_receives(struct stream *stream)
 static int open_endpoint(struct stream *stream, struct fi_info *info)
 {
 	struct bridge *bridge = stream->bridge;
-	struct fi_cq_attr attr = {
-		.size = 2 * (STREAM_RX + STREAM_TX),
-		.format = FI_CQ_FORMAT_MSG,
-		.wait_obj = FI_WAIT_FD,
-	};
 	int err = open_eq(bridge, &stream->eq);
 
-	if (!err)
-		err = fi_cq_open(bridge->domain, &attr, &stream->cq, NULL);
-	if (!err)
-		err = watch_fid(bridge, &stream->cq->fid);
 	if (!err)
 		err = fi_endpoint(bridge->domain, info, &stream->ep, NULL);
 	if (!err)
 		err = fi_ep_bind(stream->ep, &stream->eq->fid, 0);
 	if (!err)
-		err = fi_ep_bind(stream->ep, &stream->cq->fid,
+		err = fi_ep_bind(stream->ep, &bridge->cq->fid,
 				 FI_TRANSMIT | FI_RECV);
 	return err ? err : fi_enable(stream->ep);
 }
@@ -314,19 +310,12 @@ static void drop_op(struct op *op)
 	op->buffer = NULL;
 }
 
-void stream_close(struct stream *stream)
+/* The end of the one that was closed first; its completions have been read. */
+static void bury_first(struct bridge *bridge)
 {
-	struct stream **at = &stream->bridge->streams;
+	struct stream *stream = bridge->grave;
 
-	while (*at != stream)
-		at = &(*at)->next;
-	*at = stream->next;
-	if (stream->ep)
-		fi_close(&stream->ep->fid);
-	if (stream->cq)
-		fi_close(&stream->cq->fid);
-	if (stream->eq)
-		fi_close(&stream->eq->fid);
+	bridge->grave = stream->next;
 	for (unsigned int i = 0; i < STREAM_RX; i++)
 		drop_op(&stream->rx[i]);
 	for (unsigned int i = 0; i < STREAM_TX; i++)
@@ -336,6 +325,34 @@ void stream_close(struct stream *stream)
 	if (stream->current)
 		pool_put(stream->current);
 	free(stream);
+}
+
+static void bury_old(struct bridge *bridge)
+{
+	const int64_t now = bridge_now_ms();
+
+	while (bridge->grave && now - bridge->grave->since > GRAVE_MS)
+		bury_first(bridge);
+}
+
+void stream_close(struct stream *stream)
+{
+	struct bridge *bridge = stream->bridge;
+	struct stream **at = &bridge->streams;
+
+	while (*at != stream)
+		at = &(*at)->next;
+	*at = stream->next;
+	stream->state = STREAM_DEAD;
+	if (stream->ep)
+		fi_close(&stream->ep->fid);
+	if (stream->eq)
+		fi_close(&stream->eq->fid);
+	stream->since = bridge_now_ms();
+	stream->next = NULL;
+	for (at = &bridge->grave; *at; at = &(*at)->next)
+		;
+	*at = stream;
 }
 
 /* ---- Sending ---- */
@@ -442,34 +459,38 @@ static void transmitted(struct op *op)
 	op->buffer = NULL;
 }
 
-static void completion_failed(struct stream *stream)
+static void completion_failed(struct bridge *bridge)
 {
 	struct fi_cq_err_entry entry = { 0 };
+	struct stream *stream;
+	struct op *op;
 
-	if (fi_cq_readerr(stream->cq, &entry, 0) != 1)
+	if (fi_cq_readerr(bridge->cq, &entry, 0) != 1 || !entry.op_context)
 		return;
+	op = entry.op_context;
+	stream = op->stream;
 	if (entry.err == FI_ECANCELED)
 		stream->state = STREAM_DEAD;
 	else
 		stream_fail(stream, "%s", fi_strerror(entry.err));
 }
 
-static bool read_completions(struct stream *stream)
+static bool read_completions(struct bridge *bridge)
 {
-	struct fi_cq_msg_entry entry[STREAM_RX + STREAM_TX];
-	ssize_t count = fi_cq_read(stream->cq, entry, STREAM_RX + STREAM_TX);
+	struct fi_cq_msg_entry entry[COMPLETIONS];
+	ssize_t count = fi_cq_read(bridge->cq, entry, COMPLETIONS);
 
 	if (count == -FI_EAVAIL)
-		completion_failed(stream);
+		completion_failed(bridge);
 	for (ssize_t i = 0; i < count; i++) {
 		struct op *op = entry[i].op_context;
 
 		if (op->sends)
 			transmitted(op);
-		else if (stream->state != STREAM_DEAD)
+		else if (op->stream->state != STREAM_DEAD)
 			received(op, entry[i].len);
 	}
-	return count > 0;
+	return count > 0 || count == -FI_EAVAIL;
 }
 
 static bool event_failed(struct fid_eq *eq, struct stream *stream)
@@ -498,7 +519,7 @@ static bool read_events(struct stream *stream)
 		hello_send(stream);
 	} else if (event == FI_SHUTDOWN) {
 		/* What it sent before still counts. */
-		while (read_completions(stream))
+		while (read_completions(stream->bridge))
 			;
 		if (stream->state == STREAM_OPEN)
 			stream_fail(stream, "the connection is closed");
@@ -553,19 +574,29 @@ static void reap(struct stream *stream)
 	stream_close(stream);
 }
 
-bool streams_progress(struct bridge *bridge)
+static bool all_events(struct bridge *bridge)
 {
 	bool work = read_requests(bridge);
+
+	for (struct stream *s = bridge->streams; s; s = s->next)
+		work |= read_events(s);
+	bury_old(bridge);
+	return work;
+}
+
+bool streams_progress(struct bridge *bridge, bool events)
+{
+	bool work = events && all_events(bridge);
 	struct stream *stream;
 
+	work |= read_completions(bridge);
 	for (stream = bridge->streams; stream; stream = stream->next) {
-		work |= read_events(stream);
 		if (stream->state == STREAM_DEAD)
 			continue;
-		work |= read_completions(stream);
 		post_receives(stream);
 		stream_flush(stream);
-		check_times(stream);
+		if (events)
+			check_times(stream);
 	}
 	while ((stream = find_dead(bridge)))
 		reap(stream);
@@ -574,15 +605,37 @@ bool streams_progress(struct bridge *bridge)
 
 bool streams_may_sleep(struct bridge *bridge)
 {
-	struct fid *fid = &bridge->listen_eq->fid;
+	struct fid *fids[] = { &bridge->listen_eq->fid, &bridge->cq->fid };
 
-	if (fi_trywait(bridge->net, &fid, 1))
+	if (fi_trywait(bridge->net, fids, 2))
 		return false;
 	for (struct stream *s = bridge->streams; s; s = s->next) {
-		struct fid *fids[] = { &s->eq->fid, &s->cq->fid };
+		struct fid *fid = &s->eq->fid;
 
-		if (fi_trywait(bridge->net, fids, 2))
+		if (fi_trywait(bridge->net, &fid, 1))
 			return false;
 	}
 	return true;
+}
+
+/* ---- The end ---- */
+
+void net_close(struct bridge *bridge)
+{
+	while (bridge->streams)
+		stream_close(bridge->streams);
+	while (bridge->grave)
+		bury_first(bridge);
+	if (bridge->listen)
+		fi_close(&bridge->listen->fid);
+	if (bridge->listen_eq)
+		fi_close(&bridge->listen_eq->fid);
+	if (bridge->cq)
+		fi_close(&bridge->cq->fid);
+	if (bridge->domain)
+		fi_close(&bridge->domain->fid);
+	if (bridge->net)
+		fi_close(&bridge->net->fid);
+	if (bridge->info)
+		fi_freeinfo(bridge->info);
 }

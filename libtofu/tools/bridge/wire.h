@@ -28,9 +28,9 @@
 #define BRIDGE_ALIGN 8
 
 /* A pair of nodes and a class: what is under way before credits return */
-#define BRIDGE_WINDOW (1U << 20)
+#define BRIDGE_WINDOW (8U << 20)
 /* The least that a packet with references costs of it: it holds a message */
-#define BRIDGE_COST_MIN 4096
+#define BRIDGE_COST_MIN 65536
 
 /**
  * struct bridge_hello - the first message of both sides
