@@ -18,8 +18,8 @@
 #include "bridge/bridge.h"
 #include "common/args.h"
 
-#define PORT_DEFAULT 7410
 #define TICK_MS 50
+#define DRAIN_MS 1000
 #define EVENTS 16
 
 /* Received data that no node has read yet; and what connections send */
@@ -44,6 +44,7 @@ static const char usage[] =
 	"      --memory MIB       at most so much of received data waits for local nodes\n"
 	"                         (default 1024)\n"
 	"      --spin US          look so long for more before sleeping (default 20)\n"
+	"  -q, --quiet            print only what goes wrong\n"
 	"  -h, --help             print this and exit\n"
 	"\n"
 	"A host listens at its address in the table; one without an address at 127.0.0.1.\n"
@@ -60,6 +61,7 @@ struct command {
 	unsigned int timeout;
 	unsigned int memory;
 	unsigned int spin;
+	bool quiet;
 };
 
 #define AT(member) TOFU_AT(struct command, member)
@@ -77,10 +79,11 @@ static const struct tofu_option table[] = {
 	{ "timeout", NUMBER(timeout, 1, 86400) },
 	{ "memory", NUMBER(memory, 16, 1048576) },
 	{ "spin", NUMBER(spin, 0, 1000000) },
+	{ "quiet", TOFU_ARG_SET, AT(quiet), .min = true, .letter = 'q' },
 };
 
 static const struct tofu_args args = { TOFU_ARGS(usage, table),
-				       .letters = "f:H:h" };
+				       .letters = "f:H:qh" };
 
 /* ---- Time ---- */
 
@@ -158,6 +161,20 @@ static bool has_signal(int fd)
 	struct signalfd_siginfo info;
 
 	return read(fd, &info, sizeof(info)) == sizeof(info);
+}
+
+/* What local nodes have sent before they left still goes, and that they left. */
+static void drain(struct bridge *bridge)
+{
+	const int64_t end = bridge_now_ms() + DRAIN_MS;
+
+	do {
+		links_tend(bridge, true);
+	} while (progress(bridge, true) && bridge_now_ms() < end);
+	links_leave(bridge);
+	do {
+		progress(bridge, true);
+	} while (streams_busy(bridge) && bridge_now_ms() < end);
 }
 
 static void run(struct bridge *bridge, int signals, unsigned int spin)
@@ -243,7 +260,7 @@ static void clean_environment(void)
 int main(int argc, char **argv)
 {
 	struct command command = { .provider = "tcp",
-				   .port = PORT_DEFAULT,
+				   .port = TOFU_HOST_PORT,
 				   .timeout = 15,
 				   .memory = MEMORY_MIB,
 				   .spin = 20 };
@@ -255,13 +272,14 @@ int main(int argc, char **argv)
 		errx(EXIT_USAGE, "--fabric and --hosts; try 'tofu-bridge --help'");
 	clean_environment();
 	bridge.path = command.fabric;
+	bridge.quiet = command.quiet;
 	bridge.timeout = (int64_t)command.timeout * 1000;
-	hosts_read(command.hosts, command.port, &bridge.hosts);
-	bridge.self = hosts_self(&bridge.hosts, command.self);
+	tofu_hosts_read("--hosts", command.hosts, command.port, &bridge.hosts);
+	bridge.self = tofu_hosts_self(&bridge.hosts, command.self);
 	bridge.host = &bridge.hosts.host[bridge.self];
 	token_read(&bridge, command.token);
 	open_fabric(&bridge);
-	bridge.table = hosts_hash(&bridge.hosts,
+	bridge.table = tofu_hosts_hash(&bridge.hosts,
 				  tofu_fabric_shape(bridge.watch));
 	raise_files();
 	create(&bridge, &command);
@@ -269,6 +287,8 @@ int main(int argc, char **argv)
 	if (net_open(&bridge, command.provider))
 		return STATUS_FAILED;
 	run(&bridge, signals, command.spin);
+	drain(&bridge);
+	bridge.ends = true;
 	for (uint32_t h = 0; h < bridge.hosts.count; h++)
 		if (h != bridge.self)
 			link_drop(&bridge.link[h]);

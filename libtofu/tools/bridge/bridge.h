@@ -28,6 +28,7 @@
 #include <rdma/fi_endpoint.h>
 
 #include "bridge/wire.h"
+#include "common/hosts.h"
 #include "fabric/fabric.h"
 
 #define STATUS_FAILED 1
@@ -74,38 +75,6 @@ int pool_create(struct pool *pool, struct bridge *bridge, uint64_t bytes);
 /* pool_get - a buffer with one user, or NULL */
 struct buffer *pool_get(struct pool *pool);
 void pool_put(struct buffer *buffer);
-
-/* ---- hosts.c: the table of hosts ---- */
-
-#define HOST_NAME 64
-
-/**
- * struct host - a line of the table
- * @address: NULL where the table has none
- * @first:   its first node
- * @nodes:   count of its nodes
- */
-struct host {
-	char name[HOST_NAME];
-	char *address;
-	char *port;
-	uint32_t first;
-	uint32_t nodes;
-};
-
-struct hosts {
-	struct host *host;
-	uint32_t count;
-	uint32_t nodes;
-};
-
-/* hosts_read - parse a list, or a file where @text has a slash; exits where it is
- * wrong
- */
-void hosts_read(const char *text, unsigned int port, struct hosts *hosts);
-/* hosts_self - the place of this host; exits where it is not in the table */
-uint32_t hosts_self(const struct hosts *hosts, const char *name);
-uint64_t hosts_hash(const struct hosts *hosts, const struct tofu_shape *shape);
 
 /* ---- Pairs of a local and a remote node ---- */
 
@@ -294,6 +263,8 @@ void stream_flush(struct stream *stream);
  */
 bool streams_progress(struct bridge *bridge, bool events);
 bool streams_may_sleep(struct bridge *bridge);
+/* streams_busy - whether a message is still to be sent */
+bool streams_busy(const struct bridge *bridge);
 /* stream_fail - it is of no use any more; say why, unless that was said already */
 void stream_fail(struct stream *stream, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -315,17 +286,21 @@ void token_read(struct bridge *bridge, const char *path);
  * @up:      both are open
  * @session: of both
  * @told:    by class and local node: generation that the other side was told
+ * @lost:    when it was last there, or the beginning, ms
+ * @leaves:  it has said so
  * @retry:   when to connect again, ms; @delay: how long it was
  * @rtt_us:  the last round trip
  */
 struct link {
 	struct bridge *bridge;
 	uint32_t number;
-	const struct host *host;
+	const struct tofu_host *host;
 	struct stream *stream[TOFU_CLASSES];
 	bool up;
 	uint64_t session;
 	uint32_t *told[TOFU_CLASSES];
+	int64_t lost;
+	bool leaves;
 	int64_t retry;
 	int64_t delay;
 	uint32_t rtt_us;
@@ -343,6 +318,8 @@ void link_open(struct stream *stream);
 void link_drop(struct link *link);
 /* links_tend - what is due now: connect, tell of local nodes, ask for signs */
 void links_tend(struct bridge *bridge, bool ticks);
+/* links_leave - tell all hosts that this one means to leave */
+void links_leave(struct bridge *bridge);
 /* bridge_say - print a line, unless one like it was printed lately */
 void bridge_say(struct bridge *bridge, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -400,15 +377,17 @@ struct local {
  * @active:  pairs with something to do
  * @rx, @tx: buffers
  * @timeout: of a silent connection, ms
+ * @quiet:   only what goes wrong is printed
+ * @ends:    it has said that it leaves
  * @rescan:  look at once which local nodes are up
  * @said:    hashes of lines that were printed
  */
 struct bridge {
 	const char *path;
 	struct tofu_fabric *watch;
-	struct hosts hosts;
+	struct tofu_hosts hosts;
 	uint32_t self;
-	const struct host *host;
+	const struct tofu_host *host;
 	uint64_t table;
 	uint8_t *token;
 	size_t token_bytes;
@@ -421,6 +400,7 @@ struct bridge {
 	struct pool rx;
 	struct pool tx;
 	int64_t timeout;
+	bool quiet;
 	bool rescan;
 	uint64_t said[BRIDGE_SAID];
 	unsigned int says;

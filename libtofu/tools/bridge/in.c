@@ -426,6 +426,7 @@ static uint32_t body_bytes(unsigned int type)
 		return sizeof(struct bridge_ping);
 	case BRIDGE_UP:
 	case BRIDGE_DOWN:
+	case BRIDGE_BYE:
 		return 0;
 	default:
 		return UINT32_MAX;
@@ -438,7 +439,7 @@ static const char *take_frame(struct stream *stream, struct buffer *buffer,
 			      const struct bridge_frame *frame)
 {
 	const uint32_t body = body_bytes(frame->type);
-	const struct host *host = stream->link->host;
+	const struct tofu_host *host = stream->link->host;
 
 	if (body != UINT32_MAX && frame->bytes != sizeof(*frame) + body)
 		return "a frame of a wrong size";
@@ -448,6 +449,9 @@ static const char *take_frame(struct stream *stream, struct buffer *buffer,
 		return NULL;
 	case BRIDGE_PONG:
 		take_pong(stream->link, (const void *)(frame + 1));
+		return NULL;
+	case BRIDGE_BYE:
+		stream->link->leaves = true;
 		return NULL;
 	case BRIDGE_CREDIT:
 		return take_credit(stream, frame, (const void *)(frame + 1));

@@ -65,6 +65,7 @@ int links_create(struct bridge *bridge)
 		*link = (struct link){ .bridge = bridge,
 				       .number = h,
 				       .host = &bridge->hosts.host[h],
+				       .lost = bridge_now_ms(),
 				       .delay = RETRY_MIN_MS };
 		for (int c = 0; c < TOFU_CLASSES; c++) {
 			link->told[c] = calloc(bridge->host->nodes,
@@ -89,9 +90,14 @@ void link_drop(struct link *link)
 	}
 	for (uint32_t n = 0; n < link->host->nodes; n++)
 		proxy_down(&bridge->proxy[link->host->first + n]);
+	if (link->up && !bridge->ends && !(bridge->quiet && link->leaves))
+		say_anew(bridge, link,
+			 link->leaves ? "has left" :
+					"is gone, with all its nodes");
 	if (link->up)
-		say_anew(bridge, link, "is gone");
+		link->lost = bridge_now_ms();
 	link->up = false;
+	link->leaves = false;
 	link->retry = bridge_now_ms() + link->delay;
 	link->delay = link->delay * 2 < RETRY_MAX_MS ? link->delay * 2 :
 						       RETRY_MAX_MS;
@@ -116,7 +122,8 @@ void link_open(struct stream *stream)
 	link->up = true;
 	link->ups++;
 	link->delay = RETRY_MIN_MS;
-	say_anew(link->bridge, link, "is here");
+	if (!link->bridge->quiet)
+		say_anew(link->bridge, link, "is here");
 }
 
 static void link_connect(struct link *link)
@@ -182,6 +189,13 @@ static void ask_sign(struct stream *stream)
 	frame->type = BRIDGE_PING;
 	memcpy(frame + 1, &ping, sizeof(ping));
 	stream->asked = bridge_now_ms();
+}
+
+void links_leave(struct bridge *bridge)
+{
+	for (uint32_t h = 0; h < bridge->hosts.count; h++)
+		for (int c = 0; c < TOFU_CLASSES && bridge->link[h].up; c++)
+			tell(bridge->link[h].stream[c], BRIDGE_BYE, 0, 0);
 }
 
 static void link_tend(struct link *link, bool ticks)

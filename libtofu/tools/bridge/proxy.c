@@ -14,7 +14,7 @@ int proxies_create(struct bridge *bridge)
 	if (!bridge->proxy)
 		return -1;
 	for (uint32_t h = 0; h < bridge->hosts.count; h++) {
-		const struct host *host = &bridge->hosts.host[h];
+		const struct tofu_host *host = &bridge->hosts.host[h];
 
 		for (uint32_t n = host->first; n < host->first + host->nodes;
 		     n++) {

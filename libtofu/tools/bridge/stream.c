@@ -25,6 +25,7 @@
 /* Connections whose other side has not proved who it is */
 #define STRANGERS_MAX 16
 #define HELLO_MS 10000
+#define EARLY_MS 5000
 
 /* A closed connection is kept so long. The queue is read many times meanwhile. */
 #define GRAVE_MS 1000
@@ -97,7 +98,7 @@ static int open_cq(struct bridge *bridge)
 
 int net_open(struct bridge *bridge, const char *provider)
 {
-	const struct host *host = bridge->host;
+	const struct tofu_host *host = bridge->host;
 	const char *address = host->address ? host->address : "127.0.0.1";
 	int err;
 
@@ -126,14 +127,22 @@ int net_open(struct bridge *bridge, const char *provider)
 
 /* ---- A connection ---- */
 
+/* Hosts do not begin at the same time. */
+static bool is_early(const struct stream *stream)
+{
+	return stream->state == STREAM_OPENING && stream->link &&
+	       bridge_now_ms() - stream->link->lost < EARLY_MS;
+}
+
 void stream_fail(struct stream *stream, const char *format, ...)
 {
+	const bool says = stream->state != STREAM_DEAD && !is_early(stream);
 	char text[256];
 	va_list args;
 
-	if (stream->state == STREAM_DEAD)
-		return;
 	stream->state = STREAM_DEAD;
+	if (!says)
+		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
@@ -469,7 +478,8 @@ static void completion_failed(struct bridge *bridge)
 		return;
 	op = entry.op_context;
 	stream = op->stream;
-	if (entry.err == FI_ECANCELED)
+	if (entry.err == FI_ECANCELED ||
+	    (stream->link && stream->link->leaves))
 		stream->state = STREAM_DEAD;
 	else
 		stream_fail(stream, "%s", fi_strerror(entry.err));
@@ -521,7 +531,7 @@ static bool read_events(struct stream *stream)
 		/* What it sent before still counts. */
 		while (read_completions(stream->bridge))
 			;
-		if (stream->state == STREAM_OPEN)
+		if (stream->state == STREAM_OPEN && !stream->link->leaves)
 			stream_fail(stream, "the connection is closed");
 		stream->state = STREAM_DEAD;
 	}
@@ -616,6 +626,17 @@ bool streams_may_sleep(struct bridge *bridge)
 			return false;
 	}
 	return true;
+}
+
+bool streams_busy(const struct bridge *bridge)
+{
+	for (const struct stream *s = bridge->streams; s; s = s->next) {
+		if (s->state != STREAM_OPEN)
+			continue;
+		if (s->fill || s->spares + (s->current ? 1 : 0) <= STREAM_TX)
+			return true;
+	}
+	return false;
 }
 
 /* ---- The end ---- */

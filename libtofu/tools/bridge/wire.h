@@ -80,6 +80,7 @@ enum bridge_type {
 	BRIDGE_DOWN,
 	BRIDGE_PING,
 	BRIDGE_PONG,
+	BRIDGE_BYE,
 };
 
 /* Flag of a PACKET or CHUNK: the data that follow could not be read. They are

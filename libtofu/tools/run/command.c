@@ -10,6 +10,7 @@
 
 #include "common/args.h"
 #include "common/armw.h"
+#include "common/hosts.h"
 #include "common/shape.h"
 #include "fabric/fabric.h"
 #include "net/machine.h"
@@ -41,6 +42,11 @@ static const char usage[] =
 	"      --mpi              PROGRAM uses Open MPI: its messages go over Tofu\n"
 	"      --print-env        print what mpirun's ranks need in their environment for\n"
 	"                         that, and exit\n"
+	"      --hosts TABLE      the machine is spread over several hosts: NAME:NODES\n"
+	"                         [@ADDRESS[:PORT]],... or a file of such lines. Started on\n"
+	"                         each of them, it runs the processes of the host's nodes\n"
+	"      --host NAME        which of them this is (default: the host's name)\n"
+	"      --token FILE       secret of all of them (default: in TOFU_BRIDGE_TOKEN)\n"
 	"      --on-node          on a node of a machine, with the driver: start only the\n"
 	"                         processes of this node (tofu-cluster run --ppn)\n"
 	"  -h, --help             print this and exit\n"
@@ -111,6 +117,43 @@ static void node_settle(struct tofu_plan *plan)
 	plan->processes = plan->ranks - plan->first;
 	if (plan->processes > plan->ppn)
 		plan->processes = plan->ppn;
+}
+
+/*
+ * Settle which processes of the job are those of this host. The table has the
+ * nodes of the machine; a program may use fewer.
+ */
+static void hosts_settle(struct tofu_plan *plan)
+{
+	struct tofu_hosts hosts;
+	const struct tofu_host *host;
+
+	tofu_hosts_read("--hosts", plan->hosts, TOFU_HOST_PORT, &hosts);
+	host = &hosts.host[tofu_hosts_self(&hosts, plan->host)];
+	if (plan->ppn != 1)
+		errx(EXIT_USAGE, "--hosts: each process is a node, without --ppn");
+	if (tofu_shape_nodes(&plan->shape) != hosts.nodes)
+		errx(EXIT_USAGE,
+		     "--hosts has %u nodes, and the machine %u; see --shape",
+		     hosts.nodes, tofu_shape_nodes(&plan->shape));
+	plan->first = host->first;
+	plan->processes = host->first < plan->ranks ?
+				  plan->ranks - host->first :
+				  0;
+	if (plan->processes > host->nodes)
+		plan->processes = host->nodes;
+}
+
+/* The shape of a machine of so many nodes, where the user gave none. */
+static bool hosts_shape(struct tofu_plan *plan)
+{
+	struct tofu_hosts hosts;
+
+	tofu_hosts_read("--hosts", plan->hosts, TOFU_HOST_PORT, &hosts);
+	if (tofu_shape_of_count(hosts.nodes, &plan->shape))
+		errx(EXIT_USAGE, "no torus has %u nodes: name a larger --shape",
+		     hosts.nodes);
+	return true;
 }
 
 /* ---- MPI programs ---- */
@@ -302,6 +345,9 @@ static const struct tofu_option table[] = {
 	{ "spins", TOFU_ARG_DO, .take = spins_take },
 	{ "mpi", SET(plan.mpi, true) },
 	{ "print-env", SET(print, true) },
+	{ "hosts", .kind = TOFU_ARG_TEXT, AT(plan.hosts) },
+	{ "host", .kind = TOFU_ARG_TEXT, AT(plan.host) },
+	{ "token", .kind = TOFU_ARG_TEXT, AT(plan.token) },
 	{ "on-node", SET(plan.on_node, true) },
 };
 
@@ -314,11 +360,11 @@ static void node_check(const struct command *command)
 {
 	if (command->print)
 		errx(EXIT_USAGE, "--on-node: no mpirun there needs --print-env");
-	if (command->shape || command->machine || command->tnis ||
+	if (command->plan.hosts || command->shape || command->machine || command->tnis ||
 	    command->armw != TOFU_ARMW_AS_MACHINE || command->nodes)
 		errx(EXIT_USAGE,
-		     "--on-node: the machine is there, so its --nodes, "
-		     "--shape, --machine, --tnis and --armw are");
+		     "--on-node: the machine is there, so its --hosts, "
+		     "--nodes, --shape, --machine, --tnis and --armw are");
 }
 
 static void machine_settle(struct command *command)
@@ -332,7 +378,13 @@ static void machine_settle(struct command *command)
 	plan->armw = tofu_armw_chosen(command->armw, command->machine);
 	if (command->nodes)
 		plan->ranks = command->nodes * plan->ppn;
+	if (plan->hosts && !command->shape)
+		command->shape = hosts_shape(plan);
 	shape_settle(plan, command->shape);
+	if (plan->hosts)
+		hosts_settle(plan);
+	else if (plan->host || plan->token)
+		errx(EXIT_USAGE, "--host and --token belong to --hosts");
 }
 
 void tofu_plan_read(struct tofu_plan *plan, int argc, char **argv)

@@ -56,6 +56,7 @@ struct process {
  * @process:  @plan.processes of them
  * @living:   number of processes that still run
  * @status:   largest exit status so far
+ * @bridge:   process of the bridge to other hosts, or 0
  * @stopping: SIGTERM has been sent
  * @kill_at:  when SIGKILL follows, by now_ms()
  */
@@ -69,6 +70,7 @@ struct run {
 	struct process *process;
 	unsigned int living;
 	int status;
+	pid_t bridge;
 	bool stopping;
 	int64_t kill_at;
 };
@@ -118,18 +120,36 @@ static void machine_set(const struct run *run, unsigned int rank, pid_t parent)
 	setenv("TOFU_PORT", "emu", 1);
 }
 
-/* All nodes of a job have to give it one number: those of a machine, none. */
+/* All nodes of a job have to give it one number: those of a machine, none. With
+ * the same hosts there is one job at a time, since they listen at their ports.
+ */
+static pid_t job_number(const struct run *run, pid_t parent)
+{
+	const char *text = run->plan.hosts;
+	unsigned int hash = 0;
+
+	if (run->plan.on_node)
+		return 0;
+	if (!text)
+		return parent;
+	while (*text)
+		hash = hash * 31 + (unsigned char)*text++;
+	return (pid_t)(hash % INT32_MAX + 1);
+}
+
 static void environment_set(const struct run *run, unsigned int rank,
 			    pid_t parent)
 {
 	if (!run->plan.on_node)
 		machine_set(run, rank, parent);
+	/* That is for the bridge. */
+	unsetenv("TOFU_BRIDGE_TOKEN");
 	number_set("TOFU_RANK", rank);
 	number_set("TOFU_RANKS", run->plan.ranks);
 	number_set("TOFU_PPN", run->plan.ppn);
 	number_set("TOFU_NODES", tofu_plan_nodes(&run->plan));
 	if (run->plan.mpi)
-		tofu_mpi_environment(run->plan.on_node ? 0 : parent,
+		tofu_mpi_environment(job_number(run, parent),
 				     run->plan.processes > processors_count());
 }
 
@@ -301,6 +321,11 @@ static int process_ended(struct run *run, pid_t pid, int wait_status)
 	int status = exit_status(wait_status);
 	unsigned int rank, i = 0;
 
+	if (pid == run->bridge) {
+		run->bridge = 0;
+		warnx("the bridge to the other hosts has ended");
+		return STATUS_FAILED;
+	}
 	while (i < run->plan.processes && run->process[i].pid != pid)
 		i++;
 	if (i == run->plan.processes)
@@ -501,8 +526,13 @@ int main(int argc, char **argv)
 		process_become(&run);
 	signals_init(&run);
 	limits_raise(&run);
+	if (run.plan.hosts)
+		run.bridge = tofu_bridge_start(&run.plan, run.fabric,
+					       &run.mask);
 	processes_start(&run);
 	run_wait(&run);
+	if (run.bridge)
+		tofu_bridge_end(run.bridge);
 	if (run.plan.prefix)
 		outputs_check(&run);
 	free(run.process);

@@ -7,6 +7,7 @@
 #ifndef TOFU_RUN_H
 #define TOFU_RUN_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -21,6 +22,9 @@
  * @processes: how many of them are started here
  * @first:    rank of the first one here
  * @on_node:  the machine is there: one node's processes are started, on it
+ * @hosts:    the machine is spread over these hosts: as the user wrote it, or NULL
+ * @host:     name of this one
+ * @token:    file with what they have in common, or NULL
  * @ppn:      processes of a node
  * @shape:    shape of the machine
  * @tnis:     TNIs of a node
@@ -37,6 +41,9 @@ struct tofu_plan {
 	unsigned int processes;
 	unsigned int first;
 	bool on_node;
+	const char *hosts;
+	const char *host;
+	const char *token;
 	unsigned int ppn;
 	struct tofu_shape shape;
 	unsigned int tnis;
@@ -54,6 +61,21 @@ void tofu_plan_read(struct tofu_plan *plan, int argc, char **argv);
 
 /* tofu_plan_nodes - how many nodes have processes of the job */
 unsigned int tofu_plan_nodes(const struct tofu_plan *plan);
+
+/* ---- Several hosts ---- */
+
+/**
+ * tofu_bridge_start - start the bridge to the other hosts
+ * @fabric: descriptor of the shared file
+ * @mask:   signal mask of the bridge
+ *
+ * Return: its process. Exits where it cannot be started.
+ */
+pid_t tofu_bridge_start(const struct tofu_plan *plan, int fabric,
+			const sigset_t *mask);
+
+/* tofu_bridge_end - let it send what is left, and wait for its end */
+void tofu_bridge_end(pid_t bridge);
 
 /* ---- Output ---- */
 

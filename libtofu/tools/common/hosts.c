@@ -1,14 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The table of hosts: which nodes are where. All hosts have the same one.
- *
- *	list:	HOST,HOST,...
- *	file:	a HOST a line, and comments that begin with #
- *	HOST:	NAME:NODES or NAME:NODES@ADDRESS or NAME:NODES@ADDRESS:PORT,
- *		with an IPv6 address in brackets
- *
- * The first host has the nodes from 0 on, the next one those behind.
- */
 #include <ctype.h>
 #include <err.h>
 #include <errno.h>
@@ -17,18 +7,29 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bridge/bridge.h"
 #include "common/args.h"
+#include "common/hosts.h"
+#include "fabric/fabric.h"
+
+#define STATUS_FAILED 1
 
 #define FNV_BASIS 0xcbf29ce484222325ULL
 #define FNV_PRIME 0x100000001b3ULL
 
-__attribute__((noreturn)) static void wrong(const char *entry, const char *why)
+/* What is read, and for whom. */
+struct reading {
+	const char *option;
+	unsigned int port;
+	struct tofu_hosts *hosts;
+};
+
+__attribute__((noreturn)) static void wrong(const struct reading *reading, const char *entry,
+		  const char *why)
 {
 	errx(EXIT_USAGE,
-	     "--hosts: '%s': %s; a host is NAME:NODES, or NAME:NODES@ADDRESS "
+	     "%s: '%s': %s; a host is NAME:NODES, or NAME:NODES@ADDRESS "
 	     "with an address that the others reach, and :PORT if need be",
-	     entry, why);
+	     reading->option, entry, why);
 }
 
 static char *copy(const char *text, size_t bytes)
@@ -41,8 +42,8 @@ static char *copy(const char *text, size_t bytes)
 }
 
 /* "address", "address:port", "[v6]" or "[v6]:port" */
-static void read_address(const char *entry, const char *text,
-			 struct host *host)
+static void read_address(const struct reading *reading, const char *entry,
+			 const char *text, struct tofu_host *host)
 {
 	const char *port = NULL;
 	const char *end;
@@ -50,86 +51,84 @@ static void read_address(const char *entry, const char *text,
 	if (*text == '[') {
 		end = strchr(++text, ']');
 		if (!end || (end[1] && end[1] != ':'))
-			wrong(entry, "an address in brackets ends with ']'");
+			wrong(reading, entry, "an address in brackets ends with ']'");
 		port = end[1] ? end + 2 : NULL;
 	} else {
 		end = text + strcspn(text, ":");
 		port = *end ? end + 1 : NULL;
 		if (port && strchr(port, ':'))
-			wrong(entry, "an IPv6 address stands in brackets");
+			wrong(reading, entry, "an IPv6 address stands in brackets");
 	}
 	if (end == text)
-		wrong(entry, "it has no address behind '@'");
+		wrong(reading, entry, "it has no address behind '@'");
 	host->address = copy(text, (size_t)(end - text));
 	if (!port)
 		return;
-	tofu_arg_number("--hosts", port, 1, UINT16_MAX);
+	tofu_arg_number(reading->option, port, 1, UINT16_MAX);
 	free(host->port);
 	host->port = copy(port, strlen(port));
 }
 
-static void read_host(const char *entry, unsigned int port,
-		      struct hosts *hosts)
+static void read_host(const struct reading *reading, const char *entry)
 {
 	const size_t name = strcspn(entry, ":@");
-	struct host *host;
+	struct tofu_hosts *hosts = reading->hosts;
+	struct tofu_host *host;
 	char text[24];
 	char *end;
 	unsigned long nodes;
 
-	if (!name || name >= HOST_NAME)
-		wrong(entry, "it has no name, or a very long one");
+	if (!name || name >= TOFU_HOST_NAME)
+		wrong(reading, entry, "it has no name, or a very long one");
 	if (entry[name] != ':')
-		wrong(entry, "it does not say how many nodes");
+		wrong(reading, entry, "it does not say how many nodes");
 	errno = 0;
 	nodes = strtoul(entry + name + 1, &end, 10);
 	if (!isdigit((unsigned char)entry[name + 1]) || errno || !nodes ||
 	    nodes > TOFU_FABRIC_NODES_MAX || (*end && *end != '@'))
-		wrong(entry, "it does not say how many nodes");
+		wrong(reading, entry, "it does not say how many nodes");
 	hosts->host = reallocarray(hosts->host, hosts->count + 1,
 				   sizeof(*hosts->host));
 	if (!hosts->host)
 		errx(STATUS_FAILED, "out of memory");
 	host = &hosts->host[hosts->count];
-	*host = (struct host){ .first = hosts->nodes,
+	*host = (struct tofu_host){ .first = hosts->nodes,
 			       .nodes = (uint32_t)nodes };
 	memcpy(host->name, entry, name);
-	snprintf(text, sizeof(text), "%u", port);
+	snprintf(text, sizeof(text), "%u", reading->port);
 	host->port = copy(text, strlen(text));
 	if (*end)
-		read_address(entry, end + 1, host);
+		read_address(reading, entry, end + 1, host);
 	for (uint32_t h = 0; h < hosts->count; h++)
 		if (!strcmp(hosts->host[h].name, host->name))
-			wrong(entry, "there is one of that name before");
+			wrong(reading, entry, "there is one of that name before");
 	hosts->count++;
 	hosts->nodes += host->nodes;
 	if (hosts->nodes > TOFU_FABRIC_NODES_MAX)
-		wrong(entry, "these are more nodes than a machine can have");
+		wrong(reading, entry, "these are more nodes than a machine can have");
 }
 
-static void read_list(const char *text, unsigned int port,
-		      struct hosts *hosts)
+static void read_list(const struct reading *reading, const char *text)
 {
 	while (*text) {
 		const size_t bytes = strcspn(text, ",");
 		char *entry = copy(text, bytes);
 
-		read_host(entry, port, hosts);
+		read_host(reading, entry);
 		free(entry);
 		text += bytes;
 		text += *text == ',';
 	}
 }
 
-static void read_file(const char *path, unsigned int port,
-		      struct hosts *hosts)
+static void read_file(const struct reading *reading, const char *path)
 {
 	FILE *file = fopen(path, "re");
 	char *line = NULL;
 	size_t size = 0;
 
 	if (!file)
-		err(EXIT_USAGE, "--hosts: %s", path);
+		err(EXIT_USAGE, "%s: %s", reading->option, path);
 	while (getline(&line, &size, file) >= 0) {
 		char *at = line + strspn(line, " \t");
 
@@ -137,28 +136,31 @@ static void read_file(const char *path, unsigned int port,
 		for (size_t n = strlen(at); n && isspace((unsigned char)at[n - 1]);)
 			at[--n] = '\0';
 		if (*at)
-			read_host(at, port, hosts);
+			read_host(reading, at);
 	}
 	if (ferror(file))
-		err(STATUS_FAILED, "--hosts: %s", path);
+		err(STATUS_FAILED, "%s: %s", reading->option, path);
 	free(line);
 	fclose(file);
 }
 
-void hosts_read(const char *text, unsigned int port, struct hosts *hosts)
+void tofu_hosts_read(const char *option, const char *text, unsigned int port,
+		     struct tofu_hosts *hosts)
 {
-	*hosts = (struct hosts){ 0 };
+	const struct reading reading = { option, port, hosts };
+
+	*hosts = (struct tofu_hosts){ 0 };
 	if (strchr(text, '/'))
-		read_file(text, port, hosts);
+		read_file(&reading, text);
 	else
-		read_list(text, port, hosts);
+		read_list(&reading, text);
 	if (!hosts->count)
-		errx(EXIT_USAGE, "--hosts: '%s' names no host", text);
+		errx(EXIT_USAGE, "%s: '%s' names no host", option, text);
 }
 
-uint32_t hosts_self(const struct hosts *hosts, const char *name)
+uint32_t tofu_hosts_self(const struct tofu_hosts *hosts, const char *name)
 {
-	char own[HOST_NAME] = "";
+	char own[TOFU_HOST_NAME] = "";
 
 	if (!name) {
 		gethostname(own, sizeof(own) - 1);
@@ -177,8 +179,8 @@ uint32_t hosts_self(const struct hosts *hosts, const char *name)
 			return h;
 	}
 	errx(EXIT_USAGE,
-	     "--hosts does not name this host, '%s'; say with --self which one "
-	     "it is",
+	     "the table of hosts does not name this one, '%s'; say with --self "
+	     "which it is",
 	     name);
 }
 
@@ -191,13 +193,12 @@ static uint64_t add(uint64_t hash, const void *data, size_t bytes)
 	return hash;
 }
 
-/* Addresses may differ: a host can have another one inside than outside. */
-uint64_t hosts_hash(const struct hosts *hosts, const struct tofu_shape *shape)
+uint64_t tofu_hosts_hash(const struct tofu_hosts *hosts, const struct tofu_shape *shape)
 {
 	uint64_t hash = add(FNV_BASIS, shape, sizeof(*shape));
 
 	for (uint32_t h = 0; h < hosts->count; h++) {
-		const struct host *host = &hosts->host[h];
+		const struct tofu_host *host = &hosts->host[h];
 
 		hash = add(hash, host->name, strlen(host->name) + 1);
 		hash = add(hash, &host->nodes, sizeof(host->nodes));
