@@ -105,20 +105,26 @@ class Hosts:
         a, b = self.host[one], self.host[other]
         run("ip", "link", "add", "name", cable(other), "netns", a.pid, "type", "veth",
             "peer", "name", cable(one), "netns", b.pid)
-        for end, far, number in ((a, b, other), (b, a, one)):
+        for end, far, number in self.ends(one, other):
             end.run("ip", "link", "set", cable(number), "up")
             end.run("ip", "route", "add", f"{far.address}/32", "dev", cable(number), "src",
                     end.address)
 
-    def cut(self, one, other, is_cut=True):
-        """Cut the cable between two hosts, so that nothing arrives; or mend it."""
+    def cut(self, one, other):
+        """Cut the cable between two hosts: what is sent does not arrive, and nobody says so."""
+        for end, far, number in self.ends(one, other):
+            end.run("ip", "neigh", "replace", far.address, "lladdr", "02:00:00:00:00:00", "dev",
+                    cable(number), "nud", "permanent")
+
+    def mend(self, one, other):
+        """Make a cable whole that was cut."""
+        for end, far, number in self.ends(one, other):
+            end.run("ip", "neigh", "del", far.address, "dev", cable(number))
+
+    def ends(self, one, other):
+        """Both ends of a cable: a host, the host at the other end, and its number."""
         a, b = self.host[one], self.host[other]
-        for end, far, number in ((a, b, other), (b, a, one)):
-            if is_cut:
-                end.run("ip", "route", "replace", "blackhole", f"{far.address}/32")
-            else:
-                end.run("ip", "route", "replace", f"{far.address}/32", "dev", cable(number),
-                        "src", end.address)
+        return (a, b, other), (b, a, one)
 
     def table(self, nodes):
         """What --hosts takes, with so many nodes on each."""

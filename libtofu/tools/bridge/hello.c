@@ -202,10 +202,14 @@ static void take_hello(struct stream *stream, const struct bridge_hello *hello)
 
 static void take_proof(struct stream *stream, const struct bridge_proof *proof)
 {
+	static const struct bridge_proof nothing;
 	uint8_t mac[BRIDGE_PROOF];
 
 	prove(stream, !stream->connects, mac);
 	if (!memeql_sec(mac, proof->mac, BRIDGE_PROOF)) {
+		/* It learns that, and nothing that depends on the token. */
+		if (!stream->connects)
+			stream_raw(stream, &nothing, sizeof(nothing));
 		stream_fail(stream, "it has another token than this host");
 		return;
 	}
