@@ -264,7 +264,7 @@ int main(int argc, char **argv)
 				   .timeout = 15,
 				   .memory = MEMORY_MIB,
 				   .spin = 20 };
-	struct bridge bridge = { 0 };
+	static struct bridge bridge; /* large, and its parts live as long as it */
 	int signals;
 
 	tofu_args_parse(&args, argc, argv, &command);

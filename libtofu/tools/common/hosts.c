@@ -158,6 +158,16 @@ void tofu_hosts_read(const char *option, const char *text, unsigned int port,
 		errx(EXIT_USAGE, "%s: '%s' names no host", option, text);
 }
 
+void tofu_hosts_free(struct tofu_hosts *hosts)
+{
+	for (uint32_t h = 0; h < hosts->count; h++) {
+		free(hosts->host[h].address);
+		free(hosts->host[h].port);
+	}
+	free(hosts->host);
+	*hosts = (struct tofu_hosts){ 0 };
+}
+
 uint32_t tofu_hosts_self(const struct tofu_hosts *hosts, const char *name)
 {
 	char own[TOFU_HOST_NAME] = "";

@@ -50,6 +50,8 @@ struct tofu_hosts {
 void tofu_hosts_read(const char *option, const char *text, unsigned int port,
 		     struct tofu_hosts *hosts);
 
+void tofu_hosts_free(struct tofu_hosts *hosts);
+
 /**
  * tofu_hosts_self - which host this is
  * @name: as in the table; NULL: the name of the system

@@ -119,41 +119,35 @@ static void node_settle(struct tofu_plan *plan)
 		plan->processes = plan->ppn;
 }
 
+/* A machine that nobody gave a shape has the nodes of its hosts. */
+static void hosts_shape(struct tofu_plan *plan, const struct tofu_hosts *hosts)
+{
+	if (tofu_shape_of_count(hosts->nodes, &plan->shape))
+		errx(EXIT_USAGE, "no torus has %u nodes: name a larger --shape",
+		     hosts->nodes);
+}
+
 /*
  * Settle which processes of the job are those of this host. The table has the
  * nodes of the machine; a program may use fewer.
  */
-static void hosts_settle(struct tofu_plan *plan)
+static void hosts_settle(struct tofu_plan *plan, const struct tofu_hosts *hosts)
 {
-	struct tofu_hosts hosts;
-	const struct tofu_host *host;
+	const struct tofu_host *host =
+		&hosts->host[tofu_hosts_self(hosts, plan->host)];
 
-	tofu_hosts_read("--hosts", plan->hosts, TOFU_HOST_PORT, &hosts);
-	host = &hosts.host[tofu_hosts_self(&hosts, plan->host)];
 	if (plan->ppn != 1)
 		errx(EXIT_USAGE, "--hosts: each process is a node, without --ppn");
-	if (tofu_shape_nodes(&plan->shape) != hosts.nodes)
+	if (tofu_shape_nodes(&plan->shape) != hosts->nodes)
 		errx(EXIT_USAGE,
 		     "--hosts has %u nodes, and the machine %u; see --shape",
-		     hosts.nodes, tofu_shape_nodes(&plan->shape));
+		     hosts->nodes, tofu_shape_nodes(&plan->shape));
 	plan->first = host->first;
 	plan->processes = host->first < plan->ranks ?
 				  plan->ranks - host->first :
 				  0;
 	if (plan->processes > host->nodes)
 		plan->processes = host->nodes;
-}
-
-/* The shape of a machine of so many nodes, where the user gave none. */
-static bool hosts_shape(struct tofu_plan *plan)
-{
-	struct tofu_hosts hosts;
-
-	tofu_hosts_read("--hosts", plan->hosts, TOFU_HOST_PORT, &hosts);
-	if (tofu_shape_of_count(hosts.nodes, &plan->shape))
-		errx(EXIT_USAGE, "no torus has %u nodes: name a larger --shape",
-		     hosts.nodes);
-	return true;
 }
 
 /* ---- MPI programs ---- */
@@ -370,6 +364,7 @@ static void node_check(const struct command *command)
 static void machine_settle(struct command *command)
 {
 	struct tofu_plan *plan = &command->plan;
+	struct tofu_hosts hosts = { 0 };
 
 	if (command->machine)
 		plan->tnis = command->machine->tnis;
@@ -378,13 +373,17 @@ static void machine_settle(struct command *command)
 	plan->armw = tofu_armw_chosen(command->armw, command->machine);
 	if (command->nodes)
 		plan->ranks = command->nodes * plan->ppn;
-	if (plan->hosts && !command->shape)
-		command->shape = hosts_shape(plan);
-	shape_settle(plan, command->shape);
-	if (plan->hosts)
-		hosts_settle(plan);
-	else if (plan->host || plan->token)
+	if (!plan->hosts && (plan->host || plan->token))
 		errx(EXIT_USAGE, "--host and --token belong to --hosts");
+	if (plan->hosts) {
+		tofu_hosts_read("--hosts", plan->hosts, TOFU_HOST_PORT, &hosts);
+		if (!command->shape)
+			hosts_shape(plan, &hosts);
+	}
+	shape_settle(plan, command->shape || plan->hosts);
+	if (plan->hosts)
+		hosts_settle(plan, &hosts);
+	tofu_hosts_free(&hosts);
 }
 
 void tofu_plan_read(struct tofu_plan *plan, int argc, char **argv)
