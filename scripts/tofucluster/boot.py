@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from . import host, machine, saved, shape, wire
+from . import host, hosts, machine, saved, shape, wire
 from .errors import ClusterError
 
 # Seconds after a Ctrl-C for the supervisor to end everything
@@ -61,14 +61,18 @@ def configuration(args):
     """The supervisor's configuration, determined before it starts."""
     wire.address(args.name)
     machine_name, tnis = _check_time(args)
-    axes = shape.choose(args.shape, args.nodes)
-    host.require_memory(shape.count(axes))
+    if args.hosts:
+        axes, spread = hosts.configuration(args)
+    else:
+        axes, spread = shape.choose(args.shape, args.nodes), None
+    host.require_memory(hosts.own_nodes(spread) if spread else shape.count(axes))
     if args.realtime:
         host.require_realtime()
     fabric_tool = host.fabric_tool()
     qemu = args.qemu or host.qemu()
     image = host.guest(args.guest_arg)
-    accel, tsc_khz = _choose_accel(args, qemu, image)
+    # Each host finds its own.
+    accel, tsc_khz = (args.accel, None) if spread else _choose_accel(args, qemu, image)
     folder = log_dir(args)
     config = {
         "name": args.name, "axes": axes, "accel": accel, "memory": args.memory,
@@ -80,6 +84,7 @@ def configuration(args):
         "qemu_args": _words("--qemu-args", args.qemu_args),
         "node_args": args.node_arg, "boot_timeout": args.boot_timeout,
         "realtime": args.realtime, "log_dir": str(folder), "saved": None,
+        "hosts": spread,
     }
     # Devices that somebody adds may not be fit for saving, or differ by node.
     if args.time == "virtual" and not args.fresh and not args.qemu_args:
@@ -173,7 +178,7 @@ def up(args):
         raise
     connection.close()
     kind = (f"{machine.title(config['machine'], config['armw'])} in virtual time"
-            if config["machine"] else config["accel"])
+            if config["machine"] else "several hosts" if config["hosts"] else config["accel"])
     say(f"cluster '{args.name}': {shape.count(config['axes'])} nodes as "
         f"{shape.text(config['axes'])}, {kind}, "
         f"up after {time.monotonic() - began:.1f} s")

@@ -26,8 +26,10 @@ class Cluster:
         self.log_dir = pathlib.Path(config["log_dir"])
         self.down = asyncio.Event()
         config["fabric_fd"] = self.fabric_create()
-        self.nodes = [Node(n, self.command, self.changed, self.log_dir)
-                      for n in range(shape.count(self.axes))]
+        self.nodes = [self.make_node(n) for n in range(shape.count(self.axes))]
+
+    def make_node(self, number):
+        return Node(number, self.command, self.changed, self.log_dir)
 
     def fabric_create(self):
         """The memory that the nodes share: an unlinked file."""

@@ -17,6 +17,7 @@ import struct
 from . import agent, wire
 from .cluster import Cluster
 from .errors import ClusterError
+from .hosts import HostsCluster
 from .virtual import VirtualCluster
 
 
@@ -173,11 +174,18 @@ def _end_with(owner, cluster):
     asyncio.get_running_loop().add_reader(owner, ended)
 
 
+def _kind(config):
+    """The class of a cluster."""
+    if config["hosts"]:
+        return HostsCluster
+    return VirtualCluster if config["time"] == "virtual" else Cluster
+
+
 async def _main(sock, config, owner):
     reader, starter = await asyncio.open_connection(sock=sock)
     try:
         listening = listen(config["name"])
-        cluster = (VirtualCluster if config["time"] == "virtual" else Cluster)(config)
+        cluster = _kind(config)(config)
     except ClusterError as error:
         starter.write(wire.encode({"event": "failed", "error": str(error)}))
         await starter.drain()

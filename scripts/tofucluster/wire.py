@@ -38,7 +38,7 @@ def encode(message, data=b""):
     return json.dumps(message).encode() + b"\n" + data
 
 
-def _parse(line):
+def parse(line):
     """The message of a line, and the size of its data."""
     try:
         message = json.loads(line)
@@ -60,7 +60,7 @@ async def receive(reader):
     line = await reader.readline()
     if not line.endswith(b"\n"):
         return None, b""
-    message, size = _parse(line)
+    message, size = parse(line)
     return message, await reader.readexactly(size) if size else b""
 
 
@@ -118,7 +118,7 @@ class Connection:
         end = self._buffer.find(b"\n")
         if end < 0:
             return None
-        message, size = _parse(self._buffer[:end])
+        message, size = parse(self._buffer[:end])
         if len(self._buffer) < end + 1 + size:
             return None
         data = bytes(self._buffer[end + 1:end + 1 + size])
