@@ -16,8 +16,12 @@
 #define LIBRARIES "lib"
 #define PMI_NAME "libtofu-pmi.so"
 
-/* Number of a job without one */
+/*
+ * Number of a job without one; and the most. Open MPI takes what is above 16 bits
+ * for the number of a launcher, and then does not find its ranks.
+ */
 #define ONLY_JOB 1
+#define JOB_MAX 65535
 
 struct variable {
 	const char *name;
@@ -85,7 +89,8 @@ void tofu_mpi_environment(pid_t job, bool yields)
 	if (yields)
 		setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
 	/* By these it knows that it need not ask a launcher of its own. */
-	snprintf(id, sizeof(id), "%d", job ? (int)job : ONLY_JOB);
+	snprintf(id, sizeof(id), "%d",
+		 job ? (int)((job - 1) % JOB_MAX + 1) : ONLY_JOB);
 	setenv("FLUX_JOB_ID", id, 1);
 	setenv("FLUX_PMI_LIBRARY_PATH",
 	       library_find(PMI_NAME, path) ? path : PMI_NAME, 1);
