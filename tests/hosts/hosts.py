@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Hosts on one machine, for tests: namespaces of network, processes and mounts.
 
-Each has its own /dev/shm, so nothing passes from one to another but by
-the cables between them: a veth pair for each two hosts. Host i has the address
-10.77.0.<i + 1> on all of them. What a host runs ends with it.
+Each has its own /dev/shm, so nothing passes from one to another but by the
+switch that they have a cable to. Host i has the address 10.77.0.<i + 1>. What a
+host runs ends with it.
 """
 
 import contextlib
@@ -12,6 +12,8 @@ import signal
 import subprocess
 
 NAMES = "abcdefgh"
+PORT = "eth0"
+SWITCH = "switch"
 LIMIT_SECONDS = 20
 
 
@@ -29,15 +31,13 @@ def run(*words):
 
 
 class Host:
-    """A host: the process that its namespaces live by."""
+    """A host, or the switch: the process that its namespaces live by."""
 
-    def __init__(self, number):
-        self.name = NAMES[number]
-        self.address = f"10.77.0.{number + 1}"
+    def __init__(self, name, address=None):
+        self.name, self.address = name, address
         # The holder says when it is ready; with the end of its input it ends, too.
-        script = ("mount -t tmpfs tmpfs /dev/shm && "
-                  f"ip link set lo up && ip addr add {self.address}/32 dev lo && "
-                  f"hostname {self.name} && echo ready && read -r _")
+        script = (f"mount -t tmpfs tmpfs /dev/shm && ip link set lo up && hostname {name} && "
+                  "echo ready && read -r _")
         self.holder = subprocess.Popen(
             ["unshare", "--net", "--pid", "--fork", "--mount", "--mount-proc", "--uts",
              "--kill-child", "sh", "-c", script],
@@ -71,22 +71,18 @@ class Host:
         self.holder.wait(LIMIT_SECONDS)
 
 
-def cable(number):
-    """The name of the cable to a host, at the others."""
-    return f"to-{NAMES[number]}"
-
-
 class Hosts:
-    """Some hosts, each connected to each."""
+    """Some hosts, and a switch."""
 
     def __init__(self, count):
         self.host = []
+        self.switch = Host(SWITCH)
         try:
+            self.switch.run("ip", "link", "add", SWITCH, "type", "bridge")
+            self.switch.run("ip", "link", "set", SWITCH, "up")
             for number in range(count):
-                self.host.append(Host(number))
-            for one in range(count):
-                for other in range(one + 1, count):
-                    self.connect(one, other)
+                self.host.append(Host(NAMES[number], f"10.77.0.{number + 1}"))
+                self.connect(self.host[-1])
         except BaseException:
             self.end()
             raise
@@ -100,31 +96,29 @@ class Hosts:
     def __getitem__(self, number):
         return self.host[number]
 
-    def connect(self, one, other):
-        """Lay a cable."""
-        a, b = self.host[one], self.host[other]
-        run("ip", "link", "add", "name", cable(other), "netns", a.pid, "type", "veth",
-            "peer", "name", cable(one), "netns", b.pid)
-        for end, far, number in self.ends(one, other):
-            end.run("ip", "link", "set", cable(number), "up")
-            end.run("ip", "route", "add", f"{far.address}/32", "dev", cable(number), "src",
-                    end.address)
+    def connect(self, host):
+        """Lay a cable to the switch."""
+        run("ip", "link", "add", "name", PORT, "netns", host.pid, "type", "veth",
+            "peer", "name", f"to-{host.name}", "netns", self.switch.pid)
+        self.switch.run("ip", "link", "set", f"to-{host.name}", "master", SWITCH, "up")
+        host.run("ip", "addr", "add", f"{host.address}/24", "dev", PORT)
+        host.run("ip", "link", "set", PORT, "up")
 
     def cut(self, one, other):
-        """Cut the cable between two hosts: what is sent does not arrive, and nobody says so."""
-        for end, far, number in self.ends(one, other):
-            end.run("ip", "neigh", "replace", far.address, "lladdr", "02:00:00:00:00:00", "dev",
-                    cable(number), "nud", "permanent")
+        """Cut the way between two hosts: what is sent does not arrive, and nobody says so."""
+        for host, far in self.ends(one, other):
+            host.run("ip", "neigh", "replace", far.address, "lladdr", "02:00:00:00:00:00", "dev",
+                     PORT, "nud", "permanent")
 
     def mend(self, one, other):
-        """Make a cable whole that was cut."""
-        for end, far, number in self.ends(one, other):
-            end.run("ip", "neigh", "del", far.address, "dev", cable(number))
+        """Make a way whole that was cut."""
+        for host, far in self.ends(one, other):
+            host.run("ip", "neigh", "del", far.address, "dev", PORT)
 
     def ends(self, one, other):
-        """Both ends of a cable: a host, the host at the other end, and its number."""
+        """Each of two hosts, with the other."""
         a, b = self.host[one], self.host[other]
-        return (a, b, other), (b, a, one)
+        return (a, b), (b, a)
 
     def table(self, nodes):
         """What --hosts takes, with so many nodes on each."""
@@ -133,7 +127,7 @@ class Hosts:
 
     def end(self):
         """End all hosts."""
-        for host in self.host:
+        for host in [*self.host, self.switch]:
             host.end()
 
 

@@ -15,6 +15,7 @@
 
 #include "fabric/process.h"
 #include "net/shape.h"
+#include "port/bridge.h"
 #include "port/debug.h"
 #include "port/job-file.h"
 #include "port/launch.h"
@@ -122,8 +123,12 @@ static int file_open_locked(struct tofu_job *job, struct stat *st)
 static int file_make(struct tofu_job *job, const struct tofu_shape *shape,
 		     unsigned int ppn)
 {
+	const char *hosts = getenv(TOFU_BRIDGE_HOSTS);
+	int err;
+
 	tofu_job_files_clean();
-	return tofu_fabric_format(job->fd, shape, ppn);
+	err = tofu_fabric_format(job->fd, shape, ppn);
+	return !err && hosts ? tofu_bridge_start(job->fd, hosts) : err;
 }
 
 static int file_open(struct tofu_job *job, const struct tofu_shape *shape,

@@ -4,6 +4,7 @@
  */
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,10 @@
 
 #define TICK_MS 50
 #define DRAIN_MS 1000
+
+/* With --while-used: how long to wait for nodes, after the last and for the first */
+#define UNUSED_MS 500
+#define COMING_MS 60000
 #define EVENTS 16
 
 /* Received data that no node has read yet; and what connections send */
@@ -44,6 +49,8 @@ static const char usage[] =
 	"      --memory MIB       at most so much of received data waits for local nodes\n"
 	"                         (default 1024)\n"
 	"      --spin US          look so long for more before sleeping (default 20)\n"
+	"      --ready FD             write a byte there when nodes can be started\n"
+	"      --while-used       end when the nodes of this host have gone, or do not come\n"
 	"  -q, --quiet            print only what goes wrong\n"
 	"  -h, --help             print this and exit\n"
 	"\n"
@@ -61,6 +68,8 @@ struct command {
 	unsigned int timeout;
 	unsigned int memory;
 	unsigned int spin;
+	int ready;
+	bool while_used;
 	bool quiet;
 };
 
@@ -79,6 +88,8 @@ static const struct tofu_option table[] = {
 	{ "timeout", NUMBER(timeout, 1, 86400) },
 	{ "memory", NUMBER(memory, 16, 1048576) },
 	{ "spin", NUMBER(spin, 0, 1000000) },
+	{ "ready", NUMBER(ready, 0, 1 << 20) },
+	{ "while-used", TOFU_ARG_SET, AT(while_used), .min = true },
 	{ "quiet", TOFU_ARG_SET, AT(quiet), .min = true, .letter = 'q' },
 };
 
@@ -177,6 +188,20 @@ static void drain(struct bridge *bridge)
 	} while (streams_busy(bridge) && bridge_now_ms() < end);
 }
 
+/* Whether a node of this host is there, was lately, or may still come. */
+static bool is_used(struct bridge *bridge)
+{
+	const int64_t now = bridge_now_ms();
+
+	for (uint32_t n = 0; n < bridge->host->nodes; n++) {
+		if (!bridge->local[n].gen)
+			continue;
+		bridge->used = now;
+		bridge->begun = true;
+	}
+	return now - bridge->used < (bridge->begun ? UNUSED_MS : COMING_MS);
+}
+
 static void run(struct bridge *bridge, int signals, unsigned int spin)
 {
 	int64_t ticked = 0;
@@ -186,7 +211,8 @@ static void run(struct bridge *bridge, int signals, unsigned int spin)
 		const int64_t now = bridge_now_ms();
 		const bool ticks = now - ticked >= TICK_MS;
 
-		if (ticks && has_signal(signals))
+		if (ticks && (has_signal(signals) ||
+			      (bridge->while_used && !is_used(bridge))))
 			return;
 		if (ticks)
 			ticked = now;
@@ -202,9 +228,20 @@ static void run(struct bridge *bridge, int signals, unsigned int spin)
 
 /* ---- Beginning ---- */
 
+/* The name may go: the file is open as long as the bridge is. */
+static void keep_file(struct bridge *bridge)
+{
+	int fd = open(bridge->path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		err(STATUS_FAILED, "%s", bridge->path);
+	snprintf(bridge->path_kept, sizeof(bridge->path_kept),
+		 "/proc/self/fd/%d", fd);
+}
+
 static void open_fabric(struct bridge *bridge)
 {
-	int error = tofu_fabric_observe(bridge->path, &bridge->watch);
+	int error = tofu_fabric_observe(bridge->path_kept, &bridge->watch);
 
 	if (error == -EINVAL)
 		errx(STATUS_FAILED, "%s is no fabric of this version",
@@ -250,6 +287,13 @@ static void create(struct bridge *bridge, const struct command *command)
 		err(STATUS_FAILED, "memory for messages");
 }
 
+static void say_ready(int fd)
+{
+	if (write(fd, "", 1) != 1)
+		warn("--ready %d", fd);
+	close(fd);
+}
+
 /* The provider is chosen here, not by what programs of MPI are told. */
 static void clean_environment(void)
 {
@@ -263,7 +307,8 @@ int main(int argc, char **argv)
 				   .port = TOFU_HOST_PORT,
 				   .timeout = 15,
 				   .memory = MEMORY_MIB,
-				   .spin = 20 };
+				   .spin = 20,
+				   .ready = -1 };
 	static struct bridge bridge; /* large, and its parts live as long as it */
 	int signals;
 
@@ -273,11 +318,14 @@ int main(int argc, char **argv)
 	clean_environment();
 	bridge.path = command.fabric;
 	bridge.quiet = command.quiet;
+	bridge.while_used = command.while_used;
+	bridge.used = bridge_now_ms();
 	bridge.timeout = (int64_t)command.timeout * 1000;
 	tofu_hosts_read("--hosts", command.hosts, command.port, &bridge.hosts);
 	bridge.self = tofu_hosts_self(&bridge.hosts, command.self);
 	bridge.host = &bridge.hosts.host[bridge.self];
 	token_read(&bridge, command.token);
+	keep_file(&bridge);
 	open_fabric(&bridge);
 	bridge.table = tofu_hosts_hash(&bridge.hosts,
 				  tofu_fabric_shape(bridge.watch));
@@ -286,6 +334,9 @@ int main(int argc, char **argv)
 	signals = watch_signals(&bridge);
 	if (net_open(&bridge, command.provider))
 		return STATUS_FAILED;
+	proxies_expect(&bridge);
+	if (command.ready >= 0)
+		say_ready(command.ready);
 	run(&bridge, signals, command.spin);
 	drain(&bridge);
 	bridge.ends = true;

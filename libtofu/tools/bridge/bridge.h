@@ -164,8 +164,8 @@ struct pair {
  * struct proxy - a remote node in the local fabric
  * @link:    to its host
  * @gen:     its generation there; 0: it is not up
- * @fabric:  NULL: it is not up, or cannot attach
- * @refused: it cannot attach: said once
+ * @fabric:  NULL: it is not up, or cannot attach. With a @gen of 0 it is expected
+ * @until:   so long, ms
  * @pair:    by local node of this host; made when there is a packet
  */
 struct proxy {
@@ -173,7 +173,7 @@ struct proxy {
 	uint32_t node;
 	uint32_t gen;
 	struct tofu_fabric *fabric;
-	bool refused;
+	int64_t until;
 	struct pair **pair;
 };
 
@@ -329,6 +329,12 @@ void bridge_say(struct bridge *bridge, const char *format, ...)
 int proxies_create(struct bridge *bridge);
 void proxy_up(struct proxy *proxy, uint32_t gen);
 void proxy_down(struct proxy *proxy);
+/* proxies_expect - all remote nodes, for a while from the beginning */
+void proxies_expect(struct bridge *bridge);
+/* proxy_expect_soon - for a short while: its host is there now */
+void proxy_expect_soon(struct proxy *proxy);
+/* proxies_give_up - those that have been expected long enough are not there */
+void proxies_give_up(struct bridge *bridge);
 /* proxies_poll - take what local nodes have sent */
 bool proxies_poll(struct bridge *bridge);
 void proxies_want_wake(struct bridge *bridge, bool want);
@@ -367,7 +373,7 @@ struct local {
 
 /**
  * struct bridge - of this host
- * @path:    of the fabric's file
+ * @path:    of the fabric's file; @path_kept: one that stays
  * @watch:   observes it
  * @self:    place of this host in @hosts; @host is its line
  * @local:   by node of this host, from @host->first on
@@ -378,12 +384,15 @@ struct local {
  * @rx, @tx: buffers
  * @timeout: of a silent connection, ms
  * @quiet:   only what goes wrong is printed
+ * @while_used: end when no node of this host is left; @used: when the last one was
+ *           there, ms; @begun: one has been
  * @ends:    it has said that it leaves
  * @rescan:  look at once which local nodes are up
  * @said:    hashes of lines that were printed
  */
 struct bridge {
 	const char *path;
+	char path_kept[32];
 	struct tofu_fabric *watch;
 	struct tofu_hosts hosts;
 	uint32_t self;
@@ -401,6 +410,9 @@ struct bridge {
 	struct pool tx;
 	int64_t timeout;
 	bool quiet;
+	bool while_used;
+	int64_t used;
+	bool begun;
 	bool rescan;
 	uint64_t said[BRIDGE_SAID];
 	unsigned int says;

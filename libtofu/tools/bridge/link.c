@@ -88,7 +88,8 @@ void link_drop(struct link *link)
 		memset(link->told[c], 0,
 		       bridge->host->nodes * sizeof(*link->told[c]));
 	}
-	for (uint32_t n = 0; n < link->host->nodes; n++)
+	/* Before it has come it is not lost. */
+	for (uint32_t n = 0; n < link->host->nodes && link->up; n++)
 		proxy_down(&bridge->proxy[link->host->first + n]);
 	if (link->up && !bridge->ends && !(bridge->quiet && link->leaves))
 		say_anew(bridge, link,
@@ -122,6 +123,9 @@ void link_open(struct stream *stream)
 	link->up = true;
 	link->ups++;
 	link->delay = RETRY_MIN_MS;
+	for (uint32_t n = 0; n < link->host->nodes; n++)
+		proxy_expect_soon(
+			&link->bridge->proxy[link->host->first + n]);
 	if (!link->bridge->quiet)
 		say_anew(link->bridge, link, "is here");
 }
@@ -255,6 +259,8 @@ void links_tend(struct bridge *bridge, bool ticks)
 				local_changes(bridge, n, gen);
 		}
 	}
+	if (ticks)
+		proxies_give_up(bridge);
 	for (uint32_t h = 0; h < bridge->hosts.count; h++)
 		if (h != bridge->self)
 			link_tend(&bridge->link[h], ticks);

@@ -137,7 +137,8 @@ static bool may_begin(const struct pair *pair, const struct proxy *proxy,
 
 	if (tofu_fabric_generation(bridge->watch, packet->src) != local->gen)
 		bridge->rescan = true;
-	if (!local->gen || link->told[class_][packet->src - bridge->host->first] !=
+	if (!proxy->gen || !local->gen ||
+	    link->told[class_][packet->src - bridge->host->first] !=
 				   local->gen)
 		return false;
 	/*

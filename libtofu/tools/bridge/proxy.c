@@ -2,11 +2,18 @@
 /*
  * Remote nodes, as endpoints of the local fabric. A proxy attaches when its node
  * has come at its host, and leaves with it, so local nodes see it come and go.
+ *
+ * At the beginning all of them are there for a while, and keep what is sent to
+ * them: a program that knows by other means that a node has come must not find
+ * that the bridges do not know it yet.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bridge/bridge.h"
+
+/* What is there when a host is reached has been told by then. */
+#define SOON_MS 2000
 
 int proxies_create(struct bridge *bridge)
 {
@@ -72,7 +79,7 @@ static void attach(struct proxy *proxy)
 {
 	struct bridge *bridge = proxy->link->bridge;
 	char *why = NULL;
-	int err = tofu_fabric_attach(bridge->path, (int)proxy->node, &why,
+	int err = tofu_fabric_attach(bridge->path_kept, (int)proxy->node, &why,
 				     &proxy->fabric);
 
 	if (!err) {
@@ -106,11 +113,46 @@ void proxy_down(struct proxy *proxy)
 
 void proxy_up(struct proxy *proxy, uint32_t gen)
 {
+	const bool expected = proxy->fabric && !proxy->gen;
+
 	if (proxy->gen == gen)
 		return;
-	proxy_down(proxy);
+	if (!expected)
+		proxy_down(proxy);
 	proxy->gen = gen;
-	attach(proxy);
+	if (!expected)
+		attach(proxy);
+}
+
+void proxies_expect(struct bridge *bridge)
+{
+	const int64_t until = bridge_now_ms() + bridge->timeout;
+
+	for (uint32_t n = 0; n < bridge->hosts.nodes; n++) {
+		struct proxy *proxy = &bridge->proxy[n];
+
+		if (bridge_is_local(bridge, n))
+			continue;
+		attach(proxy);
+		proxy->until = until;
+	}
+}
+
+void proxy_expect_soon(struct proxy *proxy)
+{
+	proxy->until = bridge_now_ms() + SOON_MS;
+}
+
+void proxies_give_up(struct bridge *bridge)
+{
+	const int64_t now = bridge_now_ms();
+
+	for (uint32_t n = 0; n < bridge->hosts.nodes; n++) {
+		struct proxy *proxy = &bridge->proxy[n];
+
+		if (proxy->fabric && !proxy->gen && now > proxy->until)
+			proxy_down(proxy);
+	}
 }
 
 /* ---- Packets of local nodes ---- */

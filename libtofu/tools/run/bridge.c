@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,15 +45,32 @@ static void bridge_execute(char **words)
 	execvp(BRIDGE, words);
 }
 
+/* Until the other hosts' nodes are expected in the fabric; it says why not. */
+static void bridge_await(pid_t bridge, int fd)
+{
+	char byte;
+
+	if (read(fd, &byte, 1) != 1) {
+		waitpid(bridge, NULL, 0);
+		exit(STATUS_FAILED);
+	}
+	close(fd);
+}
+
 pid_t tofu_bridge_start(const struct tofu_plan *plan, int fabric,
 			const sigset_t *mask)
 {
 	char path[64];
-	char *words[16] = { BRIDGE,    "--quiet", "--fabric", path,
+	char ready[16];
+	char *words[16] = { BRIDGE,    "--quiet", "--fabric",
+			    path,      "--ready", ready,
 			    "--hosts", (char *)plan->hosts };
-	unsigned int count = 6;
+	unsigned int count = 8;
 	pid_t parent = getpid(), pid;
+	int pipe[2];
 
+	if (pipe2(pipe, O_CLOEXEC))
+		err(STATUS_FAILED, "pipe");
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)parent, fabric);
 	if (plan->host) {
 		words[count++] = "--self";
@@ -65,13 +83,17 @@ pid_t tofu_bridge_start(const struct tofu_plan *plan, int fabric,
 	pid = fork();
 	if (pid < 0)
 		err(STATUS_FAILED, "cannot start a process");
-	if (pid)
+	if (pid) {
+		close(pipe[1]);
+		bridge_await(pid, pipe[0]);
 		return pid;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(STATUS_FAILED);
 	setpgid(0, 0);
 	sigprocmask(SIG_SETMASK, mask, NULL);
+	snprintf(ready, sizeof(ready), "%d", dup(pipe[1]));
 	bridge_execute(words);
 	warn("%s, which --hosts needs, cannot be started", BRIDGE);
 	_exit(STATUS_FAILED);
