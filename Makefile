@@ -21,7 +21,7 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help qemu guest driver lib examples demo check check-unit check-build \
-	check-conformance check-sim check-faults check-faults-vm check-qtest \
+	check-conformance check-sim check-faults check-faults-vm check-hosts check-qtest \
 	check-sanitize check-thread fuzz check-fjmpi check-mpi check-mpich check-cluster check-kvm check-kernel check-arm64 \
 	kernel-debug driver-debug check-long soak check-short check-trixie \
 	check-bookworm check-deb tests bench \
@@ -89,11 +89,12 @@ tests: lib ## build the programs of the tests
 	@$(MAKE) -C tests/conformance O=$(O) all
 	@$(MAKE) -C libtofu/fjmpi O=$(O) all
 	@$(MAKE) -C tests/fjmpi O=$(O) all
-	@$(MAKE) -C libtofu/fi O=$(O) all
+	@$(MAKE) -C libtofu O=$(O) all
 	@$(MAKE) -C tests/mpi O=$(O) all
+	@$(MAKE) -C tests/hosts O=$(O) all
 
 check: all tests ## all tests; ends in 'N passed, N failed'
-	@scripts/check unit build conformance sim faults qtest fuzz fjmpi mpi cluster
+	@scripts/check unit build conformance sim faults hosts qtest fuzz fjmpi mpi cluster
 
 check-unit: lib ## model, fabric and library, with sanitizers
 	@$(MAKE) -C tests/unit O=$(O) all
@@ -115,6 +116,9 @@ check-faults: tests ## processes under load that are killed, stopped, replaced; 
 
 check-faults-vm: all tests ## virtual machines that are stopped, and lose their driver, under load
 	@scripts/check faults-vm
+
+check-hosts: all tests ## processes, MPI programs and virtual machines over hosts that are namespaces; as root
+	@scripts/check hosts-all
 
 check-qtest: qemu ## registers and rings of the device
 	@scripts/check qtest
