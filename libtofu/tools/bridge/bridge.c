@@ -216,6 +216,8 @@ static void run(struct bridge *bridge, int signals, unsigned int spin)
 			return;
 		if (ticks)
 			ticked = now;
+		if (ticks)
+			status_answer(bridge);
 		links_tend(bridge, ticks);
 		if (progress(bridge, ticks))
 			worked = bridge_now_us();
@@ -334,6 +336,11 @@ int main(int argc, char **argv)
 	signals = watch_signals(&bridge);
 	if (net_open(&bridge, command.provider))
 		return STATUS_FAILED;
+	if (status_listen(&bridge)) {
+		warnx("%s has a bridge already, or cannot be asked for one",
+		      bridge.path);
+		return STATUS_FAILED;
+	}
 	proxies_expect(&bridge);
 	if (command.ready >= 0)
 		say_ready(command.ready);

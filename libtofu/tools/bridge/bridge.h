@@ -357,6 +357,13 @@ bool in_progress(struct bridge *bridge);
 void in_reset(struct in *in);
 void in_activate(struct bridge *bridge, struct pair *pair);
 
+/* ---- status.c ---- */
+
+/* status_listen - 0 or a negative errno */
+int status_listen(struct bridge *bridge);
+/* status_answer - to one that asks, if there is one */
+void status_answer(struct bridge *bridge);
+
 /* ---- bridge.c ---- */
 
 /**
@@ -387,6 +394,7 @@ struct local {
  * @while_used: end when no node of this host is left; @used: when the last one was
  *           there, ms; @begun: one has been
  * @ends:    it has said that it leaves
+ * @asked:   socket by which others ask for its state; -1: they cannot
  * @rescan:  look at once which local nodes are up
  * @said:    hashes of lines that were printed
  */
@@ -417,6 +425,7 @@ struct bridge {
 	uint64_t said[BRIDGE_SAID];
 	unsigned int says;
 	int epoll;
+	int asked;
 	const char *provider;
 	struct fi_info *info;
 	struct fid_fabric *net;

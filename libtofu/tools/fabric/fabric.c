@@ -13,9 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "common/args.h"
+#include "common/bridge.h"
 #include "common/json.h"
 #include "common/print.h"
 #include "common/shape.h"
@@ -25,11 +27,13 @@
 
 #define STATUS_FAILED 1
 #define STATUS_USAGE 2
+#define STATUS_SECONDS 5
 
 static const char help[] =
 	"usage: tofu-fabric format PATH --shape SHAPE [--ppn N]\n"
 	"       tofu-fabric show PATH [--json]\n"
 	"       tofu-fabric clocks PATH [--json]\n"
+	"       tofu-fabric status PATH\n"
 	"\n"
 	"The shared file by which the nodes of one machine exchange packets.\n"
 	"\n"
@@ -37,6 +41,7 @@ static const char help[] =
 	"        descriptor of an empty file\n"
 	"show    lists the processes of nodes: who they are, and what waits for them\n"
 	"clocks  lists the clocks of nodes in virtual time, and who waits for whom\n"
+	"status  asks the bridge of this host about the others, and prints JSON\n"
 	"\n"
 	"  -s, --shape SHAPE  nodes: 4, 2x2, 4x3x8 or six sizes 1x1x1x2x3x2\n"
 	"  -p, --ppn N        processes that a node can have, 1 to 48 (default 1)\n"
@@ -257,6 +262,56 @@ static void clocks(struct tofu_fabric *machine, bool json)
 		clocks_table(machine);
 }
 
+/* ---- status ---- */
+
+static int connect_bridge(const char *path)
+{
+	struct sockaddr_un address;
+	struct stat st;
+	socklen_t bytes;
+	int fd;
+
+	if (stat(path, &st))
+		return -errno;
+	bytes = tofu_bridge_address(&st, &address);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (!connect(fd, (struct sockaddr *)&address, bytes) &&
+	    tofu_bridge_is_own(fd))
+		return fd;
+	close(fd);
+	return -ENOTCONN;
+}
+
+/* The bridge's own words, which are JSON. */
+static int status(const char *path)
+{
+	const struct timeval limit = { .tv_sec = STATUS_SECONDS };
+	char text[4096];
+	size_t all = 0;
+	ssize_t got;
+	int fd = connect_bridge(path);
+
+	if (fd == -ENOTCONN) {
+		fprintf(stderr, "tofu-fabric: %s has no bridge here\n", path);
+		return STATUS_FAILED;
+	}
+	if (fd < 0)
+		return failed(path, fd);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	while ((got = read(fd, text, sizeof(text))) > 0) {
+		fwrite(text, 1, (size_t)got, stdout);
+		all += (size_t)got;
+	}
+	close(fd);
+	tofu_print_end();
+	if (all)
+		return EXIT_SUCCESS;
+	fprintf(stderr, "tofu-fabric: the bridge of %s does not answer\n", path);
+	return STATUS_FAILED;
+}
+
 static int look_into(const char *path, bool json,
 		     void (*print)(struct tofu_fabric *machine, bool json))
 {
@@ -316,5 +371,7 @@ int main(int argc, char **argv)
 		return look_into(argv[optind + 1], json, show);
 	if (!strcmp(argv[optind], "clocks"))
 		return look_into(argv[optind + 1], json, clocks);
-	usage("format, show or clocks");
+	if (!strcmp(argv[optind], "status"))
+		return status(argv[optind + 1]);
+	usage("format, show, clocks or status");
 }
