@@ -19,7 +19,7 @@ import shlex
 import socket
 import subprocess
 
-from . import host, machine, shape, wire
+from . import host, shape, wire
 from .cluster import Cluster
 from .errors import ClusterError
 from .node import Node

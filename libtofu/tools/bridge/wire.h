@@ -5,8 +5,6 @@
  * have a connection for each class of packets, so a response never waits behind
  * a request. All fields are little endian, as in the fabric's file, and all of
  * them are hostile. Documentation/spec/bridge.rst describes what they mean.
- *
- * May include: net/
  */
 #ifndef TOFU_BRIDGE_WIRE_H
 #define TOFU_BRIDGE_WIRE_H
