@@ -68,7 +68,7 @@ static int bridge_spawn(int fabric, int ready, const char *hosts)
 				   environ);
 	posix_spawnattr_destroy(&attr);
 	if (err)
-		tofu_debug("%s, which " TOFU_BRIDGE_HOSTS " needs: %s", BRIDGE,
+		tofu_debug("%s, which TOFU_HOSTS needs: %s", BRIDGE,
 			   strerror(err));
 	return -err;
 }

@@ -6,13 +6,10 @@
 #ifndef PORT_BRIDGE_H
 #define PORT_BRIDGE_H
 
-/* The table of hosts, as --hosts of tofu-bridge takes it */
-#define TOFU_BRIDGE_HOSTS "TOFU_HOSTS"
-
 /**
  * tofu_bridge_start - start the bridge of this host
  * @fabric: the shared file
- * @hosts:  table of hosts
+ * @hosts:  table of hosts, as --hosts of tofu-bridge takes it
  *
  * Waits until other processes can join.
  *

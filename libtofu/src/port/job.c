@@ -123,7 +123,7 @@ static int file_open_locked(struct tofu_job *job, struct stat *st)
 static int file_make(struct tofu_job *job, const struct tofu_shape *shape,
 		     unsigned int ppn)
 {
-	const char *hosts = getenv(TOFU_BRIDGE_HOSTS);
+	const char *hosts = getenv("TOFU_HOSTS");
 	int err;
 
 	tofu_job_files_clean();
