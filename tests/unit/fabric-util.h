@@ -120,7 +120,7 @@ static UNUSED int64_t now_ms(void)
  * @count:  packets that were taken
  * @seen:   their headers, the first SINK_MAX of them
  * @offered: calls, including those that were refused
- * @refuse: answer requests with -EAGAIN
+ * @refuse: answer requests with -EAGAIN; @refuse_all: responses, too
  * @down:   calls of peer_down
  * @down_node, @down_after: the node of the last such call, and @count then
  */
@@ -128,6 +128,7 @@ struct sink {
 	unsigned int count;
 	unsigned int offered;
 	bool refuse;
+	bool refuse_all;
 	unsigned int down;
 	uint32_t down_node;
 	unsigned int down_after;
@@ -141,7 +142,7 @@ static UNUSED int sink_packet(void *ctx, const struct tofu_packet *pkt,
 
 	(void)payload;
 	sink->offered++;
-	if (sink->refuse && pkt->type < TOFU_PKT_DONE)
+	if (sink->refuse_all || (sink->refuse && pkt->type < TOFU_PKT_DONE))
 		return -EAGAIN;
 	if (sink->count < SINK_MAX)
 		sink->seen[sink->count] = *pkt;
