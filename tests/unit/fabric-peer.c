@@ -210,45 +210,6 @@ TEST_F(machine, what_was_sent_to_a_predecessor_is_not_delivered)
 	tofu_fabric_detach(b);
 }
 
-TEST_F(machine, responses_of_a_dead_node_wait_until_they_are_taken)
-{
-	struct tofu_fabric *b = attach(self->path, 1);
-
-	ASSERT_NE(NULL, b);
-	self->sink.refuse_all = true;
-	ASSERT_EQ(0, send_one(b, 0, TOFU_RESPONSE, 1));
-	sink_poll(self->a, &self->sink);
-	tofu_fabric_detach(b);
-	for (int i = 0; i < 10; i++)
-		sink_poll(self->a, &self->sink);
-	EXPECT_EQ(0, self->sink.down);
-	self->sink.refuse_all = false;
-	ASSERT_TRUE(sink_wait_down(self->a, &self->sink, 1));
-	EXPECT_EQ(1, self->sink.down_after);
-	EXPECT_EQ(1, self->sink.seen[0].tid);
-}
-
-TEST_F(machine, a_generation_is_that_of_the_life_that_is_there)
-{
-	struct tofu_fabric *watch, *b;
-	uint32_t first;
-
-	ASSERT_EQ(0, tofu_fabric_observe(self->path, &watch));
-	EXPECT_EQ(0, tofu_fabric_generation(watch, 1));
-	b = attach(self->path, 1);
-	ASSERT_NE(NULL, b);
-	first = tofu_fabric_generation(watch, 1);
-	EXPECT_NE(0, first);
-	EXPECT_EQ(first, tofu_fabric_generation(self->a, 1));
-	tofu_fabric_detach(b);
-	EXPECT_EQ(0, tofu_fabric_generation(watch, 1));
-	b = attach(self->path, 1);
-	ASSERT_NE(NULL, b);
-	EXPECT_EQ(first + 1, tofu_fabric_generation(watch, 1));
-	tofu_fabric_detach(b);
-	tofu_fabric_detach(watch);
-}
-
 TEST_F(machine, what_a_predecessor_asked_is_not_answered)
 {
 	struct tofu_fabric *b = attach(self->path, 1);

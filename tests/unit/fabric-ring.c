@@ -302,23 +302,6 @@ TEST_F(pair, a_refused_request_is_offered_again_and_holds_up_nobody)
 	tofu_fabric_detach(c);
 }
 
-TEST_F(pair, a_refused_response_is_offered_again_before_any_request)
-{
-	self->at_b.refuse_all = true;
-	ASSERT_EQ(0, send_one(self->a, 1, TOFU_RESPONSE, 1));
-	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 2));
-	ASSERT_EQ(0, send_one(self->a, 1, TOFU_RESPONSE, 3));
-	EXPECT_FALSE(sink_poll(self->b, &self->at_b));
-	EXPECT_FALSE(sink_poll(self->b, &self->at_b));
-	EXPECT_EQ(2, self->at_b.offered);
-	self->at_b.refuse_all = false;
-	ASSERT_TRUE(sink_poll(self->b, &self->at_b));
-	ASSERT_TRUE(sink_wait(self->b, &self->at_b, 3));
-	EXPECT_EQ(1, self->at_b.seen[0].tid);
-	EXPECT_EQ(3, self->at_b.seen[1].tid);
-	EXPECT_EQ(2, self->at_b.seen[2].tid);
-}
-
 /* Each side asks and answers as fast as it can; both rings are full. */
 #define ASKED 50000
 
@@ -407,48 +390,6 @@ TEST(full_rings_both_ways_do_not_deadlock)
 	}
 	tofu_fabric_detach(talker.fabric);
 	EXPECT_EQ(0, end_child(child));
-}
-
-/* ---- What has been released ---- */
-
-TEST_F(pair, a_position_is_passed_when_what_was_sent_is_released)
-{
-	for (int class_ = 0; class_ < TOFU_CLASSES; class_++) {
-		const enum tofu_class c = (enum tofu_class)class_;
-		uint64_t first, last;
-
-		self->at_b = (struct sink){ .refuse_all = true };
-		ASSERT_EQ(0, send_one(self->a, 1, c, 1));
-		first = tofu_fabric_tx_position(self->a, 1, c);
-		ASSERT_EQ(0, send_one(self->a, 1, c, 2));
-		last = tofu_fabric_tx_position(self->a, 1, c);
-		EXPECT_GT(last, first);
-		sink_poll(self->b, &self->at_b);
-		EXPECT_FALSE(tofu_fabric_tx_passed(self->a, 1, c, first));
-		self->at_b.refuse_all = false;
-		ASSERT_TRUE(sink_wait(self->b, &self->at_b, 2));
-		EXPECT_TRUE(tofu_fabric_tx_passed(self->a, 1, c, first));
-		EXPECT_TRUE(tofu_fabric_tx_passed(self->a, 1, c, last));
-		ASSERT_EQ(0, send_one(self->a, 1, c, 3));
-		EXPECT_FALSE(tofu_fabric_tx_passed(
-			self->a, 1, c, tofu_fabric_tx_position(self->a, 1, c)));
-	}
-}
-
-TEST_F(pair, who_waits_for_a_position_is_woken_when_it_is_passed)
-{
-	struct pollfd fd = { .fd = tofu_fabric_fd(self->a), .events = POLLIN };
-	uint64_t position;
-
-	ASSERT_EQ(0, send_one(self->a, 1, TOFU_REQUEST, 1));
-	position = tofu_fabric_tx_position(self->a, 1, TOFU_REQUEST);
-	tofu_fabric_fd_ack(self->a);
-	tofu_fabric_want_wake(self->a, true);
-	EXPECT_FALSE(tofu_fabric_tx_passed(self->a, 1, TOFU_REQUEST, position));
-	EXPECT_EQ(0, poll(&fd, 1, 0));
-	ASSERT_TRUE(sink_wait(self->b, &self->at_b, 1));
-	EXPECT_EQ(1, poll(&fd, 1, LIMIT_MS));
-	EXPECT_TRUE(tofu_fabric_tx_passed(self->a, 1, TOFU_REQUEST, position));
 }
 
 /* ---- Fences ---- */

@@ -190,7 +190,7 @@ uint32_t tofu_hosts_self(const struct tofu_hosts *hosts, const char *name)
 	}
 	errx(EXIT_USAGE,
 	     "the table of hosts does not name this one, '%s'; say with --self "
-	     "which it is",
+	     "(of tofu-run --host) which it is",
 	     name);
 }
 
