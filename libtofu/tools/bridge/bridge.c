@@ -113,9 +113,9 @@ int64_t bridge_now_ms(void)
 
 /* ---- Sleeping ---- */
 
-void bridge_watch(struct bridge *bridge, int fd)
+void bridge_watch(struct bridge *bridge, int fd, struct proxy *proxy)
 {
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = proxy };
 
 	/* It leaves by itself when it is closed. */
 	if (epoll_ctl(bridge->epoll, EPOLL_CTL_ADD, fd, &event) &&
@@ -138,7 +138,7 @@ static int watch_signals(struct bridge *bridge)
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		err(STATUS_FAILED, "signalfd");
-	bridge_watch(bridge, fd);
+	bridge_watch(bridge, fd, NULL);
 	return fd;
 }
 
@@ -160,11 +160,15 @@ static bool progress(struct bridge *bridge, bool events)
 static void sleep_until_woken(struct bridge *bridge)
 {
 	struct epoll_event events[EVENTS];
+	int count = 0;
 
 	proxies_want_wake(bridge, true);
 	if (!progress(bridge, true) && streams_may_sleep(bridge))
-		epoll_wait(bridge->epoll, events, EVENTS, TICK_MS);
+		count = epoll_wait(bridge->epoll, events, EVENTS, TICK_MS);
 	proxies_want_wake(bridge, false);
+	for (int i = 0; i < count; i++)
+		if (events[i].data.ptr)
+			proxy_woken(events[i].data.ptr);
 }
 
 static bool has_signal(int fd)

@@ -286,6 +286,7 @@ void token_read(struct bridge *bridge, const char *path);
  * @up:      both are open
  * @session: of both
  * @told:    by class and local node: generation that the other side was told
+ * @untold:  there is something to tell
  * @lost:    when it was last there, or the beginning, ms
  * @leaves:  it has said so
  * @retry:   when to connect again, ms; @delay: how long it was
@@ -299,6 +300,7 @@ struct link {
 	bool up;
 	uint64_t session;
 	uint32_t *told[TOFU_CLASSES];
+	bool untold;
 	int64_t lost;
 	bool leaves;
 	int64_t retry;
@@ -338,6 +340,8 @@ void proxies_give_up(struct bridge *bridge);
 /* proxies_poll - take what local nodes have sent */
 bool proxies_poll(struct bridge *bridge);
 void proxies_want_wake(struct bridge *bridge, bool want);
+/* proxy_woken - its descriptor was readable */
+void proxy_woken(struct proxy *proxy);
 /* proxy_pair - of @proxy and a local node, NULL where memory is short */
 struct pair *proxy_pair(struct proxy *proxy, uint32_t local);
 /* pair_reset - forget all that is under way */
@@ -438,8 +442,10 @@ struct bridge {
 
 int64_t bridge_now_ms(void);
 uint64_t bridge_now_us(void);
-/* bridge_watch - wake the thread when the descriptor is readable */
-void bridge_watch(struct bridge *bridge, int fd);
+/* bridge_watch - wake the thread when the descriptor is readable: that of a proxy,
+ * or (NULL) another
+ */
+void bridge_watch(struct bridge *bridge, int fd, struct proxy *proxy);
 
 static inline bool bridge_is_local(const struct bridge *bridge, uint32_t node)
 {

@@ -88,9 +88,13 @@ void link_drop(struct link *link)
 		memset(link->told[c], 0,
 		       bridge->host->nodes * sizeof(*link->told[c]));
 	}
-	/* Before it has come it is not lost. */
-	for (uint32_t n = 0; n < link->host->nodes && link->up; n++)
-		proxy_down(&bridge->proxy[link->host->first + n]);
+	for (uint32_t n = 0; n < link->host->nodes; n++) {
+		struct proxy *proxy = &bridge->proxy[link->host->first + n];
+
+		/* What has not come is not lost. */
+		if (link->up || proxy->gen)
+			proxy_down(proxy);
+	}
 	if (link->up && !bridge->ends && !(bridge->quiet && link->leaves))
 		say_anew(bridge, link,
 			 link->leaves ? "has left" :
@@ -121,6 +125,7 @@ void link_open(struct stream *stream)
 		if (!link->stream[c] || link->stream[c]->state != STREAM_OPEN)
 			return;
 	link->up = true;
+	link->untold = true;
 	link->ups++;
 	link->delay = RETRY_MIN_MS;
 	for (uint32_t n = 0; n < link->host->nodes; n++)
@@ -157,7 +162,7 @@ static bool tell(struct stream *stream, enum bridge_type type, uint32_t node,
 }
 
 /* Tell what the other side does not know; what has no room is told later. */
-static void tell_nodes(struct link *link, enum tofu_class class_)
+static bool tell_nodes(struct link *link, enum tofu_class class_)
 {
 	const struct bridge *bridge = link->bridge;
 	struct stream *stream = link->stream[class_];
@@ -171,15 +176,25 @@ static void tell_nodes(struct link *link, enum tofu_class class_)
 			continue;
 		if (*told) {
 			if (!tell(stream, BRIDGE_DOWN, node, *told))
-				return;
+				return false;
 			*told = 0;
 		}
 		if (gen) {
 			if (!tell(stream, BRIDGE_UP, node, gen))
-				return;
+				return false;
 			*told = gen;
 		}
 	}
+	return true;
+}
+
+static void tell_all(struct link *link)
+{
+	bool told = true;
+
+	for (int c = 0; c < TOFU_CLASSES; c++)
+		told &= tell_nodes(link, (enum tofu_class)c);
+	link->untold = !told;
 }
 
 static void ask_sign(struct stream *stream)
@@ -213,11 +228,11 @@ static void link_tend(struct link *link, bool ticks)
 		link_connect(link);
 	if (!link->up)
 		return;
-	for (int c = 0; c < TOFU_CLASSES; c++) {
-		tell_nodes(link, (enum tofu_class)c);
-		if (ticks && now - link->stream[c]->asked >= PING_MS)
+	if (link->untold)
+		tell_all(link);
+	for (int c = 0; c < TOFU_CLASSES && ticks; c++)
+		if (now - link->stream[c]->asked >= PING_MS)
 			ask_sign(link->stream[c]);
-	}
 }
 
 /* A process that has died keeps its number until another one takes it. */
@@ -246,6 +261,8 @@ static void local_changes(struct bridge *bridge, uint32_t n, uint32_t gen)
 		if (bridge->proxy[p].pair && bridge->proxy[p].pair[n])
 			pair_reset(bridge->proxy[p].pair[n]);
 	bridge->local[n].gen = gen;
+	for (uint32_t h = 0; h < bridge->hosts.count; h++)
+		bridge->link[h].untold = true;
 }
 
 void links_tend(struct bridge *bridge, bool ticks)

@@ -94,7 +94,7 @@ static void attach(struct proxy *proxy)
 			   proxy->node, proxy->link->host->name,
 			   why ? why : strerror(-err));
 	else
-		bridge_watch(bridge, tofu_fabric_fd(proxy->fabric));
+		bridge_watch(bridge, tofu_fabric_fd(proxy->fabric), proxy);
 	free(why);
 }
 
@@ -188,10 +188,13 @@ void proxies_want_wake(struct bridge *bridge, bool want)
 	for (uint32_t n = 0; n < bridge->hosts.nodes; n++) {
 		struct tofu_fabric *fabric = bridge->proxy[n].fabric;
 
-		if (!fabric)
-			continue;
-		if (!want)
-			tofu_fabric_fd_ack(fabric);
-		tofu_fabric_want_wake(fabric, want);
+		if (fabric)
+			tofu_fabric_want_wake(fabric, want);
 	}
+}
+
+void proxy_woken(struct proxy *proxy)
+{
+	if (proxy->fabric)
+		tofu_fabric_fd_ack(proxy->fabric);
 }

@@ -37,7 +37,7 @@ int status_listen(struct bridge *bridge)
 	if (bind(bridge->asked, (struct sockaddr *)&address, bytes) ||
 	    listen(bridge->asked, BACKLOG))
 		return -errno;
-	bridge_watch(bridge, bridge->asked);
+	bridge_watch(bridge, bridge->asked, NULL);
 	return 0;
 }
 

@@ -58,7 +58,7 @@ static int watch_fid(struct bridge *bridge, struct fid *fid)
 	int fd, err = fi_control(fid, FI_GETWAIT, &fd);
 
 	if (!err)
-		bridge_watch(bridge, fd);
+		bridge_watch(bridge, fd, NULL);
 	return err;
 }
 
@@ -211,22 +211,21 @@ static bool take_spares(struct stream *stream)
 	return true;
 }
 
-/* Of IPv4 and IPv6; other networks have other addresses. */
+/* Of IPv4 and IPv6; other networks have other addresses. Ports differ each time. */
 static void name_peer(struct stream *stream, const struct fi_info *info)
 {
 	const struct sockaddr *address = info->dest_addr;
-	char host[64], port[8];
+	char host[64];
 
 	if (!address || (info->addr_format != FI_SOCKADDR_IN &&
 			 info->addr_format != FI_SOCKADDR_IN6 &&
 			 info->addr_format != FI_SOCKADDR) ||
 	    getnameinfo(address, (socklen_t)info->dest_addrlen, host,
-			sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV))
+			sizeof(host), NULL, 0, NI_NUMERICHOST))
 		snprintf(stream->peer, sizeof(stream->peer), "a stranger");
 	else
-		snprintf(stream->peer, sizeof(stream->peer), "%s port %s",
-			 host, port);
+		snprintf(stream->peer, sizeof(stream->peer), "a caller from %s",
+			 host);
 }
 
 static struct stream *stream_create(struct bridge *bridge,
