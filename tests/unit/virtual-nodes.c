@@ -7,6 +7,8 @@
 #include "virtual-rings.h"
 #include "virtual-runner.h"
 
+#include <limits.h>
+
 #include "icc/trace.h"
 
 #include "harness.h"
@@ -101,26 +103,123 @@ static void stop_in_turn(const pid_t *pid, uint32_t nodes)
 	}
 }
 
+/* ---- Hosts ---- */
+
+#define HOSTS_MAX 3
+#define FIRST_PORT 7431
+
+/* struct host - a fabric, and the bridge to the others; without others none */
+struct host {
+	int fd;
+	char path[32];
+	pid_t bridge;
+};
+
+static void bridge_path(char path[PATH_MAX])
+{
+	ssize_t bytes = readlink("/proc/self/exe", path, PATH_MAX - 1);
+
+	path[bytes < 0 ? 0 : bytes] = '\0';
+	for (int up = 0; up < 3 && strrchr(path, '/'); up++)
+		*strrchr(path, '/') = '\0';
+	strncat(path, "/bin/tofu-bridge", PATH_MAX - 1 - strlen(path));
+}
+
+/* The nodes of host @h, the first ones of the machine on the first host. */
+static uint32_t first_of(uint32_t nodes, unsigned int hosts, unsigned int h)
+{
+	return nodes * h / hosts;
+}
+
+static void hosts_table(char *text, size_t size, uint32_t nodes,
+			unsigned int hosts)
+{
+	size_t used = 0;
+
+	for (unsigned int h = 0; h < hosts; h++)
+		used += (size_t)snprintf(text + used, size - used,
+					 "%sh%u:%u@127.0.0.1:%u", h ? "," : "", h,
+					 first_of(nodes, hosts, h + 1) -
+						 first_of(nodes, hosts, h),
+					 FIRST_PORT + h);
+}
+
+static void bridge_execute(const struct host *host, unsigned int h,
+			   const char *table)
+{
+	char path[PATH_MAX], self[16], fd[32];
+
+	bridge_path(path);
+	snprintf(self, sizeof(self), "h%u", h);
+	snprintf(fd, sizeof(fd), "/dev/fd/%d", dup(host->fd));
+	alarm(0);
+	setenv("TOFU_BRIDGE_TOKEN", "a token for the test", 1);
+	execl(path, "tofu-bridge", "--quiet", "--fabric", fd, "--hosts", table,
+	      "--self", self, NULL);
+	_exit(127);
+}
+
+static void hosts_open(const struct scenario *scenario, uint32_t nodes,
+		       struct host *host)
+{
+	const unsigned int hosts = scenario->hosts ? scenario->hosts : 1;
+	char table[256];
+
+	hosts_table(table, sizeof(table), nodes, hosts);
+	for (unsigned int h = 0; h < hosts; h++) {
+		host[h].fd = machine_of(scenario->shape, host[h].path);
+		logs_begin(host[h].fd, nodes, scenario->logged);
+		host[h].bridge = 0;
+	}
+	for (unsigned int h = 0; h < scenario->hosts; h++) {
+		host[h].bridge = start_child();
+		if (!host[h].bridge)
+			bridge_execute(&host[h], h, table);
+	}
+}
+
+static void hosts_close(const struct scenario *scenario, struct host *host)
+{
+	for (unsigned int h = 0; h < scenario->hosts; h++) {
+		kill(host[h].bridge, SIGTERM);
+		end_child(host[h].bridge);
+		close(host[h].fd);
+	}
+	if (!scenario->hosts)
+		close(host[0].fd);
+}
+
+static const char *path_of(const struct scenario *scenario,
+			   const struct host *host, uint32_t nodes, uint32_t n)
+{
+	unsigned int h = 0;
+
+	while (h + 1 < scenario->hosts &&
+	       n >= first_of(nodes, scenario->hosts, h + 1))
+		h++;
+	return host[h].path;
+}
+
 /* Run all nodes as processes; true when all went well. */
 static bool processes_run(const struct scenario *scenario,
 			  struct seen_log *log, const char *folder, int run)
 {
+	struct host host[HOSTS_MAX];
 	struct tofu_shape shape;
 	pid_t pid[VIRTUAL_NODES];
-	char path[32], trace[64];
 	bool good = true;
 	uint32_t nodes;
-	int fd;
+	char trace[64];
 
-	fd = machine_of(scenario->shape, path);
 	tofu_shape_parse(scenario->shape, &shape);
 	nodes = tofu_shape_nodes(&shape);
-	logs_begin(fd, nodes, scenario->logged);
+	hosts_open(scenario, nodes, host);
 	for (uint32_t n = 0; n < nodes; n++) {
 		trace_path(trace, folder, n, run);
 		pid[n] = start_child();
 		if (!pid[n])
-			_exit(child(scenario, path, n, trace, log));
+			_exit(child(scenario, path_of(scenario, host, nodes, n),
+				    n, trace, log));
 	}
 	if (scenario->stops)
 		stop_in_turn(pid, nodes);
@@ -131,7 +230,7 @@ static bool processes_run(const struct scenario *scenario,
 			fprintf(stderr, "# node %u: %d\n", n, status);
 		good &= !status;
 	}
-	close(fd);
+	hosts_close(scenario, host);
 	return good;
 }
 
@@ -361,6 +460,16 @@ FIXTURE_VARIANT_ADD(same, rings_are_full){
 FIXTURE_VARIANT_ADD(same, rings_are_full_of_nodes_that_are_stopped){
 	.scenario = { "3", "fx100", 200, 8, 20000, 100, true, true, false, 15,
 		      false, false, 0, true, TOFU_SHM_RECORD_MAX },
+};
+
+FIXTURE_VARIANT_ADD(same, on_two_hosts){
+	.scenario = { "2x2", "fugaku", 60, 5, 30000, 500, true, true, false,
+		      18, .hosts = 2 },
+};
+
+FIXTURE_VARIANT_ADD(same, on_three_hosts){
+	.scenario = { "2x3", "k", 40, 3, 4000, 400, true, true, false, 19,
+		      .hosts = 3 },
 };
 
 FIXTURE_SETUP(same)

@@ -58,6 +58,8 @@ struct seen_log {
  *            after that
  * @ring:     of nodes that are processes: bytes that each ring seems to have, so
  *            that nodes wait for room; or 0: all
+ * @hosts:    of nodes that are processes: each in a fabric of one of that many
+ *            hosts, with bridges between them; or 0
  */
 struct scenario {
 	const char *shape;
@@ -77,6 +79,7 @@ struct scenario {
 	uint64_t ring;
 	bool crowd;
 	uint32_t quiet;
+	unsigned int hosts;
 };
 
 /**

@@ -21,6 +21,7 @@
 
 #define TICK_MS 50
 #define DRAIN_MS 1000
+#define TIMED_NAP_NS 20000
 
 /* With --while-used: how long to wait for nodes, after the last and for the first */
 #define UNUSED_MS 500
@@ -148,6 +149,7 @@ static bool progress(struct bridge *bridge, bool events)
 
 	work |= proxies_poll(bridge);
 	work |= in_progress(bridge);
+	work |= clock_progress(bridge, events);
 	for (struct stream *s = bridge->streams; s; s = s->next)
 		stream_flush(s);
 	return work;
@@ -208,6 +210,7 @@ static bool is_used(struct bridge *bridge)
 
 static void run(struct bridge *bridge, int signals, unsigned int spin)
 {
+	static const struct timespec nap = { .tv_nsec = TIMED_NAP_NS };
 	int64_t ticked = 0;
 	uint64_t worked = 0;
 
@@ -225,10 +228,12 @@ static void run(struct bridge *bridge, int signals, unsigned int spin)
 		links_tend(bridge, ticks);
 		if (progress(bridge, ticks))
 			worked = bridge_now_us();
-		else if (bridge_now_us() - worked >= spin)
-			sleep_until_woken(bridge);
-		else
+		else if (bridge_now_us() - worked < spin)
 			sched_yield();
+		else if (bridge->timed)
+			nanosleep(&nap, NULL); /* nobody wakes it for words */
+		else
+			sleep_until_woken(bridge);
 	}
 }
 

@@ -76,6 +76,48 @@ int pool_create(struct pool *pool, struct bridge *bridge, uint64_t bytes);
 struct buffer *pool_get(struct pool *pool);
 void pool_put(struct buffer *buffer);
 
+/* ---- Virtual time ---- */
+
+/**
+ * struct note - what is to be done in the log of a proxy, or to be sent: a frame
+ * @bytes: of @frame
+ */
+struct note {
+	struct note *next;
+	uint32_t bytes;
+	struct bridge_frame frame[];
+};
+
+struct notes {
+	struct note *first;
+	struct note **last;
+};
+
+/**
+ * struct timed - a remote node in virtual time
+ * @created: its proxy has a clock
+ * @state:   enum tofu_clock_state that was announced
+ * @notes:   what has come of its log and words, and waits for room
+ */
+struct timed {
+	bool created;
+	unsigned int state;
+	struct notes notes;
+};
+
+/**
+ * struct seen - a local node in virtual time, as the other hosts know it
+ * @gen:     the life that this is about
+ * @state:   enum tofu_clock_state
+ * @promise, @counted: its words
+ */
+struct seen {
+	uint32_t gen;
+	unsigned int state;
+	uint64_t promise;
+	uint64_t counted;
+};
+
 /* ---- Pairs of a local and a remote node ---- */
 
 /**
@@ -166,6 +208,7 @@ struct pair {
  * @gen:     its generation there; 0: it is not up
  * @fabric:  NULL: it is not up, or cannot attach. With a @gen of 0 it is expected
  * @until:   so long, ms
+ * @timed:   in virtual time
  * @pair:    by local node of this host; made when there is a packet
  */
 struct proxy {
@@ -174,6 +217,7 @@ struct proxy {
 	uint32_t gen;
 	struct tofu_fabric *fabric;
 	int64_t until;
+	struct timed timed;
 	struct pair **pair;
 };
 
@@ -286,6 +330,7 @@ void token_read(struct bridge *bridge, const char *path);
  * @up:      both are open
  * @session: of both
  * @told:    by class and local node: generation that the other side was told
+ * @notes:   frames of virtual time that are to be sent
  * @untold:  there is something to tell
  * @lost:    when it was last there, or the beginning, ms
  * @leaves:  it has said so
@@ -300,6 +345,7 @@ struct link {
 	bool up;
 	uint64_t session;
 	uint32_t *told[TOFU_CLASSES];
+	struct notes notes;
 	bool untold;
 	int64_t lost;
 	bool leaves;
@@ -347,6 +393,19 @@ struct pair *proxy_pair(struct proxy *proxy, uint32_t local);
 /* pair_reset - forget all that is under way */
 void pair_reset(struct pair *pair);
 
+/* ---- clock.c: virtual time ---- */
+
+void notes_init(struct notes *notes);
+void notes_drop(struct notes *notes);
+/* clock_take - a frame of virtual time; NULL or what is wrong with it */
+const char *clock_take(struct stream *stream, const struct bridge_frame *frame);
+/* clock_progress - pass on what logs and words have new, both ways */
+bool clock_progress(struct bridge *bridge, bool ticks);
+/* clock_tell_anew - another host is there, and knows nothing */
+void clock_tell_anew(struct bridge *bridge);
+/* clock_reset - the proxy is another, or gone */
+void clock_reset(struct proxy *proxy);
+
 /* ---- out.c, in.c ---- */
 
 int out_packet(struct proxy *proxy, const struct tofu_packet *packet,
@@ -374,10 +433,12 @@ void status_answer(struct bridge *bridge);
  * struct local - a node of this host
  * @gen:  its generation; 0: it is not up
  * @dead: a generation whose process has died
+ * @seen: in virtual time
  */
 struct local {
 	uint32_t gen;
 	uint32_t dead;
+	struct seen seen;
 };
 
 #define BRIDGE_SAID 64
@@ -399,6 +460,7 @@ struct local {
  *           there, ms; @begun: one has been
  * @ends:    it has said that it leaves
  * @asked:   socket by which others ask for its state; -1: they cannot
+ * @timed:   nodes are in virtual time
  * @rescan:  look at once which local nodes are up
  * @said:    hashes of lines that were printed
  */
@@ -425,6 +487,7 @@ struct bridge {
 	bool while_used;
 	int64_t used;
 	bool begun;
+	bool timed;
 	bool rescan;
 	uint64_t said[BRIDGE_SAID];
 	unsigned int says;

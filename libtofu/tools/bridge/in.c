@@ -421,6 +421,10 @@ static uint32_t body_bytes(unsigned int type)
 	switch (type) {
 	case BRIDGE_CREDIT:
 		return sizeof(struct bridge_credit);
+	case BRIDGE_STATE:
+		return sizeof(struct bridge_state);
+	case BRIDGE_WORDS:
+		return sizeof(struct bridge_words);
 	case BRIDGE_PING:
 	case BRIDGE_PONG:
 		return sizeof(struct bridge_ping);
@@ -459,15 +463,20 @@ static const char *take_frame(struct stream *stream, struct buffer *buffer,
 	case BRIDGE_CHUNK:
 	case BRIDGE_UP:
 	case BRIDGE_DOWN:
+	case BRIDGE_STATE:
+	case BRIDGE_ENTRY:
+	case BRIDGE_WORDS:
 		break;
 	default:
 		return "a frame of no known type";
 	}
 	if (frame->src - host->first >= host->nodes)
 		return "a frame of a node that is not there";
-	return frame->type == BRIDGE_PACKET || frame->type == BRIDGE_CHUNK ?
-		       take_data(stream, buffer, frame) :
-		       take_life(stream, frame);
+	if (frame->type == BRIDGE_PACKET || frame->type == BRIDGE_CHUNK)
+		return take_data(stream, buffer, frame);
+	if (frame->type == BRIDGE_UP || frame->type == BRIDGE_DOWN)
+		return take_life(stream, frame);
+	return clock_take(stream, frame);
 }
 
 void in_message(struct stream *stream, struct buffer *buffer, size_t bytes)

@@ -67,6 +67,7 @@ int links_create(struct bridge *bridge)
 				       .host = &bridge->hosts.host[h],
 				       .lost = bridge_now_ms(),
 				       .delay = RETRY_MIN_MS };
+		notes_init(&link->notes);
 		for (int c = 0; c < TOFU_CLASSES; c++) {
 			link->told[c] = calloc(bridge->host->nodes,
 					       sizeof(*link->told[c]));
@@ -81,6 +82,7 @@ void link_drop(struct link *link)
 {
 	struct bridge *bridge = link->bridge;
 
+	notes_drop(&link->notes);
 	for (int c = 0; c < TOFU_CLASSES; c++) {
 		if (link->stream[c])
 			link->stream[c]->state = STREAM_DEAD;
@@ -126,6 +128,7 @@ void link_open(struct stream *stream)
 			return;
 	link->up = true;
 	link->untold = true;
+	clock_tell_anew(link->bridge);
 	link->ups++;
 	link->delay = RETRY_MIN_MS;
 	for (uint32_t n = 0; n < link->host->nodes; n++)

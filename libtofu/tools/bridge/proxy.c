@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bridge/bridge.h"
+#include "fabric/clock.h"
 
 /* What is there when a host is reached has been told by then. */
 #define SOON_MS 2000
@@ -29,6 +30,7 @@ int proxies_create(struct bridge *bridge)
 
 			proxy->node = n;
 			proxy->link = &bridge->link[h];
+			notes_init(&proxy->timed.notes);
 			if (h == bridge->self)
 				continue;
 			proxy->pair = calloc(bridge->host->nodes,
@@ -103,6 +105,7 @@ void proxy_down(struct proxy *proxy)
 	const uint32_t locals = proxy->link->bridge->host->nodes;
 
 	proxy->gen = 0;
+	clock_reset(proxy);
 	for (uint32_t n = 0; n < locals; n++)
 		if (proxy->pair[n])
 			pair_reset(proxy->pair[n]);
@@ -172,14 +175,22 @@ static void peer_down(void *ctx, uint32_t node)
 
 static const struct tofu_fabric_handler handler = { packet, peer_down };
 
+/* In virtual time it is the logs that tell of packets. */
+static bool proxy_poll(struct proxy *proxy)
+{
+	if (!proxy->timed.created)
+		return tofu_fabric_poll(proxy->fabric, &handler, proxy);
+	tofu_fabric_clock_meet(proxy->fabric, &handler, proxy);
+	return false;
+}
+
 bool proxies_poll(struct bridge *bridge)
 {
 	bool work = false;
 
 	for (uint32_t n = 0; n < bridge->hosts.nodes; n++)
 		if (bridge->proxy[n].fabric)
-			work |= tofu_fabric_poll(bridge->proxy[n].fabric,
-						 &handler, &bridge->proxy[n]);
+			work |= proxy_poll(&bridge->proxy[n]);
 	return work;
 }
 

@@ -67,6 +67,10 @@ struct bridge_proof {
  *                 struct bridge_credit
  * @BRIDGE_UP:     @src has come, as @src_gen
  * @BRIDGE_DOWN:   @src has gone
+ * @BRIDGE_STATE:  in virtual time: @src has come so far: a struct bridge_state
+ * @BRIDGE_ENTRY:  the next entry of the log of @src: a struct tofu_log_entry; where
+ *                 its packet is for a node of the receiver, that and its payload
+ * @BRIDGE_WORDS:  the words of @src: a struct bridge_words
  * @BRIDGE_PING:   a struct bridge_ping, which is returned
  * @BRIDGE_PONG:   the answer
  */
@@ -79,6 +83,9 @@ enum bridge_type {
 	BRIDGE_PING,
 	BRIDGE_PONG,
 	BRIDGE_BYE,
+	BRIDGE_STATE,
+	BRIDGE_ENTRY,
+	BRIDGE_WORDS,
 };
 
 /* Flag of a PACKET or CHUNK: the data that follow could not be read. They are
@@ -112,6 +119,20 @@ TOFU_ASSERT_SIZE(struct bridge_frame, 32);
 struct bridge_credit {
 	uint32_t class_;
 	uint32_t bytes;
+};
+
+/* struct bridge_state - enum tofu_clock_state, common time and the first promise, ns
+ */
+struct bridge_state {
+	uint64_t state;
+	uint64_t now;
+	uint64_t promise;
+};
+
+/* struct bridge_words - as of struct tofu_clock_words */
+struct bridge_words {
+	uint64_t promise;
+	uint64_t counted;
 };
 
 /* struct bridge_ping - a clock of the side that asks */
