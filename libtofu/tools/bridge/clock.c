@@ -318,10 +318,33 @@ static void see_state(struct bridge *bridge, struct proxy *proxy, uint32_t node)
 
 /* ---- From other hosts ---- */
 
+/* All that are there, or are expected. */
+static bool all_have_come(const struct bridge *bridge)
+{
+	for (uint32_t n = 0; n < bridge->hosts.nodes; n++)
+		if (bridge->proxy[n].fabric && !reads(&bridge->proxy[n]))
+			return false;
+	return true;
+}
+
+/*
+ * The first node that joins has seen all others come. Whoever sees it join believes
+ * that, so it must see them, too: they may be told by other hosts, and later.
+ *
+ * Return: 0 or -EAGAIN
+ */
 static int announce(struct proxy *proxy, const struct bridge_state *state)
 {
 	if (proxy->timed.state == state->state)
 		return 0;
+	if (state->state == TOFU_CLOCK_JOINED &&
+	    proxy->timed.state == TOFU_CLOCK_APART)
+		announce(proxy, &(struct bridge_state){ TOFU_CLOCK_READY,
+							state->now,
+							state->promise });
+	if (state->state == TOFU_CLOCK_JOINED &&
+	    !all_have_come(proxy->link->bridge))
+		return -EAGAIN;
 	if (proxy->timed.state == TOFU_CLOCK_READY)
 		tofu_fabric_clock_joined(proxy->fabric);
 	else
@@ -373,11 +396,16 @@ static int apply(struct proxy *proxy, const struct bridge_frame *frame)
 	}
 }
 
+/*
+ * Not before both connections are open here, too: local nodes begin when they have
+ * seen all others, and then all that they write must get there.
+ */
 static bool apply_notes(struct proxy *proxy)
 {
 	bool work = false;
 
-	while (proxy->timed.created && proxy->timed.notes.first &&
+	while (proxy->link->up && proxy->timed.created &&
+	       proxy->timed.notes.first &&
 	       !apply(proxy, proxy->timed.notes.first->frame)) {
 		notes_drop_first(&proxy->timed.notes);
 		work = true;
