@@ -114,6 +114,7 @@ struct tofu_fabric_ops {
 	void (*forked)(struct tofu_fabric *fabric);
 	bool (*up)(struct tofu_fabric *fabric, uint32_t node);
 	uint32_t (*generation)(struct tofu_fabric *fabric, uint32_t node);
+	uint32_t (*peer_generation)(struct tofu_fabric *fabric, uint32_t node);
 	void (*report)(struct tofu_fabric *fabric, uint32_t node,
 		       struct tofu_fabric_report *report);
 
@@ -298,6 +299,15 @@ static inline uint32_t tofu_fabric_generation(struct tofu_fabric *fabric,
 					      uint32_t node)
 {
 	return fabric->ops->generation(fabric, node);
+}
+
+/* tofu_fabric_peer_generation - which life of a node this one is connected to, or
+ * 0: all that tofu_fabric_poll() takes from it is of that life
+ */
+static inline uint32_t
+tofu_fabric_peer_generation(struct tofu_fabric *fabric, uint32_t node)
+{
+	return fabric->ops->peer_generation(fabric, node);
 }
 
 /* tofu_fabric_report - a node's state, for tools; @node < endpoints */

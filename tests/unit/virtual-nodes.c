@@ -467,18 +467,6 @@ FIXTURE_VARIANT_ADD(same, on_two_hosts){
 		      18, .hosts = 2 },
 };
 
-FIXTURE_VARIANT_ADD(same, tmp_a){
-	.scenario = { "2x3", "k", 40, 3, 4000, 400, true, true, false, 19,
-		      .hosts = 2 },
-};
-FIXTURE_VARIANT_ADD(same, tmp_b){
-	.scenario = { "3", "k", 40, 3, 4000, 400, true, true, false, 19,
-		      .hosts = 3 },
-};
-FIXTURE_VARIANT_ADD(same, tmp_c){
-	.scenario = { "2x3", "k", 40, 3, 4000, 400, true, true, false, 19 },
-};
-
 FIXTURE_VARIANT_ADD(same, on_three_hosts){
 	.scenario = { "2x3", "k", 40, 3, 4000, 400, true, true, false, 19,
 		      .hosts = 3 },

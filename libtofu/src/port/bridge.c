@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "port/debug.h"
@@ -67,6 +68,10 @@ static int bridge_spawn(int fabric, int ready, const char *hosts)
 		err = posix_spawnp(&pid, BRIDGE, NULL, &attr, (char **)words,
 				   environ);
 	posix_spawnattr_destroy(&attr);
+	/* It goes to the background, and is no child of this process then. */
+	if (!err)
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
 	if (err)
 		tofu_debug("%s, which TOFU_HOSTS needs: %s", BRIDGE,
 			   strerror(err));

@@ -51,7 +51,7 @@ static const char usage[] =
 	"                         (default 1024)\n"
 	"      --spin US          look so long for more before sleeping (default 20)\n"
 	"      --ready FD             write a byte there when nodes can be started\n"
-	"      --while-used       end when the nodes of this host have gone, or do not come\n"
+	"      --while-used       in the background, until the nodes of this host have gone\n"
 	"  -q, --quiet            print only what goes wrong\n"
 	"  -h, --help             print this and exit\n"
 	"\n"
@@ -188,10 +188,12 @@ static void drain(struct bridge *bridge)
 	do {
 		links_tend(bridge, true);
 	} while (progress(bridge, true) && bridge_now_ms() < end);
+	bridge->ends = true;
 	links_leave(bridge);
+	/* The others close when they have all of it. */
 	do {
 		progress(bridge, true);
-	} while (streams_busy(bridge) && bridge_now_ms() < end);
+	} while (links_up(bridge) && bridge_now_ms() < end);
 }
 
 /* Whether a node of this host is there, was lately, or may still come. */
@@ -305,6 +307,25 @@ static void say_ready(int fd)
 	close(fd);
 }
 
+/*
+ * Not a child of the program that has started it, which may wait for all of its
+ * children; nor does it keep open what others wait to see closed.
+ */
+static void go_to_background(void)
+{
+	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const pid_t pid = fork();
+
+	if (pid < 0)
+		err(STATUS_FAILED, "cannot start a process");
+	if (pid)
+		_exit(EXIT_SUCCESS);
+	if (null < 0)
+		return;
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+}
+
 /* The provider is chosen here, not by what programs of MPI are told. */
 static void clean_environment(void)
 {
@@ -324,6 +345,8 @@ int main(int argc, char **argv)
 	int signals;
 
 	tofu_args_parse(&args, argc, argv, &command);
+	if (command.while_used)
+		go_to_background();
 	if (!command.fabric || !command.hosts)
 		errx(EXIT_USAGE, "--fabric and --hosts; try 'tofu-bridge --help'");
 	clean_environment();
@@ -355,7 +378,6 @@ int main(int argc, char **argv)
 		say_ready(command.ready);
 	run(&bridge, signals, command.spin);
 	drain(&bridge);
-	bridge.ends = true;
 	for (uint32_t h = 0; h < bridge.hosts.count; h++)
 		if (h != bridge.self)
 			link_drop(&bridge.link[h]);

@@ -44,6 +44,7 @@ struct link;
  * @offset: of @data in the pool's file
  * @desc:   for libfabric
  * @users:  count of those who still read it
+ * @since:  when it was put late, ms
  */
 struct buffer {
 	struct pool *pool;
@@ -52,6 +53,7 @@ struct buffer {
 	uint64_t offset;
 	void *desc;
 	unsigned int users;
+	int64_t since;
 };
 
 /**
@@ -60,6 +62,7 @@ struct buffer {
  * @size:  of the file, bytes
  * @limit: most buffers; @made of them exist
  * @free:  list of unused ones
+ * @late, @latest: first and last of those that a local node may still read
  */
 struct pool {
 	struct bridge *bridge;
@@ -69,12 +72,18 @@ struct pool {
 	unsigned int made;
 	unsigned int unused;
 	struct buffer *free;
+	struct buffer *late;
+	struct buffer *latest;
 };
 
 int pool_create(struct pool *pool, struct bridge *bridge, uint64_t bytes);
 /* pool_get - a buffer with one user, or NULL */
 struct buffer *pool_get(struct pool *pool);
 void pool_put(struct buffer *buffer);
+/* pool_put_late - the same, but it is not used again at once */
+void pool_put_late(struct buffer *buffer);
+/* pool_age - use again what was put late, and is old enough */
+void pool_age(struct pool *pool);
 
 /* ---- Virtual time ---- */
 
@@ -177,13 +186,15 @@ struct queue {
  * @arriving: the one of which data are still to come, or NULL
  * @waiting:  complete ones
  * @held:     those in the ring whose data are still needed
- * @owed:     bytes of the window to give back
+ * @used:     bytes of the window that are not given back; @owed: of them those to
+ *            give back
  * @count:    packets so far that are in the ring, modulo 2^32
  */
 struct in {
 	struct parcel *arriving;
 	struct queue waiting;
 	struct queue held;
+	uint32_t used;
 	uint32_t owed;
 	uint32_t count;
 };
@@ -206,6 +217,9 @@ struct pair {
  * struct proxy - a remote node in the local fabric
  * @link:    to its host
  * @gen:     its generation there; 0: it is not up
+ * @last:    the latest generation that this host was told
+ * @ending:  it has gone, and what it has answered is still to be taken: until then
+ *           at most, ms; or 0
  * @fabric:  NULL: it is not up, or cannot attach. With a @gen of 0 it is expected
  * @until:   so long, ms
  * @timed:   in virtual time
@@ -215,6 +229,8 @@ struct proxy {
 	struct link *link;
 	uint32_t node;
 	uint32_t gen;
+	uint32_t last;
+	int64_t ending;
 	struct tofu_fabric *fabric;
 	int64_t until;
 	struct timed timed;
@@ -307,8 +323,6 @@ void stream_flush(struct stream *stream);
  */
 bool streams_progress(struct bridge *bridge, bool events);
 bool streams_may_sleep(struct bridge *bridge);
-/* streams_busy - whether a message is still to be sent */
-bool streams_busy(const struct bridge *bridge);
 /* stream_fail - it is of no use any more; say why, unless that was said already */
 void stream_fail(struct stream *stream, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -326,6 +340,7 @@ void token_read(struct bridge *bridge, const char *path);
 /**
  * struct link - another host
  * @number:  its place in the table
+ * @info:    how libfabric reaches it, or NULL
  * @stream:  by class; NULL: none
  * @up:      both are open
  * @session: of both
@@ -340,6 +355,7 @@ void token_read(struct bridge *bridge, const char *path);
 struct link {
 	struct bridge *bridge;
 	uint32_t number;
+	struct fi_info *info;
 	const struct tofu_host *host;
 	struct stream *stream[TOFU_CLASSES];
 	bool up;
@@ -366,6 +382,7 @@ void link_open(struct stream *stream);
 void link_drop(struct link *link);
 /* links_tend - what is due now: connect, tell of local nodes, ask for signs */
 void links_tend(struct bridge *bridge, bool ticks);
+bool links_up(const struct bridge *bridge);
 /* links_leave - tell all hosts that this one means to leave */
 void links_leave(struct bridge *bridge);
 /* bridge_say - print a line, unless one like it was printed lately */
@@ -381,8 +398,12 @@ void proxy_down(struct proxy *proxy);
 void proxies_expect(struct bridge *bridge);
 /* proxy_expect_soon - for a short while: its host is there now */
 void proxy_expect_soon(struct proxy *proxy);
-/* proxies_give_up - those that have been expected long enough are not there */
-void proxies_give_up(struct bridge *bridge);
+/* proxy_end - its node has gone; it stays until its answers have been taken */
+void proxy_end(struct proxy *proxy);
+/* proxies_tend - those that have been expected long enough are not there, those that
+ * end have ended, and those that could not attach try again
+ */
+void proxies_tend(struct bridge *bridge);
 /* proxies_poll - take what local nodes have sent */
 bool proxies_poll(struct bridge *bridge);
 void proxies_want_wake(struct bridge *bridge, bool want);
@@ -422,7 +443,7 @@ void in_activate(struct bridge *bridge, struct pair *pair);
 
 /* ---- status.c ---- */
 
-/* status_listen - 0 or a negative errno */
+/* status_listen - 0 or a negative errno: -EBUSY where the fabric has a bridge */
 int status_listen(struct bridge *bridge);
 /* status_answer - to one that asks, if there is one */
 void status_answer(struct bridge *bridge);
@@ -433,11 +454,17 @@ void status_answer(struct bridge *bridge);
  * struct local - a node of this host
  * @gen:  its generation; 0: it is not up
  * @dead: a generation whose process has died
+ * @past: the last generation that was told and is over
+ * @answers: it has answers that could not go yet; @leaves: they are waited for so
+ *        long, ms, after its end
  * @seen: in virtual time
  */
 struct local {
 	uint32_t gen;
 	uint32_t dead;
+	uint32_t past;
+	bool answers;
+	int64_t leaves;
 	struct seen seen;
 };
 

@@ -61,6 +61,8 @@ static void token_file(struct bridge *bridge, const char *path)
 
 	if (fd < 0 || fstat(fd, &st))
 		err(EXIT_USAGE, "--token: %s", path);
+	if (st.st_uid != geteuid() && st.st_uid)
+		token_wrong(path, "it belongs to another user");
 	if (st.st_mode & (S_IRWXG | S_IRWXO))
 		token_wrong(path, "others can read or write it (chmod 600)");
 	got = read(fd, text, sizeof(text));
@@ -223,6 +225,11 @@ static void take_proof(struct stream *stream, const struct bridge_proof *proof)
 
 void hello_take(struct stream *stream, const void *data, size_t bytes)
 {
+	/* Some networks bring a message before they say that it is connected. */
+	if (stream->state == STREAM_OPENING) {
+		stream->state = STREAM_HELLO;
+		hello_send(stream);
+	}
 	if (stream->state != STREAM_HELLO)
 		return;
 	if (!stream->has_hello) {

@@ -45,12 +45,17 @@ static struct parcel *queue_take(struct queue *queue)
 	return parcel;
 }
 
-static void parcel_free(struct parcel *parcel)
+static void parcel_drop(struct parcel *parcel, void (*put)(struct buffer *buffer))
 {
 	for (unsigned int i = 0; i < parcel->pieces; i++)
 		if (parcel->piece[i].buffer)
-			pool_put(parcel->piece[i].buffer);
+			put(parcel->piece[i].buffer);
 	free(parcel);
+}
+
+static void parcel_free(struct parcel *parcel)
+{
+	parcel_drop(parcel, pool_put);
 }
 
 void in_reset(struct in *in)
@@ -59,8 +64,9 @@ void in_reset(struct in *in)
 		parcel_free(in->arriving);
 	while (in->waiting.first)
 		parcel_free(queue_take(&in->waiting));
+	/* Somebody may be reading. */
 	while (in->held.first)
-		parcel_free(queue_take(&in->held));
+		parcel_drop(queue_take(&in->held), pool_put_late);
 	*in = (struct in){ 0 };
 	queue_init(&in->waiting);
 	queue_init(&in->held);
@@ -108,18 +114,27 @@ static void *begin(struct proxy *proxy, const struct pair *pair,
 	return to + 1;
 }
 
-/* After a failure: whether to try again. A packet that is not sent costs nothing. */
+/*
+ * After a failure: whether to try again. A node that is another by now needs no packet
+ * of its predecessor. What cannot be delivered to one that lives must not be lost
+ * without a word: then the host is given up, and its commands end with PEER.
+ */
 static bool try_again(struct proxy *proxy, uint32_t local, int err)
 {
 	struct bridge *bridge = proxy->link->bridge;
-	char lack[TOFU_FABRIC_LACK_TEXT];
+	char lack[TOFU_FABRIC_LACK_TEXT] = "it does not take any";
 
-	if (err == -EAGAIN)
+	if (err == -EAGAIN || !proxy->fabric)
 		return true;
-	if (proxy->fabric && tofu_fabric_lack(proxy->fabric, err, lack))
-		bridge_say(bridge, "packets for node %u are lost: %s", local,
-			   lack);
-	return false;
+	if (tofu_fabric_generation(bridge->watch, local) !=
+	    bridge_local(bridge, local)->gen)
+		return false;
+	tofu_fabric_lack(proxy->fabric, err, lack);
+	if (proxy->link->stream[TOFU_REQUEST])
+		stream_fail(proxy->link->stream[TOFU_REQUEST],
+			    "packets for node %u cannot be delivered: %s",
+			    local, lack);
+	return true;
 }
 
 static void write_refs(const struct parcel *parcel, struct tofu_ref *ref)
@@ -275,11 +290,14 @@ static const char *take_packet(struct arrival *a, enum tofu_class class_)
 		return "a packet of another node or class";
 	if (a->in->arriving)
 		return "a packet within another";
+	if (a->in->used > BRIDGE_WINDOW + TOFU_LENGTH_MAX)
+		return "more than there are credits for";
 	if (packet.payload > (refs ? TOFU_PKT_REFS_MAX * sizeof(struct tofu_ref) :
 				     TOFU_PKT_INLINE_MAX) ||
 	    (refs ? !packet.length || packet.length > TOFU_LENGTH_MAX :
 		    packet.payload != a->bytes))
 		return "a packet of a wrong size";
+	a->in->used += bridge_cost(&packet);
 	if (!refs && deliver_now(a, &packet))
 		return NULL;
 	parcel = calloc(1, sizeof(*parcel) + (refs ? 0 : packet.payload));
@@ -385,14 +403,18 @@ static const char *take_life(struct stream *stream,
 
 	if (!frame->src_gen)
 		return "a node without a life";
-	if (frame->type == BRIDGE_UP)
-		proxy_up(proxy, frame->src_gen);
+	/* The other connection may have told it before, and its end as well. */
+	if (frame->type == BRIDGE_UP) {
+		if ((int32_t)(frame->src_gen - proxy->last) > 0)
+			proxy_up(proxy, frame->src_gen);
+		return NULL;
+	}
 	/*
 	 * With the connection of responses: those that it sent before count. Its
 	 * requests do not, after its end.
 	 */
-	else if (stream->class_ == TOFU_RESPONSE && proxy->gen == frame->src_gen)
-		proxy_down(proxy);
+	if (stream->class_ == TOFU_RESPONSE && proxy->gen == frame->src_gen)
+		proxy_end(proxy);
 	return NULL;
 }
 
@@ -455,6 +477,9 @@ static const char *take_frame(struct stream *stream, struct buffer *buffer,
 		take_pong(stream->link, (const void *)(frame + 1));
 		return NULL;
 	case BRIDGE_BYE:
+		/* With the second one all has come. */
+		if (stream->link->leaves)
+			stream->state = STREAM_DEAD;
 		stream->link->leaves = true;
 		return NULL;
 	case BRIDGE_CREDIT:
@@ -561,6 +586,7 @@ static void give_credits(struct proxy *proxy, struct pair *pair,
 	frame->dst_gen = bridge_local(bridge, pair->local)->gen;
 	*(struct bridge_credit *)(frame + 1) =
 		(struct bridge_credit){ .class_ = class_, .bytes = in->owed };
+	in->used -= in->owed;
 	in->owed = 0;
 }
 

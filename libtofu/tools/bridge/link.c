@@ -15,6 +15,7 @@
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 2000
 #define PING_MS 1000
+#define LEAVES_MS 2000
 
 /* ---- Messages to people ---- */
 
@@ -96,6 +97,7 @@ void link_drop(struct link *link)
 		/* What has not come is not lost. */
 		if (link->up || proxy->gen)
 			proxy_down(proxy);
+		proxy->last = 0;
 	}
 	if (link->up && !bridge->ends && !(bridge->quiet && link->leaves))
 		say_anew(bridge, link,
@@ -143,9 +145,14 @@ static void link_connect(struct link *link)
 	if (getrandom(&link->session, sizeof(link->session), 0) !=
 	    sizeof(link->session))
 		return;
-	link->retry = bridge_now_ms() + link->delay;
 	for (int c = 0; c < TOFU_CLASSES; c++)
 		stream_connect(link, (enum tofu_class)c);
+	for (int c = 0; c < TOFU_CLASSES; c++) {
+		if (link->stream[c])
+			continue;
+		link_drop(link);
+		return;
+	}
 }
 
 /* ---- What is due ---- */
@@ -213,6 +220,14 @@ static void ask_sign(struct stream *stream)
 	stream->asked = bridge_now_ms();
 }
 
+bool links_up(const struct bridge *bridge)
+{
+	for (uint32_t h = 0; h < bridge->hosts.count; h++)
+		if (bridge->link[h].up)
+			return true;
+	return false;
+}
+
 void links_leave(struct bridge *bridge)
 {
 	for (uint32_t h = 0; h < bridge->hosts.count; h++)
@@ -255,11 +270,29 @@ static uint32_t generation_now(struct bridge *bridge, uint32_t n)
 	return gen == local->dead ? 0 : gen;
 }
 
+/* What it has answered in its old life counts: that may have to wait for room. */
+static bool still_answers(struct bridge *bridge, struct local *local)
+{
+	const int64_t now = bridge_now_ms();
+
+	if (!local->leaves)
+		local->leaves = now + LEAVES_MS;
+	local->answers = false;
+	proxies_poll(bridge);
+	return local->answers && now < local->leaves;
+}
+
 static void local_changes(struct bridge *bridge, uint32_t n, uint32_t gen)
 {
-	/* What it has sent before counts, in its old life. */
-	if (bridge->local[n].gen)
-		proxies_poll(bridge);
+	struct local *local = &bridge->local[n];
+
+	if (local->gen && still_answers(bridge, local)) {
+		bridge->rescan = true;
+		return;
+	}
+	local->leaves = 0;
+	if (local->gen)
+		local->past = local->gen;
 	for (uint32_t p = 0; p < bridge->hosts.nodes; p++)
 		if (bridge->proxy[p].pair && bridge->proxy[p].pair[n])
 			pair_reset(bridge->proxy[p].pair[n]);
@@ -279,8 +312,10 @@ void links_tend(struct bridge *bridge, bool ticks)
 				local_changes(bridge, n, gen);
 		}
 	}
-	if (ticks)
-		proxies_give_up(bridge);
+	if (ticks) {
+		proxies_tend(bridge);
+		pool_age(&bridge->rx);
+	}
 	for (uint32_t h = 0; h < bridge->hosts.count; h++)
 		if (h != bridge->self)
 			link_tend(&bridge->link[h], ticks);

@@ -125,6 +125,26 @@ static int put_frame(struct pair *pair, struct proxy *proxy,
 	return err == -EHOSTDOWN ? err : 0;
 }
 
+/*
+ * Whose packet it is: 0: of the life that others know; negative: of an earlier one,
+ * which is over; positive: of one that is still to be told.
+ */
+static int whose(struct proxy *proxy, uint32_t node)
+{
+	struct bridge *bridge = proxy->link->bridge;
+	const struct local *local = bridge_local(bridge, node);
+	const uint32_t gen =
+		tofu_fabric_peer_generation(proxy->fabric, node);
+
+	if (gen == local->gen)
+		return 0;
+	if (gen == local->past || gen == local->dead ||
+	    (int32_t)(gen - local->gen) < 0)
+		return -1;
+	bridge->rescan = true;
+	return 1;
+}
+
 /* Whether the other side knows the node as it is, and there is room for more. */
 static bool may_begin(const struct pair *pair, const struct proxy *proxy,
 		      const struct tofu_packet *packet)
@@ -135,8 +155,6 @@ static bool may_begin(const struct pair *pair, const struct proxy *proxy,
 	const struct local *local = bridge_local(bridge, packet->src);
 	const struct out *out = &pair->out[class_];
 
-	if (tofu_fabric_generation(bridge->watch, packet->src) != local->gen)
-		bridge->rescan = true;
 	if (!proxy->gen || !local->gen ||
 	    link->told[class_][packet->src - bridge->host->first] !=
 				   local->gen)
@@ -159,8 +177,8 @@ static void out_begin(struct out *out, const struct tofu_packet *packet)
 	out->done = 0;
 }
 
-int out_packet(struct proxy *proxy, const struct tofu_packet *packet,
-	       const void *payload)
+static int pass_packet(struct proxy *proxy, const struct tofu_packet *packet,
+		       const void *payload)
 {
 	struct source source = { .fabric = proxy->fabric,
 				 .packet = packet,
@@ -171,10 +189,6 @@ int out_packet(struct proxy *proxy, const struct tofu_packet *packet,
 	struct out *out;
 	int err = 0;
 
-	/* What makes no sense here would not there. */
-	if (!bridge_is_local(link->bridge, packet->src) ||
-	    data_bytes(packet) > TOFU_LENGTH_MAX)
-		return 0;
 	pair = link->up ? proxy_pair(proxy, packet->src) : NULL;
 	if (!pair)
 		return -EAGAIN;
@@ -203,4 +217,25 @@ int out_packet(struct proxy *proxy, const struct tofu_packet *packet,
 	link->packets[1]++;
 	link->bytes[1] += out->bytes;
 	return 0;
+}
+
+int out_packet(struct proxy *proxy, const struct tofu_packet *packet,
+	       const void *payload)
+{
+	struct bridge *bridge = proxy->link->bridge;
+	int life, err;
+
+	/* What makes no sense here would not there; and nobody is there any more. */
+	if (!bridge_is_local(bridge, packet->src) ||
+	    data_bytes(packet) > TOFU_LENGTH_MAX ||
+	    (packet->flags & TOFU_PKT_F_REFS && !packet->length) ||
+	    proxy->ending)
+		return 0;
+	life = whose(proxy, packet->src);
+	if (life)
+		return life < 0 ? 0 : -EAGAIN;
+	err = pass_packet(proxy, packet, payload);
+	if (err && tofu_class_of(packet->type) == TOFU_RESPONSE)
+		bridge_local(bridge, packet->src)->answers = true;
+	return err;
 }

@@ -8,9 +8,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bridge/bridge.h"
+
+/* A node that reads from a buffer of a host that is lost does not take longer. */
+#define LATE_MS 5000
 
 int pool_create(struct pool *pool, struct bridge *bridge, uint64_t bytes)
 {
@@ -18,7 +22,7 @@ int pool_create(struct pool *pool, struct bridge *bridge, uint64_t bytes)
 	pool->limit = (unsigned int)(bytes / BRIDGE_MESSAGE);
 	pool->size = (uint64_t)pool->limit * BRIDGE_MESSAGE;
 	pool->fd = memfd_create("tofu-bridge", MFD_CLOEXEC);
-	if (pool->fd < 0)
+	if (pool->fd < 0 || fchmod(pool->fd, 0600))
 		return -errno;
 	return ftruncate(pool->fd, (off_t)pool->size) ? -errno : 0;
 }
@@ -75,6 +79,34 @@ struct buffer *pool_get(struct pool *pool)
 	if (buffer)
 		buffer->users = 1;
 	return buffer;
+}
+
+void pool_put_late(struct buffer *buffer)
+{
+	struct pool *pool = buffer->pool;
+
+	if (--buffer->users)
+		return;
+	buffer->next = NULL;
+	buffer->since = bridge_now_ms();
+	if (pool->late)
+		pool->latest->next = buffer;
+	else
+		pool->late = buffer;
+	pool->latest = buffer;
+}
+
+void pool_age(struct pool *pool)
+{
+	const int64_t now = bridge_now_ms();
+
+	while (pool->late && now - pool->late->since > LATE_MS) {
+		struct buffer *buffer = pool->late;
+
+		pool->late = buffer->next;
+		buffer->users = 1;
+		pool_put(buffer);
+	}
 }
 
 void pool_put(struct buffer *buffer)

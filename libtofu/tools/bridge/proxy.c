@@ -16,6 +16,9 @@
 /* What is there when a host is reached has been told by then. */
 #define SOON_MS 2000
 
+/* Nodes that stand still do not keep the proxy of a dead one. */
+#define ENDING_MS 5000
+
 int proxies_create(struct bridge *bridge)
 {
 	bridge->proxy = calloc(bridge->hosts.nodes, sizeof(*bridge->proxy));
@@ -105,6 +108,7 @@ void proxy_down(struct proxy *proxy)
 	const uint32_t locals = proxy->link->bridge->host->nodes;
 
 	proxy->gen = 0;
+	proxy->ending = 0;
 	clock_reset(proxy);
 	for (uint32_t n = 0; n < locals; n++)
 		if (proxy->pair[n])
@@ -116,15 +120,41 @@ void proxy_down(struct proxy *proxy)
 
 void proxy_up(struct proxy *proxy, uint32_t gen)
 {
-	const bool expected = proxy->fabric && !proxy->gen;
+	const bool expected = proxy->fabric && !proxy->gen && !proxy->ending;
 
 	if (proxy->gen == gen)
 		return;
 	if (!expected)
 		proxy_down(proxy);
 	proxy->gen = gen;
+	proxy->last = gen;
 	if (!expected)
 		attach(proxy);
+}
+
+/* Whether local nodes still take, or read, what the node has answered. */
+static bool is_read(const struct proxy *proxy)
+{
+	const uint32_t locals = proxy->link->bridge->host->nodes;
+
+	for (uint32_t n = 0; n < locals; n++) {
+		const struct pair *pair = proxy->pair[n];
+
+		for (int c = 0; c < TOFU_CLASSES && pair; c++)
+			if (pair->in[c].held.first ||
+			    (c == TOFU_RESPONSE && pair->in[c].waiting.first))
+				return true;
+	}
+	return false;
+}
+
+void proxy_end(struct proxy *proxy)
+{
+	proxy->gen = 0;
+	if (proxy->fabric && is_read(proxy))
+		proxy->ending = bridge_now_ms() + ENDING_MS;
+	else
+		proxy_down(proxy);
 }
 
 void proxies_expect(struct bridge *bridge)
@@ -146,15 +176,21 @@ void proxy_expect_soon(struct proxy *proxy)
 	proxy->until = bridge_now_ms() + SOON_MS;
 }
 
-void proxies_give_up(struct bridge *bridge)
+void proxies_tend(struct bridge *bridge)
 {
 	const int64_t now = bridge_now_ms();
 
 	for (uint32_t n = 0; n < bridge->hosts.nodes; n++) {
 		struct proxy *proxy = &bridge->proxy[n];
 
-		if (proxy->fabric && !proxy->gen && now > proxy->until)
+		if (proxy->ending) {
+			if (!is_read(proxy) || now > proxy->ending)
+				proxy_down(proxy);
+		} else if (proxy->fabric && !proxy->gen && now > proxy->until) {
 			proxy_down(proxy);
+		} else if (!proxy->fabric && proxy->gen) {
+			attach(proxy);
+		}
 	}
 }
 

@@ -21,6 +21,20 @@
 /* The most pairs that are named as waiting */
 #define PAIRS_MAX 64
 
+/* Whether that is a bridge of this user, and not somebody who took the name. */
+static bool is_answered(const struct sockaddr_un *address, socklen_t bytes)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool own;
+
+	if (fd < 0)
+		return false;
+	own = !connect(fd, (const struct sockaddr *)address, bytes) &&
+	      tofu_bridge_is_own(fd);
+	close(fd);
+	return own;
+}
+
 int status_listen(struct bridge *bridge)
 {
 	struct sockaddr_un address;
@@ -35,8 +49,11 @@ int status_listen(struct bridge *bridge)
 	if (bridge->asked < 0)
 		return -errno;
 	if (bind(bridge->asked, (struct sockaddr *)&address, bytes) ||
-	    listen(bridge->asked, BACKLOG))
-		return -errno;
+	    listen(bridge->asked, BACKLOG)) {
+		close(bridge->asked);
+		bridge->asked = -1;
+		return is_answered(&address, bytes) ? -EBUSY : 0;
+	}
 	bridge_watch(bridge, bridge->asked, NULL);
 	return 0;
 }

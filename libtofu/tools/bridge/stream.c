@@ -27,7 +27,7 @@
 #define HELLO_MS 10000
 #define EARLY_MS 5000
 
-/* A closed connection is kept so long. The queue is read many times meanwhile. */
+/* A closed connection is kept so long, and until the queue is empty. */
 #define GRAVE_MS 1000
 #define COMPLETIONS 32
 
@@ -151,8 +151,24 @@ void stream_fail(struct stream *stream, const char *format, ...)
 		   text);
 }
 
+/*
+ * What waits for nodes that stand still may use up the buffers of requests, but not
+ * those by which responses and credits come.
+ */
+static bool may_post(const struct stream *stream)
+{
+	const struct pool *pool = &stream->bridge->rx;
+	const unsigned int reserve =
+		STREAM_RX * (stream->bridge->hosts.count + STRANGERS_MAX);
+
+	return stream->class_ == TOFU_RESPONSE ||
+	       pool->limit - pool->made + pool->unused > reserve;
+}
+
 static void post_receives(struct stream *stream)
 {
+	if (!may_post(stream))
+		return;
 	for (unsigned int i = 0; i < STREAM_RX; i++) {
 		struct op *op = &stream->rx[i];
 		ssize_t err;
@@ -249,7 +265,9 @@ static struct stream *stream_create(struct bridge *bridge,
 		post_receives(stream);
 	if (!err && stream->state != STREAM_DEAD)
 		return stream;
-	bridge_say(bridge, "cannot make a connection: %s", fi_strerror(-err));
+	if (err)
+		bridge_say(bridge, "cannot make a connection: %s",
+			   fi_strerror(-err));
 	stream_close(stream);
 	return NULL;
 }
@@ -261,9 +279,13 @@ void stream_connect(struct link *link, enum tofu_class class_)
 						    "127.0.0.1";
 	struct fi_info *info;
 	struct stream *stream;
-	int err;
+	int err = 0;
 
-	info = find(bridge->provider, address, link->host->port, 0, &err);
+	/* Once: to look a name up can take long, and everything waits for it. */
+	if (!link->info)
+		link->info = find(bridge->provider, address,
+				  link->host->port, 0, &err);
+	info = link->info;
 	if (!info) {
 		bridge_say(bridge, "%s: no way to %s: %s", link->host->name,
 			   address, fi_strerror(-err));
@@ -279,7 +301,6 @@ void stream_connect(struct link *link, enum tofu_class class_)
 		if (err)
 			stream_fail(stream, "%s", fi_strerror(-err));
 	}
-	fi_freeinfo(info);
 }
 
 static unsigned int count_strangers(const struct bridge *bridge)
@@ -287,6 +308,9 @@ static unsigned int count_strangers(const struct bridge *bridge)
 	unsigned int count = 0;
 
 	for (const struct stream *s = bridge->streams; s; s = s->next)
+		count += !s->link;
+	/* These have their buffers still. */
+	for (const struct stream *s = bridge->grave; s; s = s->next)
 		count += !s->link;
 	return count;
 }
@@ -318,6 +342,8 @@ static void drop_op(struct op *op)
 	op->buffer = NULL;
 }
 
+static bool read_completions(struct bridge *bridge);
+
 /* The end of the one that was closed first; its completions have been read. */
 static void bury_first(struct bridge *bridge)
 {
@@ -339,6 +365,10 @@ static void bury_old(struct bridge *bridge)
 {
 	const int64_t now = bridge_now_ms();
 
+	if (!bridge->grave)
+		return;
+	while (read_completions(bridge))
+		;
 	while (bridge->grave && now - bridge->grave->since > GRAVE_MS)
 		bury_first(bridge);
 }
@@ -553,12 +583,26 @@ static bool read_requests(struct bridge *bridge)
 	return true;
 }
 
+/* By either of the two: one of them may wait for buffers here. */
+static int64_t last_heard(const struct stream *stream)
+{
+	int64_t heard = stream->heard;
+
+	for (int c = 0; c < TOFU_CLASSES; c++) {
+		const struct stream *other = stream->link->stream[c];
+
+		if (other && other->heard > heard)
+			heard = other->heard;
+	}
+	return heard;
+}
+
 static void check_times(struct stream *stream)
 {
 	const int64_t now = bridge_now_ms();
 
 	if (stream->state == STREAM_OPEN &&
-	    now - stream->heard > stream->bridge->timeout)
+	    now - last_heard(stream) > stream->bridge->timeout)
 		stream_fail(stream, "nothing has come for %lld s",
 			    (long long)(stream->bridge->timeout / 1000));
 	if (stream->state < STREAM_OPEN && now - stream->since > HELLO_MS)
@@ -625,17 +669,6 @@ bool streams_may_sleep(struct bridge *bridge)
 			return false;
 	}
 	return true;
-}
-
-bool streams_busy(const struct bridge *bridge)
-{
-	for (const struct stream *s = bridge->streams; s; s = s->next) {
-		if (s->state != STREAM_OPEN)
-			continue;
-		if (s->fill || s->spares + (s->current ? 1 : 0) <= STREAM_TX)
-			return true;
-	}
-	return false;
 }
 
 /* ---- The end ---- */

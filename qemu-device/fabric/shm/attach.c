@@ -423,6 +423,7 @@ static const struct tofu_fabric_ops shm_ops = {
 	.forked = shm_forked,
 	.up = tofu_shm_up,
 	.generation = tofu_shm_generation,
+	.peer_generation = tofu_shm_peer_generation,
 	.report = tofu_shm_report,
 	.owner = tofu_shm_owner,
 	.shares_lock = tofu_shm_shares_lock,

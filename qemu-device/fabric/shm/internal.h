@@ -424,6 +424,9 @@ void tofu_turn_pass(struct tofu_fabric *fabric, bool leaves);
 /* attach.c */
 bool tofu_shm_up(struct tofu_fabric *fabric, uint32_t node);
 
+/* peer.c */
+uint32_t tofu_shm_peer_generation(struct tofu_fabric *fabric, uint32_t node);
+
 /* observe.c */
 uint32_t tofu_shm_generation(struct tofu_fabric *fabric, uint32_t node);
 void tofu_shm_report(struct tofu_fabric *fabric, uint32_t node,

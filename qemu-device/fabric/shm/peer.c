@@ -200,6 +200,11 @@ struct tofu_peer *tofu_peer_connect(struct tofu_shm *shm, uint32_t node)
 	return peer;
 }
 
+uint32_t tofu_shm_peer_generation(struct tofu_fabric *fabric, uint32_t node)
+{
+	return tofu_shm_gen(tofu_shm_of(fabric)->peers[node].life);
+}
+
 void tofu_peer_wake_stranger(struct tofu_shm *shm, uint32_t node)
 {
 	struct tofu_identity id;
