@@ -224,7 +224,7 @@ static void hello(enum tofu_class class_, uint64_t session)
 {
 	liar.own = (struct bridge_hello){ .magic = BRIDGE_MAGIC,
 					  .version = BRIDGE_VERSION,
-					  .class_ = class_,
+					  .packets = class_,
 					  .from = 1,
 					  .to = 0,
 					  .table = table(),

@@ -105,7 +105,7 @@ void hello_send(struct stream *stream)
 	*own = (struct bridge_hello){
 		.magic = BRIDGE_MAGIC,
 		.version = BRIDGE_VERSION,
-		.class_ = stream->class_,
+		.packets = stream->class_,
 		.from = bridge->self,
 		.table = bridge->table,
 	};
@@ -155,9 +155,9 @@ static struct link *caller_of(struct stream *stream,
 	struct bridge *bridge = stream->bridge;
 
 	if (hello->to != bridge->self || hello->from >= bridge->hosts.count ||
-	    hello->from == bridge->self || hello->class_ >= TOFU_CLASSES ||
+	    hello->from == bridge->self || hello->packets >= TOFU_CLASSES ||
 	    (stream->connects && (hello->from != stream->link->number ||
-				  hello->class_ != stream->class_ ||
+				  hello->packets != stream->class_ ||
 				  hello->session != stream->own.session))) {
 		stream_fail(stream, "it is not the host that it should be, or "
 				    "has this one for another");
@@ -178,7 +178,7 @@ static void take_hello(struct stream *stream, const struct bridge_hello *hello)
 	stream->has_hello = true;
 	if (!stream->connects) {
 		stream->own.to = hello->from;
-		stream->own.class_ = hello->class_;
+		stream->own.packets = hello->packets;
 		stream->own.session = hello->session;
 		say_hello(stream);
 	}
@@ -197,7 +197,7 @@ static void take_hello(struct stream *stream, const struct bridge_hello *hello)
 	link = caller_of(stream, hello);
 	if (!link)
 		return;
-	stream->class_ = hello->class_;
+	stream->class_ = hello->packets;
 	if (stream->connects)
 		send_proof(stream);
 }

@@ -382,14 +382,14 @@ static const char *take_credit(struct stream *stream,
 
 	if (!bridge_is_local(bridge, frame->src) ||
 	    frame->dst - stream->link->host->first >= stream->link->host->nodes ||
-	    credit->class_ >= TOFU_CLASSES)
+	    credit->packets >= TOFU_CLASSES)
 		return "a credit of nobody";
 	proxy = &bridge->proxy[frame->dst];
 	if (frame->dst_gen != proxy->gen ||
 	    frame->src_gen != bridge_local(bridge, frame->src)->gen)
 		return NULL;
 	pair = proxy->pair[frame->src - bridge->host->first];
-	out = pair ? &pair->out[credit->class_] : NULL;
+	out = pair ? &pair->out[credit->packets] : NULL;
 	if (!out || credit->bytes > out->used)
 		return "more credits than were used";
 	out->used -= credit->bytes;
@@ -585,7 +585,7 @@ static void give_credits(struct proxy *proxy, struct pair *pair,
 	frame->src_gen = proxy->gen;
 	frame->dst_gen = bridge_local(bridge, pair->local)->gen;
 	*(struct bridge_credit *)(frame + 1) =
-		(struct bridge_credit){ .class_ = class_, .bytes = in->owed };
+		(struct bridge_credit){ .packets = class_, .bytes = in->owed };
 	in->used -= in->owed;
 	in->owed = 0;
 }

@@ -33,7 +33,7 @@
 /**
  * struct bridge_hello - the first message of both sides
  * @version: BRIDGE_VERSION; where it differs only @magic and @version are known
- * @class_:  class of packets, of the connection
+ * @packets: their class, of the connection
  * @from, @to: hosts, by their places in the table
  * @table:   hash of the table of hosts, with the machine's shape
  * @session: of the side that connects: both connections have the same. The other
@@ -43,7 +43,7 @@
 struct bridge_hello {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t class_;
+	uint32_t packets;
 	uint32_t from;
 	uint32_t to;
 	uint64_t table;
@@ -117,7 +117,7 @@ struct bridge_frame {
 TOFU_ASSERT_SIZE(struct bridge_frame, 32);
 
 struct bridge_credit {
-	uint32_t class_;
+	uint32_t packets;
 	uint32_t bytes;
 };
 
