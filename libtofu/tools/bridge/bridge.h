@@ -489,6 +489,7 @@ struct local {
  * @asked:   socket by which others ask for its state; -1: they cannot
  * @timed:   nodes are in virtual time
  * @rescan:  look at once which local nodes are up
+ * @strange: lines about callers that did not prove who they are
  * @said:    hashes of lines that were printed
  */
 struct bridge {
@@ -516,6 +517,7 @@ struct bridge {
 	bool begun;
 	bool timed;
 	bool rescan;
+	unsigned int strange;
 	uint64_t said[BRIDGE_SAID];
 	unsigned int says;
 	int epoll;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
@@ -25,10 +26,14 @@
 /* Connections whose other side has not proved who it is */
 #define STRANGERS_MAX 16
 #define HELLO_MS 10000
+/* Lines about them: they choose some of the words. */
+#define STRANGE_MAX 100
 #define EARLY_MS 5000
 
 /* A closed connection is kept so long, and until the queue is empty. */
 #define GRAVE_MS 1000
+
+#define PREDECESSOR_MS 3000
 #define COMPLETIONS 32
 
 /* ---- The network ---- */
@@ -82,6 +87,32 @@ static int open_listener(struct bridge *bridge)
 	return err ? err : fi_listen(bridge->listen);
 }
 
+static void close_listener(struct bridge *bridge)
+{
+	if (bridge->listen)
+		fi_close(&bridge->listen->fid);
+	if (bridge->listen_eq)
+		fi_close(&bridge->listen_eq->fid);
+	bridge->listen = NULL;
+	bridge->listen_eq = NULL;
+}
+
+/* The bridge of ranks that have just left may still be there. */
+static int listen_in_time(struct bridge *bridge)
+{
+	const struct timespec nap = { .tv_nsec = 20000000 };
+	const int64_t end = bridge_now_ms() + PREDECESSOR_MS;
+	int err = open_listener(bridge);
+
+	while (err == -FI_EADDRINUSE && bridge->while_used &&
+	       bridge_now_ms() < end) {
+		close_listener(bridge);
+		nanosleep(&nap, NULL);
+		err = open_listener(bridge);
+	}
+	return err;
+}
+
 /* With all that all connections can have under way, and that of closed ones. */
 static int open_cq(struct bridge *bridge)
 {
@@ -118,7 +149,7 @@ int net_open(struct bridge *bridge, const char *provider)
 	if (!err)
 		err = open_cq(bridge);
 	if (!err)
-		err = open_listener(bridge);
+		err = listen_in_time(bridge);
 	if (err)
 		fprintf(stderr, "tofu-bridge: cannot listen at %s port %s: %s\n",
 			address, host->port, fi_strerror(-err));
@@ -141,7 +172,7 @@ void stream_fail(struct stream *stream, const char *format, ...)
 	va_list args;
 
 	stream->state = STREAM_DEAD;
-	if (!says)
+	if (!says || (!stream->link && ++stream->bridge->strange > STRANGE_MAX))
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
@@ -329,8 +360,10 @@ static void stream_accept(struct bridge *bridge, struct fi_info *info)
 		fi_reject(bridge->listen, info->handle, NULL, 0);
 	} else {
 		err = fi_accept(stream->ep, NULL, 0);
-		if (err)
+		if (err) {
 			stream_fail(stream, "%s", fi_strerror(-err));
+			fi_reject(bridge->listen, info->handle, NULL, 0);
+		}
 	}
 	fi_freeinfo(info);
 }
@@ -469,6 +502,9 @@ void stream_raw(struct stream *stream, const void *data, uint32_t bytes)
 	memcpy(stream->current->data + stream->fill, data, bytes);
 	stream->fill += bytes;
 	stream_flush(stream);
+	/* Nothing else may come into that message. */
+	if (stream->current)
+		stream_fail(stream, "it takes no greeting");
 }
 
 /* ---- What comes ---- */
@@ -538,8 +574,12 @@ static bool event_failed(struct fid_eq *eq, struct stream *stream)
 
 	if (fi_eq_readerr(eq, &entry, 0) <= 0)
 		return false;
-	if (stream)
-		stream_fail(stream, "%s", fi_strerror(entry.err));
+	if (!stream)
+		return true;
+	while (stream->state == STREAM_OPEN &&
+	       read_completions(stream->bridge))
+		;
+	stream_fail(stream, "%s", fi_strerror(entry.err));
 	return true;
 }
 
@@ -679,10 +719,7 @@ void net_close(struct bridge *bridge)
 		stream_close(bridge->streams);
 	while (bridge->grave)
 		bury_first(bridge);
-	if (bridge->listen)
-		fi_close(&bridge->listen->fid);
-	if (bridge->listen_eq)
-		fi_close(&bridge->listen_eq->fid);
+	close_listener(bridge);
 	if (bridge->cq)
 		fi_close(&bridge->cq->fid);
 	if (bridge->domain)
