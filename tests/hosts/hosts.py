@@ -8,8 +8,12 @@ host runs ends with it.
 
 import contextlib
 import os
+import pathlib
 import signal
 import subprocess
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+BRIDGE = pathlib.Path(os.environ.get("O", TOP / "build")).resolve() / "bin/tofu-bridge"
 
 NAMES = "abcdefgh"
 PORT = "eth0"
@@ -84,6 +88,8 @@ class Hosts:
     """Some hosts, and a switch."""
 
     def __init__(self, count):
+        if not BRIDGE.exists():
+            raise Unable("no tofu-bridge (scripts/setup bridge, make lib)")
         self.host = []
         self.switch = Host(SWITCH)
         try:
