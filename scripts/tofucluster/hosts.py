@@ -180,6 +180,13 @@ class Part:
         """Whether its bridge is gone."""
         return self.process is not None and self.process.poll() is not None
 
+    def require(self):
+        """Raise ClusterError if its nodes cannot reach the others."""
+        if self.ended():
+            raise ClusterError(f"host {self.place.name}: its bridge, or the way there, has gone "
+                               f"(status {self.process.returncode}): take the cluster down, and "
+                               "up again")
+
     def end(self):
         if self.process:
             with contextlib.suppress(OSError):
@@ -245,6 +252,11 @@ class HostsCluster(Cluster):
         if part.here:
             return super().make_node(number)
         return FarNode(number, part, self.changed, self.log_dir)
+
+    async def run(self, session, message, data):
+        for part in self.parts:
+            part.require()
+        await super().run(session, message, data)
 
     async def status(self):
         answer = await super().status()
