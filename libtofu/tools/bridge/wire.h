@@ -28,7 +28,7 @@
 /* A pair of nodes and a class: what is under way before credits return */
 #define BRIDGE_WINDOW (8U << 20)
 /* The least that a packet with references costs of it: it holds a message */
-#define BRIDGE_COST_MIN 65536
+#define BRIDGE_COST_MIN BRIDGE_MESSAGE
 
 /**
  * struct bridge_hello - the first message of both sides
