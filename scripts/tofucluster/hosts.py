@@ -19,7 +19,7 @@ import shlex
 import socket
 import subprocess
 
-from . import host, shape, wire
+from . import host, machine, shape, wire
 from .cluster import Cluster
 from .errors import ClusterError
 from .node import Node
@@ -130,11 +130,16 @@ class Part:
         if self.here:
             return
         build = pathlib.Path(self.config["fabric_tool"]).parent
-        wanted = [host.TOP / "scripts", build / "tofu-fabric", build / "tofu-bridge",
-                  pathlib.Path(self.config["qemu"]).parent, pathlib.Path(self.config["image"])]
+        # What has to be there, and what is copied where it is not
+        wanted = {host.TOP / "scripts/tofu-cluster": host.TOP / "scripts",
+                  build / "tofu-fabric": build / "tofu-fabric",
+                  build / "tofu-bridge": build / "tofu-bridge",
+                  pathlib.Path(self.config["qemu"]): pathlib.Path(self.config["qemu"]).parent,
+                  pathlib.Path(self.config["image"]) / machine.KERNEL:
+                  pathlib.Path(self.config["image"])}
         kind = ". /etc/os-release; echo $(uname -m) $ID $VERSION_ID"
-        tests = "; ".join(f"test -e {shlex.quote(str(path))} || echo {shlex.quote(str(path))}"
-                          for path in wanted)
+        tests = "; ".join(f"test -e {shlex.quote(str(file))} || echo {shlex.quote(str(path))}"
+                          for file, path in wanted.items())
         done = self._sh(f"{kind}; command -v python3 >/dev/null || echo python3; {tests}")
         if done.returncode:
             raise ClusterError(f"host {self.place.name}: "
