@@ -100,6 +100,7 @@ struct note {
 struct notes {
 	struct note *first;
 	struct note **last;
+	unsigned int count;
 };
 
 /**
@@ -415,6 +416,9 @@ struct pair *proxy_pair(struct proxy *proxy, uint32_t local);
 void pair_reset(struct pair *pair);
 
 /* ---- clock.c: virtual time ---- */
+
+/* What functions that look at frames return where it is not the frame's fault */
+extern const char bridge_no_memory[];
 
 void notes_init(struct notes *notes);
 void notes_drop(struct notes *notes);

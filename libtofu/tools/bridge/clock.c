@@ -15,12 +15,16 @@
 #include "bridge/bridge.h"
 #include "fabric/clock.h"
 
+/* Far more than virtual time lets one node be ahead of another */
+#define NOTES_MAX (1U << 17)
+
 /* ---- Notes ---- */
 
 void notes_init(struct notes *notes)
 {
 	notes->first = NULL;
 	notes->last = &notes->first;
+	notes->count = 0;
 }
 
 static void notes_add(struct notes *notes, struct note *note)
@@ -28,6 +32,7 @@ static void notes_add(struct notes *notes, struct note *note)
 	note->next = NULL;
 	*notes->last = note;
 	notes->last = &note->next;
+	notes->count++;
 }
 
 static void notes_drop_first(struct notes *notes)
@@ -37,6 +42,7 @@ static void notes_drop_first(struct notes *notes)
 	notes->first = first->next;
 	if (!notes->first)
 		notes->last = &notes->first;
+	notes->count--;
 	free(first);
 }
 
@@ -69,10 +75,8 @@ static struct note *note_about(struct bridge *bridge, uint32_t node,
 	struct note *note =
 		note_create((uint32_t)sizeof(struct bridge_frame) + bytes);
 
-	if (!note) {
-		bridge_say(bridge, "out of memory: virtual time stands still");
+	if (!note)
 		return NULL;
-	}
 	*note->frame = (struct bridge_frame){
 		.bytes = note->bytes,
 		.type = (uint16_t)type,
@@ -87,23 +91,34 @@ static void send_copy(struct link *link, const struct note *note,
 {
 	struct note *copy = note_create(bytes);
 
-	if (!copy)
+	/* A log with a gap would be another one: it is none, then. */
+	if (!copy) {
+		stream_fail(link->stream[TOFU_REQUEST], "%s", bridge_no_memory);
 		return;
+	}
 	memcpy(copy->frame, note->frame, bytes);
 	copy->frame->bytes = bytes;
 	notes_add(&link->notes, copy);
 }
 
-/* To all hosts that are there; @packet: only that one gets what is behind @bytes. */
+/*
+ * To all hosts that are there; @packet: only that one gets what is behind @bytes.
+ * Without a note, since there was no memory for it, they are given up.
+ */
 static void send_all(struct bridge *bridge, struct note *note, uint32_t bytes,
 		     const struct link *packet)
 {
-	for (uint32_t h = 0; h < bridge->hosts.count && note; h++) {
+	for (uint32_t h = 0; h < bridge->hosts.count; h++) {
 		struct link *link = &bridge->link[h];
 
-		if (h != bridge->self && link->up)
+		if (h == bridge->self || !link->up)
+			continue;
+		if (note)
 			send_copy(link, note,
 				  link == packet ? note->bytes : bytes);
+		else
+			stream_fail(link->stream[TOFU_REQUEST], "%s",
+				    bridge_no_memory);
 	}
 	free(note);
 }
@@ -197,16 +212,16 @@ static void send_entry(struct bridge *bridge, uint32_t node,
 		link = bridge->proxy[entry->dst].link;
 	else
 		note = note_create(bytes);
-	if (!note)
-		return;
-	*note->frame = (struct bridge_frame){
-		.bytes = note->bytes,
-		.type = BRIDGE_ENTRY,
-		.src = node,
-		.dst = entry->dst,
-		.src_gen = bridge_local(bridge, node)->gen,
-	};
-	memcpy(note_body(note), entry, sizeof(*entry));
+	if (note) {
+		*note->frame = (struct bridge_frame){
+			.bytes = note->bytes,
+			.type = BRIDGE_ENTRY,
+			.src = node,
+			.dst = entry->dst,
+			.src_gen = bridge_local(bridge, node)->gen,
+		};
+		memcpy(note_body(note), entry, sizeof(*entry));
+	}
 	send_all(bridge, note, bytes, link);
 }
 
@@ -431,6 +446,9 @@ static const char *check(const struct bridge *bridge,
 		return NULL;
 	if (bytes < sizeof(*entry))
 		return "an entry of a wrong size";
+	/* Readers check the rest, but appending wakes this node. */
+	if (entry->dst >= bridge->hosts.nodes)
+		return "an entry for a node that is nowhere";
 	if (bytes == sizeof(*entry))
 		return NULL;
 	if (bytes < sizeof(*entry) + sizeof(*packet) ||
@@ -454,9 +472,11 @@ const char *clock_take(struct stream *stream, const struct bridge_frame *frame)
 	if (!proxy->gen || frame->src_gen != proxy->gen)
 		return NULL;
 	bridge->timed = true;
+	if (proxy->timed.notes.count >= NOTES_MAX)
+		return "more of a log than nodes can be ahead of each other";
 	note = note_create(frame->bytes);
 	if (!note)
-		return "out of memory";
+		return bridge_no_memory;
 	memcpy(note->frame, frame, frame->bytes);
 	notes_add(&proxy->timed.notes, note);
 	return NULL;

@@ -20,6 +20,8 @@
 /* Where references lead that stand for data which could not be read */
 #define NOWHERE (UINT64_MAX / 2)
 
+const char bridge_no_memory[] = "there is no memory for what it sends, or gets";
+
 /* ---- Queues ---- */
 
 static void queue_init(struct queue *queue)
@@ -302,7 +304,7 @@ static const char *take_packet(struct arrival *a, enum tofu_class class_)
 		return NULL;
 	parcel = calloc(1, sizeof(*parcel) + (refs ? 0 : packet.payload));
 	if (!parcel)
-		return "out of memory";
+		return bridge_no_memory;
 	parcel->packet = packet;
 	parcel->after = a->frame->after;
 	parcel->cost = bridge_cost(&packet);
@@ -362,7 +364,7 @@ static const char *take_data(struct stream *stream, struct buffer *buffer,
 		return NULL;
 	a.pair = proxy_pair(a.proxy, frame->dst);
 	if (!a.pair)
-		return "out of memory";
+		return bridge_no_memory;
 	a.in = &a.pair->in[stream->class_];
 	return frame->type == BRIDGE_PACKET ? take_packet(&a, stream->class_) :
 					      take_chunk(&a);
@@ -518,7 +520,11 @@ void in_message(struct stream *stream, struct buffer *buffer, size_t bytes)
 		    frame->bytes <= bytes - at)
 			wrong = take_frame(stream, buffer, frame);
 		if (wrong) {
-			stream_fail(stream, "it sends nonsense: %s", wrong);
+			stream_fail(stream,
+				    wrong == bridge_no_memory ?
+					    "%s" :
+					    "it sends nonsense: %s",
+				    wrong);
 			return;
 		}
 		at += bridge_round(frame->bytes);
