@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +18,9 @@
 #include "port/debug.h"
 
 #define BRIDGE "tofu-bridge"
+
+/* To look up its own address, and to listen */
+#define READY_MS 30000
 
 extern char **environ;
 
@@ -53,21 +57,27 @@ static int bridge_spawn(int fabric, int ready, const char *hosts)
 				"--fabric", file,     "--ready",
 				fd,	   "--hosts", hosts,
 				NULL };
+	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	pid_t pid;
 	int err;
 
 	snprintf(file, sizeof(file), "/dev/fd/%d", fabric);
 	snprintf(fd, sizeof(fd), "%d", ready);
+	/* To itself: only this child gets it, whatever other threads start. */
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, fabric, fabric);
+	posix_spawn_file_actions_adddup2(&files, ready, ready);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID);
 	if (beside_library(path))
-		err = posix_spawn(&pid, path, NULL, &attr, (char **)words,
+		err = posix_spawn(&pid, path, &files, &attr, (char **)words,
 				  environ);
 	else
-		err = posix_spawnp(&pid, BRIDGE, NULL, &attr, (char **)words,
+		err = posix_spawnp(&pid, BRIDGE, &files, &attr, (char **)words,
 				   environ);
 	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&files);
 	/* It goes to the background, and is no child of this process then. */
 	if (!err)
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -81,9 +91,16 @@ static int bridge_spawn(int fabric, int ready, const char *hosts)
 /* The bridge's end of the pipe is closed when it has ended. */
 static int await(int ready)
 {
+	struct pollfd end = { .fd = ready, .events = POLLIN };
 	char byte;
 	ssize_t got;
+	int some;
 
+	do {
+		some = poll(&end, 1, READY_MS);
+	} while (some < 0 && errno == EINTR);
+	if (some <= 0)
+		return -ETIMEDOUT;
 	do {
 		got = read(ready, &byte, 1);
 	} while (got < 0 && errno == EINTR);
@@ -101,13 +118,12 @@ int tofu_bridge_start(int fabric, const char *hosts)
 	int file, err;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fabric);
-	file = open(path, O_RDWR);
+	file = open(path, O_RDWR | O_CLOEXEC);
 	if (file < 0)
 		return -errno;
-	err = pipe2(pipe, 0) ? -errno : 0;
+	err = pipe2(pipe, O_CLOEXEC) ? -errno : 0;
 	if (err)
 		goto err_file;
-	fcntl(pipe[0], F_SETFD, FD_CLOEXEC);
 	err = bridge_spawn(file, pipe[1], hosts);
 	close(pipe[1]);
 	if (!err)

@@ -50,7 +50,7 @@ static const char usage[] =
 	"      --memory MIB       at most so much of received data waits for local nodes\n"
 	"                         (default 1024)\n"
 	"      --spin US          look so long for more before sleeping (default 20)\n"
-	"      --ready FD             write a byte there when nodes can be started\n"
+	"      --ready FD         write a byte there when nodes can be started\n"
 	"      --while-used       in the background, until the nodes of this host have gone\n"
 	"  -q, --quiet            print only what goes wrong\n"
 	"  -h, --help             print this and exit\n"
@@ -193,6 +193,7 @@ static void drain(struct bridge *bridge)
 	/* The others close when they have all of it. */
 	do {
 		progress(bridge, true);
+		sched_yield();
 	} while (links_up(bridge) && bridge_now_ms() < end);
 }
 

@@ -24,7 +24,7 @@
 /* Whether that is a bridge of this user, and not somebody who took the name. */
 static bool is_answered(const struct sockaddr_un *address, socklen_t bytes)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	bool own;
 
 	if (fd < 0)

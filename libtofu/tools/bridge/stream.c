@@ -192,14 +192,26 @@ static bool may_post(const struct stream *stream)
 	const unsigned int reserve =
 		STREAM_RX * (stream->bridge->hosts.count + STRANGERS_MAX);
 
-	return stream->class_ == TOFU_RESPONSE ||
+	return stream->state != STREAM_OPEN ||
+	       stream->class_ == TOFU_RESPONSE ||
 	       pool->limit - pool->made + pool->unused > reserve;
+}
+
+static bool listens(const struct stream *stream)
+{
+	for (unsigned int i = 0; i < STREAM_RX; i++)
+		if (stream->rx[i].buffer)
+			return true;
+	return false;
 }
 
 static void post_receives(struct stream *stream)
 {
 	if (!may_post(stream))
 		return;
+	/* While it did not listen it could not hear anything. */
+	if (!listens(stream))
+		stream->heard = bridge_now_ms();
 	for (unsigned int i = 0; i < STREAM_RX; i++) {
 		struct op *op = &stream->rx[i];
 		ssize_t err;
@@ -360,10 +372,9 @@ static void stream_accept(struct bridge *bridge, struct fi_info *info)
 		fi_reject(bridge->listen, info->handle, NULL, 0);
 	} else {
 		err = fi_accept(stream->ep, NULL, 0);
-		if (err) {
+		/* Its socket belongs to the endpoint by now. */
+		if (err)
 			stream_fail(stream, "%s", fi_strerror(-err));
-			fi_reject(bridge->listen, info->handle, NULL, 0);
-		}
 	}
 	fi_freeinfo(info);
 }
@@ -623,26 +634,12 @@ static bool read_requests(struct bridge *bridge)
 	return true;
 }
 
-/* By either of the two: one of them may wait for buffers here. */
-static int64_t last_heard(const struct stream *stream)
-{
-	int64_t heard = stream->heard;
-
-	for (int c = 0; c < TOFU_CLASSES; c++) {
-		const struct stream *other = stream->link->stream[c];
-
-		if (other && other->heard > heard)
-			heard = other->heard;
-	}
-	return heard;
-}
-
 static void check_times(struct stream *stream)
 {
 	const int64_t now = bridge_now_ms();
 
-	if (stream->state == STREAM_OPEN &&
-	    now - last_heard(stream) > stream->bridge->timeout)
+	if (stream->state == STREAM_OPEN && listens(stream) &&
+	    now - stream->heard > stream->bridge->timeout)
 		stream_fail(stream, "nothing has come for %lld s",
 			    (long long)(stream->bridge->timeout / 1000));
 	if (stream->state < STREAM_OPEN && now - stream->since > HELLO_MS)

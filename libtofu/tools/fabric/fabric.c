@@ -266,6 +266,7 @@ static void clocks(struct tofu_fabric *machine, bool json)
 
 static int connect_bridge(const char *path)
 {
+	const struct timeval limit = { .tv_sec = STATUS_SECONDS };
 	struct sockaddr_un address;
 	struct stat st;
 	socklen_t bytes;
@@ -277,6 +278,9 @@ static int connect_bridge(const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
+	/* Another user can have taken the name, and not answer. */
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (!connect(fd, (struct sockaddr *)&address, bytes) &&
 	    tofu_bridge_is_own(fd))
 		return fd;
@@ -287,7 +291,6 @@ static int connect_bridge(const char *path)
 /* The bridge's own words, which are JSON. */
 static int status(const char *path)
 {
-	const struct timeval limit = { .tv_sec = STATUS_SECONDS };
 	char text[4096];
 	size_t all = 0;
 	ssize_t got;
@@ -299,7 +302,6 @@ static int status(const char *path)
 	}
 	if (fd < 0)
 		return failed(path, fd);
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	while ((got = read(fd, text, sizeof(text))) > 0) {
 		fwrite(text, 1, (size_t)got, stdout);
 		all += (size_t)got;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,9 @@
 /* It sends for a second at most. */
 #define END_MS 3000
 #define NAP_MS 5
+
+/* To look up its own address, and to listen */
+#define READY_MS 30000
 
 /* Beside this program, or where the shell looks. */
 static void bridge_execute(char **words)
@@ -48,8 +52,14 @@ static void bridge_execute(char **words)
 /* Until the other hosts' nodes are expected in the fabric; it says why not. */
 static void bridge_await(pid_t bridge, int fd)
 {
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	char byte;
 
+	if (poll(&ready, 1, READY_MS) <= 0) {
+		kill(bridge, SIGKILL);
+		waitpid(bridge, NULL, 0);
+		errx(STATUS_FAILED, "the bridge to the other hosts does not begin");
+	}
 	if (read(fd, &byte, 1) != 1) {
 		waitpid(bridge, NULL, 0);
 		exit(STATUS_FAILED);
