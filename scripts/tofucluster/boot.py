@@ -49,7 +49,7 @@ def _check_time(args):
     return name, args.tnis or machine.MACHINES[name]
 
 
-def _choose_accel(args, qemu, image):
+def choose_accel(args, qemu, image):
     """The accelerator, and the counter's rate if the guest is told it."""
     if args.time == "virtual":
         return "tcg", machine.VIRTUAL_TSC_KHZ
@@ -72,7 +72,7 @@ def configuration(args):
     qemu = args.qemu or host.qemu()
     image = host.guest(args.guest_arg)
     # Each host finds its own.
-    accel, tsc_khz = (args.accel, None) if spread else _choose_accel(args, qemu, image)
+    accel, tsc_khz = (args.accel, None) if spread else choose_accel(args, qemu, image)
     folder = log_dir(args)
     config = {
         "name": args.name, "axes": axes, "accel": accel, "memory": args.memory,

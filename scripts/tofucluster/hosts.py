@@ -15,6 +15,7 @@ import contextlib
 import os
 import pathlib
 import secrets
+import select
 import shlex
 import socket
 import subprocess
@@ -29,7 +30,7 @@ COPY_SECONDS = 600
 # sshd refuses some of more connections that begin at a time.
 STARTING_MAX = 4
 TELLS = 20  # lines of a part that failed
-SSH = "ssh -o BatchMode=yes -o ServerAliveInterval=5"
+SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5"
 
 
 class Place:
@@ -44,8 +45,8 @@ class Place:
         self.name, self.first, self.nodes = name, first, int(count)
 
 
-def places(table):
-    """The hosts of a table: a list, or a file where it has a slash."""
+def _entries(table):
+    """The words of a table: a list, or a file where it has a slash."""
     if "/" in table:
         try:
             text = pathlib.Path(table).read_text("utf-8")
@@ -54,21 +55,18 @@ def places(table):
         words = [line.partition("#")[0].strip() for line in text.splitlines()]
     else:
         words = table.split(",")
+    return [word for word in words if word]
+
+
+def places(table):
+    """The hosts of a table."""
     found, first = [], 0
-    for word in filter(None, words):
+    for word in _entries(table):
         found.append(Place(word, first))
         first += found[-1].nodes
     if not found:
         raise ClusterError(f"--hosts: '{table}' names no host")
     return found
-
-
-def as_list(table):
-    """A table as a list, whatever it was."""
-    if "/" not in table:
-        return table
-    lines = pathlib.Path(table).read_text("utf-8").splitlines()
-    return ",".join(filter(None, (line.partition("#")[0].strip() for line in lines)))
 
 
 def own_name(names, given):
@@ -89,7 +87,7 @@ def configuration(args):
     if shape.count(axes) != nodes:
         raise ClusterError(f"--hosts has {nodes} nodes, and shape {shape.text(axes)} "
                            f"{shape.count(axes)}")
-    return axes, {"table": as_list(args.hosts), "token": secrets.token_hex(16),
+    return axes, {"table": ",".join(_entries(args.hosts)), "token": secrets.token_hex(16),
                   "own": own_name([place.name for place in found], args.host),
                   "ssh": shlex.split(args.ssh)}
 
@@ -174,6 +172,10 @@ class Part:
             "qemu": self.config["qemu"], "image": self.config["image"],
             "accel": self.config["accel"]}))
         self.process.stdin.flush()
+        # It is all in one write.
+        if not select.select([self.process.stdout], [], [], PART_SECONDS)[0]:
+            self.process.kill()
+            raise ClusterError(f"host {self.place.name}: no answer after {PART_SECONDS} s")
         line = self.process.stdout.readline()
         self.answer = wire.parse(line)[0] if line else {
             "error": "\n    | ".join(["its part has ended", *log.read_text(
@@ -223,7 +225,12 @@ class FarNode(Node):
             config = {**self._part.config, **self._part.answer, "hosts": None}
             self._writer.write(wire.encode({"config": config, "node": self.number}))
             # What it says first is that QEMU runs; frames of the agent follow.
-            if await reader.read(1) != b"+":
+            try:
+                begins = await asyncio.wait_for(reader.read(1), PART_SECONDS)
+            except asyncio.TimeoutError:
+                begins = b""
+            if begins != b"+":
+                self._process.kill()
                 self.trouble = "its host does not start it"
         self._reading = asyncio.create_task(self._read_agent(reader))
 

@@ -28,7 +28,7 @@ END_SECONDS = 5
 DEVICES_UNUSABLE = "it cannot go on from a saved boot"
 
 
-def _die_with(parent):
+def die_with(parent):
     """In the child: when the supervisor ends for any reason, QEMU ends, too."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
@@ -162,7 +162,7 @@ class Node:
                 self._process = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL,
                     stdout=errors, stderr=errors, pass_fds=(*own, *fds),
-                    start_new_session=True, preexec_fn=lambda: _die_with(parent))
+                    start_new_session=True, preexec_fn=lambda: die_with(parent))
             except OSError as error:
                 self.state = "failed"
                 raise ClusterError(f"node {self.number}: {command[0]}: {error.strerror}") from None

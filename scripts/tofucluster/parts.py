@@ -15,9 +15,9 @@ import threading
 import types
 
 from . import host, machine, wire
-from .boot import _choose_accel
+from .boot import choose_accel
 from .errors import ClusterError
-from .node import _die_with
+from .node import die_with
 
 BRIDGE = "tofu-bridge"
 
@@ -57,7 +57,7 @@ def _bridge(message, fabric):
     return subprocess.Popen(
         [tool, "--quiet", "--fabric", fabric, "--hosts", message["table"], "--self",
          message["self"]], env={**os.environ, "TOFU_BRIDGE_TOKEN": message["token"]},
-        stdin=subprocess.DEVNULL, stdout=sys.stderr, preexec_fn=lambda: _die_with(parent))
+        stdin=subprocess.DEVNULL, stdout=sys.stderr, preexec_fn=lambda: die_with(parent))
 
 
 def _host_part():
@@ -65,7 +65,7 @@ def _host_part():
     try:
         host.require_memory(message["nodes"])
         wish = types.SimpleNamespace(time="functional", accel=message["accel"])
-        accel, tsc_khz = _choose_accel(wish, message["qemu"], message["image"])
+        accel, tsc_khz = choose_accel(wish, message["qemu"], message["image"])
         fabric = _fabric(message)
         bridge = _bridge(message, fabric)
     except (ClusterError, OSError) as error:
@@ -104,7 +104,7 @@ def _node_part():
     command = machine.command(config, number, 2, theirs.fileno())
     qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr,
                             pass_fds=[theirs.fileno(), fabric],
-                            preexec_fn=lambda: _die_with(parent))
+                            preexec_fn=lambda: die_with(parent))
     theirs.close()
     os.write(1, b"+")
     threading.Thread(target=_pump, daemon=True,
