@@ -9,8 +9,10 @@
  *   version   says to be of another version
  *   garbage   says something else
  *   replay    proves by a code of an earlier connection
- *   frames    proves who it is, and then sends COUNT frames of which most are wrong
- *             in some way, over as many connections as it takes
+ *   frames    proves who it is on both connections, and then sends COUNT frames of
+ *             which most are wrong in some way, over as many pairs of connections as
+ *             it takes. Some are right: nodes 2 and 3 come, in many lives, and send to
+ *             nodes 0 and 1, which have to be there in their first
  *
  * Status 0 when all was sent and refused.
  */
@@ -30,6 +32,7 @@
 #include <rdma/fi_errno.h>
 
 #include "bridge/wire.h"
+#include "fabric/clock.h"
 #include "net/topology.h"
 
 #define ROOM 65536
@@ -39,6 +42,10 @@ static struct {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
+} net;
+
+/* A connection, by its class; and the one of which functions speak */
+static struct call {
 	struct fid_eq *eq;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
@@ -48,7 +55,7 @@ static struct {
 	uint8_t out[ROOM];
 	struct fi_context rx;
 	struct fi_context tx;
-} liar;
+} calls[TOFU_CLASSES], *on = calls;
 
 static const char *address, *port;
 static uint64_t seed = 1;
@@ -86,26 +93,26 @@ static void find(void)
 	hints->mode = FI_CONTEXT;
 	hints->fabric_attr->prov_name = strdup("tcp");
 	check(fi_getinfo(FI_VERSION(1, 15), address, port, 0, hints,
-			 &liar.info),
+			 &net.info),
 	      "fi_getinfo");
 	fi_freeinfo(hints);
-	check(fi_fabric(liar.info->fabric_attr, &liar.fabric, NULL), "fabric");
-	check(fi_domain(liar.fabric, liar.info, &liar.domain, NULL), "domain");
+	check(fi_fabric(net.info->fabric_attr, &net.fabric, NULL), "fabric");
+	check(fi_domain(net.fabric, net.info, &net.domain, NULL), "domain");
 }
 
 static void receive(void)
 {
-	check((int)fi_recv(liar.ep, liar.in, ROOM, NULL, 0, &liar.rx), "recv");
+	check((int)fi_recv(on->ep, on->in, ROOM, NULL, 0, &on->rx), "recv");
 }
 
 static void hang_up(void)
 {
-	if (!liar.ep)
+	if (!on->ep)
 		return;
-	fi_close(&liar.ep->fid);
-	fi_close(&liar.cq->fid);
-	fi_close(&liar.eq->fid);
-	liar.ep = NULL;
+	fi_close(&on->ep->fid);
+	fi_close(&on->cq->fid);
+	fi_close(&on->eq->fid);
+	on->ep = NULL;
 }
 
 static bool try_to_call(void)
@@ -118,17 +125,17 @@ static bool try_to_call(void)
 	ssize_t got;
 
 	hang_up();
-	check(fi_eq_open(liar.fabric, &eq, &liar.eq, NULL), "eq");
-	check(fi_cq_open(liar.domain, &cq, &liar.cq, NULL), "cq");
-	check(fi_endpoint(liar.domain, liar.info, &liar.ep, NULL), "endpoint");
-	check(fi_ep_bind(liar.ep, &liar.eq->fid, 0), "bind");
-	check(fi_ep_bind(liar.ep, &liar.cq->fid, FI_TRANSMIT | FI_RECV),
+	check(fi_eq_open(net.fabric, &eq, &on->eq, NULL), "eq");
+	check(fi_cq_open(net.domain, &cq, &on->cq, NULL), "cq");
+	check(fi_endpoint(net.domain, net.info, &on->ep, NULL), "endpoint");
+	check(fi_ep_bind(on->ep, &on->eq->fid, 0), "bind");
+	check(fi_ep_bind(on->ep, &on->cq->fid, FI_TRANSMIT | FI_RECV),
 	      "bind");
-	check(fi_enable(liar.ep), "enable");
+	check(fi_enable(on->ep), "enable");
 	receive();
-	check(fi_connect(liar.ep, liar.info->dest_addr, NULL, 0), "connect");
+	check(fi_connect(on->ep, net.info->dest_addr, NULL, 0), "connect");
 	do {
-		got = fi_eq_read(liar.eq, &event, &entry, sizeof(entry), 0);
+		got = fi_eq_read(on->eq, &event, &entry, sizeof(entry), 0);
 	} while (got == -FI_EAGAIN && now() < end);
 	return got > 0 && event == FI_CONNECTED;
 }
@@ -156,17 +163,17 @@ static bool hung_up(const void *done)
 	uint32_t event;
 
 	for (;;) {
-		ssize_t got = fi_cq_read(liar.cq, &entry, 1);
+		ssize_t got = fi_cq_read(on->cq, &entry, 1);
 
 		if (got == 1 && entry.op_context == done)
 			return false;
-		if (got == 1 && entry.op_context == &liar.rx)
+		if (got == 1 && entry.op_context == &on->rx)
 			receive();
 		if (got == -FI_EAVAIL) {
-			fi_cq_readerr(liar.cq, &error, 0);
+			fi_cq_readerr(on->cq, &error, 0);
 			return true;
 		}
-		got = fi_eq_read(liar.eq, &event, &cm, sizeof(cm), 0);
+		got = fi_eq_read(on->eq, &event, &cm, sizeof(cm), 0);
 		if (got == -FI_EAVAIL || (got > 0 && event == FI_SHUTDOWN))
 			return true;
 		if (now() > end)
@@ -179,18 +186,18 @@ static bool say(const void *data, size_t bytes)
 {
 	ssize_t status;
 
-	memcpy(liar.out, data, bytes);
+	memcpy(on->out, data, bytes);
 	do {
-		status = fi_send(liar.ep, liar.out, bytes, NULL, 0, &liar.tx);
+		status = fi_send(on->ep, on->out, bytes, NULL, 0, &on->tx);
 	} while (status == -FI_EAGAIN && !hung_up(NULL));
-	return !status && !hung_up(&liar.tx);
+	return !status && !hung_up(&on->tx);
 }
 
 static void expect_refusal(void)
 {
 	/* An answer can come first. */
 	for (int i = 0; i < 3; i++)
-		if (hung_up(&liar.rx))
+		if (hung_up(&on->rx))
 			return;
 		else
 			receive();
@@ -222,23 +229,23 @@ static uint64_t table(void)
 
 static void hello(enum tofu_class class_, uint64_t session)
 {
-	liar.own = (struct bridge_hello){ .magic = BRIDGE_MAGIC,
+	on->own = (struct bridge_hello){ .magic = BRIDGE_MAGIC,
 					  .version = BRIDGE_VERSION,
 					  .packets = class_,
 					  .from = 1,
 					  .to = 0,
 					  .table = table(),
 					  .session = session };
-	if (getrandom(liar.own.nonce, BRIDGE_NONCE, 0) != BRIDGE_NONCE)
+	if (getrandom(on->own.nonce, BRIDGE_NONCE, 0) != BRIDGE_NONCE)
 		err(1, "getrandom");
 }
 
 static void greet(void)
 {
 	call();
-	if (!say(&liar.own, sizeof(liar.own)) || hung_up(&liar.rx))
+	if (!say(&on->own, sizeof(on->own)) || hung_up(&on->rx))
 		errx(1, "it does not answer a greeting");
-	memcpy(&liar.other, liar.in, sizeof(liar.other));
+	memcpy(&on->other, on->in, sizeof(on->other));
 	receive();
 }
 
@@ -252,8 +259,8 @@ static struct bridge_proof prove(void)
 		errx(2, "no TOFU_BRIDGE_TOKEN");
 	hmac_sha256_set_key(&hmac, strlen(token), (const uint8_t *)token);
 	hmac_sha256_update(&hmac, 1, (const uint8_t *)"c");
-	hmac_sha256_update(&hmac, sizeof(liar.own), (uint8_t *)&liar.own);
-	hmac_sha256_update(&hmac, sizeof(liar.other), (uint8_t *)&liar.other);
+	hmac_sha256_update(&hmac, sizeof(on->own), (uint8_t *)&on->own);
+	hmac_sha256_update(&hmac, sizeof(on->other), (uint8_t *)&on->other);
 	hmac_sha256_digest(&hmac, sizeof(proof.mac), proof.mac);
 	return proof;
 }
@@ -261,9 +268,9 @@ static struct bridge_proof prove(void)
 static void tell_version(void)
 {
 	hello(TOFU_REQUEST, 1);
-	liar.own.version = 999;
+	on->own.version = 999;
 	call();
-	say(&liar.own, sizeof(liar.own));
+	say(&on->own, sizeof(on->own));
 	expect_refusal();
 }
 
@@ -292,40 +299,141 @@ static void tell_old_proof(void)
 
 /* ---- Frames ---- */
 
-/* A frame that could be one, of a node that is up or not. */
-static uint32_t draw_frame(struct bridge_frame *frame)
+/* A life of nodes 2 and 3, which others can believe */
+static uint32_t life = 1;
+
+/* Bytes behind a frame's head, of frames that can be right and others */
+static uint32_t draw_body(unsigned int type)
 {
-	static const uint32_t bodies[] = { 0, 0, 8, 16, 96, 104, 200, 1120 };
-	uint32_t body = bodies[draw() % 8];
-	struct tofu_packet *packet = (void *)(frame + 1);
+	static const uint32_t bodies[] = { 0, 8, 16, 24, 32, 96, 104, 200, 1120 };
+	const uint32_t payload = (uint32_t)(draw() % 200);
+
+	if (draw() % 4 == 0)
+		return bodies[draw() % 9];
+	switch (type) {
+	case BRIDGE_PACKET:
+		return (uint32_t)sizeof(struct tofu_packet) + payload;
+	case BRIDGE_CHUNK:
+		return 1 + payload;
+	case BRIDGE_CREDIT:
+		return sizeof(struct bridge_credit);
+	case BRIDGE_PING:
+	case BRIDGE_PONG:
+		return sizeof(struct bridge_ping);
+	case BRIDGE_STATE:
+		return sizeof(struct bridge_state);
+	case BRIDGE_ENTRY:
+		return sizeof(struct tofu_log_entry) +
+		       (draw() % 2 ? (uint32_t)sizeof(struct tofu_packet) +
+					     payload :
+				     0);
+	case BRIDGE_WORDS:
+		return sizeof(struct bridge_words);
+	default:
+		return 0;
+	}
+}
+
+static void draw_packet(struct tofu_packet *packet, uint32_t src,
+			uint32_t payload)
+{
+	static const uint8_t types[] = { TOFU_PKT_PUT,	TOFU_PKT_GET,
+					 TOFU_PKT_ARMW, TOFU_PKT_SIGNAL,
+					 TOFU_PKT_DONE, TOFU_PKT_DATA,
+					 TOFU_PKT_VALUE };
+
+	packet->src = src;
+	packet->type = types[draw() % sizeof(types)];
+	packet->flags = draw() % 2 ? TOFU_PKT_F_REFS : (uint8_t)draw();
+	packet->payload = payload;
+	packet->length = (uint32_t)(draw() % 4 ? payload : draw());
+}
+
+/* Virtual time would end the other: only some runs have it. */
+static unsigned int draw_type(bool timed)
+{
+	return (unsigned int)(draw() % (timed ? BRIDGE_WORDS + 2 :
+						BRIDGE_PONG + 1));
+}
+
+/* A frame that could be one, of a node that is up or not. */
+static uint32_t draw_frame(struct bridge_frame *frame, bool timed)
+{
+	const unsigned int type = draw_type(timed);
+	const uint32_t body = draw_body(type);
+	struct tofu_log_entry *entry = (void *)(frame + 1);
 
 	memset(frame, 0, sizeof(*frame) + body);
 	frame->bytes = (uint32_t)sizeof(*frame) + body;
-	frame->type = (uint16_t)(draw() % 10);
+	frame->type = (uint16_t)type;
 	frame->flags = draw() % 8 ? 0 : BRIDGE_F_LOST;
-	frame->src = (uint32_t)(draw() % 6);
-	frame->dst = (uint32_t)(draw() % 6);
-	frame->src_gen = (uint32_t)(draw() % 3);
-	frame->dst_gen = (uint32_t)(draw() % 3);
-	if (body >= sizeof(*packet)) {
-		packet->src = frame->src;
-		packet->type = (uint8_t)(draw() % 20);
-		packet->flags = (uint8_t)draw();
-		packet->payload = body - (uint32_t)sizeof(*packet);
-		packet->length = (uint32_t)(draw() % 2 ? packet->payload : draw());
+	frame->src = 2 + (uint32_t)(draw() % 2);
+	frame->dst = (uint32_t)(draw() % 2);
+	frame->src_gen = life;
+	frame->dst_gen = 1;
+	frame->after = draw() % 8 ? 0 : (uint32_t)draw();
+	if (type == BRIDGE_CREDIT) {
+		frame->src = (uint32_t)(draw() % 2);
+		frame->dst = 2 + (uint32_t)(draw() % 2);
+		frame->src_gen = 1;
+		frame->dst_gen = life;
 	}
-	/* Something is wrong with most. */
-	for (unsigned int wrong = (unsigned int)(draw() % 4); wrong; wrong--)
+	if (type == BRIDGE_PACKET && body >= sizeof(struct tofu_packet))
+		draw_packet((void *)(frame + 1), frame->src,
+			    body - (uint32_t)sizeof(struct tofu_packet));
+	if (type == BRIDGE_STATE && body >= sizeof(struct bridge_state))
+		*(uint64_t *)(frame + 1) = 1 + draw() % 2;
+	if (type == BRIDGE_ENTRY && body >= sizeof(*entry)) {
+		entry->dst = (uint32_t)(draw() % 4 ? draw() % 4 : draw());
+		entry->time = draw();
+		if (body >= sizeof(*entry) + sizeof(struct tofu_packet)) {
+			struct tofu_packet *packet = (void *)(entry + 1);
+
+			draw_packet(packet, frame->src,
+				    body - (uint32_t)(sizeof(*entry) +
+						      sizeof(*packet)));
+			entry->type = packet->type;
+		}
+	}
+	/* Something is wrong with every other. */
+	for (unsigned int wrong = draw() % 2 ? 0 : 1 + (unsigned int)(draw() % 3);
+	     wrong; wrong--)
 		((uint8_t *)frame)[draw() % (sizeof(*frame) + body)] =
 			(uint8_t)draw();
 	return (uint32_t)sizeof(*frame) + body;
 }
 
-/* Messages of some frames, until it hangs up. Return: frames sent */
-static unsigned long pester(unsigned long most)
+static uint32_t put_life(uint8_t *to, enum bridge_type type, uint32_t node)
+{
+	*(struct bridge_frame *)to =
+		(struct bridge_frame){ .bytes = sizeof(struct bridge_frame),
+				       .type = (uint16_t)type,
+				       .src = node,
+				       .src_gen = life };
+	return sizeof(struct bridge_frame);
+}
+
+/* Nodes 2 and 3 are there, by both connections. */
+static bool come(void)
+{
+	uint8_t message[2 * sizeof(struct bridge_frame)];
+	uint32_t bytes = put_life(message, BRIDGE_UP, 2);
+
+	bytes += put_life(message + bytes, BRIDGE_UP, 3);
+	on = &calls[TOFU_REQUEST];
+	if (!say(message, bytes))
+		return false;
+	on = &calls[TOFU_RESPONSE];
+	return say(message, bytes);
+}
+
+/* Messages of some frames by either, until one hangs up. Return: frames sent */
+static unsigned long pester(unsigned long most, bool timed)
 {
 	unsigned long frames = 0;
 
+	if (!come())
+		return 0;
 	while (frames < most) {
 		static uint8_t message[16384];
 		const unsigned long some = 1 + draw() % 8;
@@ -333,32 +441,45 @@ static unsigned long pester(unsigned long most)
 
 		for (unsigned long i = 0; i < some; i++)
 			bytes += bridge_round(
-				draw_frame((void *)(message + bytes)));
+				draw_frame((void *)(message + bytes), timed));
 		frames += some;
+		on = &calls[draw() % TOFU_CLASSES];
 		if (!say(message, bytes))
 			break;
 	}
 	return frames;
 }
 
-static void tell_frames(unsigned long count)
+/* Both connections of a session, as the bridge expects them. */
+static void be_believed(uint64_t session)
 {
-	unsigned long calls = 0;
-
-	for (unsigned long frames = 0; frames < count; calls++) {
+	for (int class_ = 0; class_ < TOFU_CLASSES; class_++) {
 		struct bridge_proof proof;
 
-		hello(calls % 2 ? TOFU_REQUEST : TOFU_RESPONSE, calls + 1);
+		on = &calls[class_];
+		hello((enum tofu_class)class_, session);
 		greet();
 		proof = prove();
-		if (say(&proof, sizeof(proof)) && !hung_up(&liar.rx)) {
-			receive();
-			frames += pester(count - frames);
-		} else {
+		if (!say(&proof, sizeof(proof)) || hung_up(&on->rx))
 			errx(1, "it does not believe the truth");
-		}
+		receive();
 	}
-	printf("%lu frames over %lu connections\n", count, calls);
+}
+
+static void tell_frames(unsigned long count)
+{
+	unsigned long sessions = 0;
+
+	for (unsigned long frames = 0; frames < count; sessions++, life++) {
+		be_believed(sessions + 1);
+		/* Virtual time only at the end: it does not go again. */
+		frames += pester(count - frames, frames > count / 2);
+	}
+	printf("%lu frames in %lu sessions\n", count, sessions);
+	for (int class_ = 0; class_ < TOFU_CLASSES; class_++) {
+		on = &calls[class_];
+		hang_up();
+	}
 }
 
 int main(int argc, char **argv)
