@@ -10,8 +10,8 @@
  *   garbage   says something else
  *   replay    proves by a code of an earlier connection
  *   frames    proves who it is on both connections, and then sends COUNT frames of
- *             which most are wrong in some way, over as many pairs of connections as
- *             it takes. Some are right: nodes 2 and 3 come, in many lives, and send to
+ *             which many are wrong in some way, over as many pairs of connections as
+ *             it takes. Frames count when they were read, or were the end of theirs. Some are right: nodes 2 and 3 come, in many lives, and send to
  *             nodes 0 and 1, which have to be there in their first
  *
  * Status 0 when all was sent and refused.
@@ -100,8 +100,10 @@ static void find(void)
 	check(fi_domain(net.fabric, net.info, &net.domain, NULL), "domain");
 }
 
+/* Behind the last frame of a message the buffer is empty. */
 static void receive(void)
 {
+	memset(on->in, 0, ROOM);
 	check((int)fi_recv(on->ep, on->in, ROOM, NULL, 0, &on->rx), "recv");
 }
 
@@ -308,7 +310,7 @@ static uint32_t draw_body(unsigned int type)
 	static const uint32_t bodies[] = { 0, 8, 16, 24, 32, 96, 104, 200, 1120 };
 	const uint32_t payload = (uint32_t)(draw() % 200);
 
-	if (draw() % 4 == 0)
+	if (draw() % 64 == 0)
 		return bodies[draw() % 9];
 	switch (type) {
 	case BRIDGE_PACKET:
@@ -343,7 +345,11 @@ static void draw_packet(struct tofu_packet *packet, uint32_t src,
 					 TOFU_PKT_VALUE };
 
 	packet->src = src;
-	packet->type = types[draw() % sizeof(types)];
+	do {
+		packet->type = types[draw() % sizeof(types)];
+	} while (tofu_class_of(packet->type) !=
+			 (enum tofu_class)(on - calls) &&
+		 draw() % 32);
 	packet->flags = draw() % 2 ? TOFU_PKT_F_REFS : (uint8_t)draw();
 	packet->payload = payload;
 	packet->length = (uint32_t)(draw() % 4 ? payload : draw());
@@ -352,8 +358,16 @@ static void draw_packet(struct tofu_packet *packet, uint32_t src,
 /* Virtual time would end the other: only some runs have it. */
 static unsigned int draw_type(bool timed)
 {
-	return (unsigned int)(draw() % (timed ? BRIDGE_WORDS + 2 :
-						BRIDGE_PONG + 1));
+	const unsigned int last = timed ? BRIDGE_WORDS : BRIDGE_PONG;
+	const unsigned int type =
+		BRIDGE_PACKET + (unsigned int)(draw() % last);
+
+	if (draw() % 64 == 0)
+		return (unsigned int)draw();
+	/* The other side would hang up, as it should. */
+	if (type == BRIDGE_BYE || (type == BRIDGE_CHUNK && draw() % 16))
+		return BRIDGE_PACKET;
+	return type;
 }
 
 /* A frame that could be one, of a node that is up or not. */
@@ -366,7 +380,7 @@ static uint32_t draw_frame(struct bridge_frame *frame, bool timed)
 	memset(frame, 0, sizeof(*frame) + body);
 	frame->bytes = (uint32_t)sizeof(*frame) + body;
 	frame->type = (uint16_t)type;
-	frame->flags = draw() % 8 ? 0 : BRIDGE_F_LOST;
+	frame->flags = draw() % 64 ? 0 : BRIDGE_F_LOST;
 	frame->src = 2 + (uint32_t)(draw() % 2);
 	frame->dst = (uint32_t)(draw() % 2);
 	frame->src_gen = life;
@@ -395,9 +409,12 @@ static uint32_t draw_frame(struct bridge_frame *frame, bool timed)
 			entry->type = packet->type;
 		}
 	}
-	/* Something is wrong with every other. */
-	for (unsigned int wrong = draw() % 2 ? 0 : 1 + (unsigned int)(draw() % 3);
-	     wrong; wrong--)
+	/* Of another life: dropped without a word. */
+	if (draw() % 4 == 0)
+		*(draw() % 2 ? &frame->src_gen : &frame->dst_gen) =
+			(uint32_t)draw();
+	/* Any byte of it may be wrong. */
+	if (draw() % 32 == 0)
 		((uint8_t *)frame)[draw() % (sizeof(*frame) + body)] =
 			(uint8_t)draw();
 	return (uint32_t)sizeof(*frame) + body;
@@ -427,6 +444,46 @@ static bool come(void)
 	return say(message, bytes);
 }
 
+static uint32_t put_ping(uint8_t *to, uint64_t time)
+{
+	const struct bridge_ping ping = { .time = time };
+	struct bridge_frame *frame = (void *)to;
+
+	*frame = (struct bridge_frame){ .bytes = sizeof(*frame) + sizeof(ping),
+					.type = BRIDGE_PING };
+	memcpy(frame + 1, &ping, sizeof(ping));
+	return frame->bytes;
+}
+
+static bool has_pong(uint64_t time)
+{
+	for (uint32_t at = 0; at + sizeof(struct bridge_frame) <= ROOM;) {
+		const struct bridge_frame *frame = (const void *)(on->in + at);
+
+		if (!frame->bytes)
+			return false;
+		if (frame->type == BRIDGE_PONG &&
+		    !memcmp(frame + 1, &time, sizeof(time)))
+			return true;
+		at += bridge_round(frame->bytes);
+	}
+	return false;
+}
+
+/* Until it has read a message to its end: false where it hangs up instead. */
+static bool is_read(uint64_t time)
+{
+	bool read = false;
+
+	while (!read) {
+		if (hung_up(&on->rx))
+			return false;
+		read = has_pong(time);
+		receive();
+	}
+	return true;
+}
+
 /* Messages of some frames by either, until one hangs up. Return: frames sent */
 static unsigned long pester(unsigned long most, bool timed)
 {
@@ -439,12 +496,13 @@ static unsigned long pester(unsigned long most, bool timed)
 		const unsigned long some = 1 + draw() % 8;
 		uint32_t bytes = 0;
 
+		on = &calls[draw() % TOFU_CLASSES];
 		for (unsigned long i = 0; i < some; i++)
 			bytes += bridge_round(
 				draw_frame((void *)(message + bytes), timed));
+		bytes += put_ping(message + bytes, frames);
 		frames += some;
-		on = &calls[draw() % TOFU_CLASSES];
-		if (!say(message, bytes))
+		if (!say(message, bytes) || !is_read(frames - some))
 			break;
 	}
 	return frames;
@@ -472,8 +530,11 @@ static void tell_frames(unsigned long count)
 
 	for (unsigned long frames = 0; frames < count; sessions++, life++) {
 		be_believed(sessions + 1);
-		/* Virtual time only at the end: it does not go again. */
-		frames += pester(count - frames, frames > count / 2);
+		/*
+		 * Virtual time only at the end: it does not go again, and then the
+		 * bridge looks for callers only now and then.
+		 */
+		frames += pester(count - frames, frames > count / 20 * 19);
 	}
 	printf("%lu frames in %lu sessions\n", count, sessions);
 	for (int class_ = 0; class_ < TOFU_CLASSES; class_++) {

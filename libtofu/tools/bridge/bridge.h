@@ -94,7 +94,7 @@ void pool_age(struct pool *pool);
 struct note {
 	struct note *next;
 	uint32_t bytes;
-	struct bridge_frame frame[];
+	_Alignas(BRIDGE_ALIGN) struct bridge_frame frame[];
 };
 
 struct notes {
