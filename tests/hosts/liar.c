@@ -11,8 +11,9 @@
  *   replay    proves by a code of an earlier connection
  *   frames    proves who it is on both connections, and then sends COUNT frames of
  *             which many are wrong in some way, over as many pairs of connections as
- *             it takes. Frames count when they were read, or were the end of theirs. Some are right: nodes 2 and 3 come, in many lives, and send to
- *             nodes 0 and 1, which have to be there in their first
+ *             it takes. Frames count when they were read, or were the end of theirs.
+ *             Some are right: nodes 2 and 3 come, in many lives, and send to nodes 0
+ *             and 1, which have to be there in their first
  *
  * Status 0 when all was sent and refused.
  */
