@@ -65,14 +65,16 @@ def configuration(args):
         axes, spread = hosts.configuration(args)
     else:
         axes, spread = shape.choose(args.shape, args.nodes), None
-    host.require_memory(hosts.own_nodes(spread) if spread else shape.count(axes))
+    own = hosts.own_nodes(spread) if spread else shape.count(axes)
+    host.require_memory(own)
     if args.realtime:
         host.require_realtime()
     fabric_tool = host.fabric_tool()
     qemu = args.qemu or host.qemu()
     image = host.guest(args.guest_arg)
-    # Each host finds its own.
-    accel, tsc_khz = (args.accel, None) if spread else choose_accel(args, qemu, image)
+    # In functional time each host finds its own.
+    accel, tsc_khz = ((args.accel, None) if spread and args.time == "functional"
+                      else choose_accel(args, qemu, image))
     folder = log_dir(args)
     config = {
         "name": args.name, "axes": axes, "accel": accel, "memory": args.memory,
@@ -83,12 +85,13 @@ def configuration(args):
         "kernel_args": _words("--kernel-args", args.kernel_args),
         "qemu_args": _words("--qemu-args", args.qemu_args),
         "node_args": args.node_arg, "boot_timeout": args.boot_timeout,
-        "realtime": args.realtime, "log_dir": str(folder), "saved": None,
+        "realtime": args.realtime, "log_dir": str(folder),
+        # Devices that somebody adds may not be fit for saving, or differ by node.
+        "saved": args.time == "virtual" and not args.fresh and not args.qemu_args,
         "hosts": spread,
     }
-    # Devices that somebody adds may not be fit for saving, or differ by node.
-    if args.time == "virtual" and not args.fresh and not args.qemu_args:
-        config["saved"] = str(saved.path_of(config))
+    if config["saved"] and own:
+        saved.require_room(config)
     return config
 
 

@@ -6,15 +6,45 @@ import hashlib
 import os
 import pathlib
 import signal
-import subprocess
 import time
 
-from . import agent, machine, shape
+from . import agent, host, hosts, machine, shape
 from .errors import ClusterError
 from .node import Node
 
 # tofu-run in a guest kills what it has started after 2.
 KILL_SECONDS = 3
+
+
+class OneHost:
+    """Where the nodes of a cluster are, if they are all on this host; as hosts.Hosts."""
+
+    node = Node
+
+    def __init__(self, config):
+        self._config = config
+
+    async def form(self, _tell):
+        """Make the memory that the nodes share anew, since none is up; its descriptor."""
+        return host.create_fabric(self._config["fabric_tool"],
+                                  shape.text(self._config["axes"]))
+
+    def has_own(self):
+        """Whether nodes are on this host."""
+        return True
+
+    def require(self):
+        """Raise ClusterError if some nodes cannot reach the others."""
+
+    def status(self):
+        """What the cluster's status has beside its nodes."""
+        return {}
+
+    async def bring_trace(self, number, path):
+        """Copy the trace of a node that has ended to this host's file."""
+
+    async def end(self):
+        """End what is there beside the nodes."""
 
 
 class Cluster:
@@ -25,22 +55,10 @@ class Cluster:
         self.axes = config["axes"]
         self.log_dir = pathlib.Path(config["log_dir"])
         self.down = asyncio.Event()
-        config["fabric_fd"] = self.fabric_create()
-        self.nodes = [self.make_node(n) for n in range(shape.count(self.axes))]
-
-    def make_node(self, number):
-        return Node(number, self.command, self.changed, self.log_dir)
-
-    def fabric_create(self):
-        """The memory that the nodes share: an unlinked file."""
-        fd = os.memfd_create("tofu-fabric", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
-        done = subprocess.run([self.config["fabric_tool"], "format", str(fd),
-                               "--shape", shape.text(self.axes)],
-                              pass_fds=[fd], capture_output=True, text=True, check=False)
-        if done.returncode:
-            os.close(fd)
-            raise ClusterError(done.stderr.strip())
-        return fd
+        config["fabric_fd"] = None
+        self.hosts = hosts.Hosts(config) if config["hosts"] else OneHost(config)
+        self.nodes = [self.hosts.node(n, self.command, self.changed, self.log_dir)
+                      for n in range(shape.count(self.axes))]
 
     def command(self, number, *fds):
         """Arguments of a node's QEMU, and its descriptors beside `fds`."""
@@ -76,10 +94,21 @@ class Cluster:
                 "shape": shape.text(self.axes), "time": self.config["time"],
                 "accel": self.config["accel"], "memory": self.config["memory"],
                 "tnis": self.config["tnis"], "image": self.config["image"],
-                "log_dir": str(self.log_dir), "nodes": nodes}
+                "log_dir": str(self.log_dir), "nodes": nodes, **self.hosts.status()}
 
     async def boot(self, tell):
-        """Boot all nodes, reporting each; raises ClusterError if one fails."""
+        """Boot all nodes on a network of their own, reporting each.
+
+        Raises ClusterError if one fails.
+        """
+        fabric, old = await self.hosts.form(tell), self.config["fabric_fd"]
+        self.config["fabric_fd"] = fabric
+        if old is not None:
+            os.close(old)
+        await self.boot_nodes(tell)
+
+    async def boot_nodes(self, tell):
+        """What follows when the network is there."""
         async def one(node):
             await tell({"event": "booting", "node": node.number})
             await self.start(node)
@@ -134,6 +163,7 @@ class Cluster:
 
     async def run(self, session, message, data):
         """Start a program on several nodes: on all of them, or on none."""
+        self.hosts.require()
         nodes = [self.node(n) for n in message["nodes"]]
         self.require_executable(nodes, message)
         await self.place(nodes, message.get("files", []), data)
@@ -156,4 +186,10 @@ class Cluster:
         await self.end(session)
 
     async def kill_all(self):
+        """End all nodes."""
         await asyncio.gather(*(node.kill() for node in self.nodes))
+
+    async def end_all(self):
+        """End the cluster."""
+        await self.kill_all()
+        await self.hosts.end()

@@ -2,6 +2,7 @@
 """The host's part of a cluster: binaries, an accelerator, a clock rate."""
 
 import json
+import os
 import pathlib
 import platform
 import subprocess
@@ -44,6 +45,17 @@ def fabric_tool():
     if not tool.exists():
         raise ClusterError(f"{tool} is missing: run `make all`")
     return str(tool)
+
+
+def create_fabric(tool, shape):
+    """The memory that the nodes of this host share: a descriptor of an unlinked file."""
+    fd = os.memfd_create("tofu-fabric", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    done = subprocess.run([tool, "format", str(fd), "--shape", shape], pass_fds=[fd],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        os.close(fd)
+        raise ClusterError(done.stderr.strip())
+    return fd
 
 
 def require_memory(nodes):

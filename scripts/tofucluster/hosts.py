@@ -10,26 +10,17 @@ its ssh does.
 """
 
 import asyncio
-import concurrent.futures
-import contextlib
 import os
 import pathlib
 import secrets
-import select
 import shlex
 import socket
-import subprocess
 
-from . import host, machine, shape, wire
-from .cluster import Cluster
+from . import shape
 from .errors import ClusterError
+from .far import FarNode, Part, trace_path
 from .node import Node
 
-PART_SECONDS = 120
-COPY_SECONDS = 600
-# sshd refuses some of more connections that begin at a time.
-STARTING_MAX = 4
-TELLS = 20  # lines of a part that failed
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5"
 
 
@@ -79,8 +70,6 @@ def own_name(names, given):
 
 def configuration(args):
     """What `up` knows of its hosts, as a part of the supervisor's configuration."""
-    if args.time == "virtual":
-        raise ClusterError("--time virtual: its nodes are on one host; leave out --hosts")
     found = places(args.hosts)
     nodes = sum(place.nodes for place in found)
     axes = shape.choose(args.shape, args.nodes or (None if args.shape else nodes))
@@ -97,190 +86,63 @@ def own_nodes(hosts):
     return sum(place.nodes for place in places(hosts["table"]) if place.name == hosts["own"])
 
 
-# ---- A host, seen from the supervisor ----
-
-class Part:
-    """A host's part of a cluster."""
-
-    def __init__(self, place, config):
-        self.place, self.config = place, config
-        self.here = place.name == config["hosts"]["own"]
-        self.starting = asyncio.Semaphore(STARTING_MAX)
-        self.process = None
-        self.answer = {}
-
-    def words(self, *words):
-        """A command, on that host."""
-        if self.here:
-            return list(words)
-        return [*self.config["hosts"]["ssh"], self.place.name, shlex.join(words)]
-
-    def part_words(self, which):
-        return self.words("python3", str(host.TOP / "scripts/tofu-cluster"), which)
-
-    def _sh(self, script, **options):
-        return subprocess.run(self.words("sh", "-c", script), timeout=COPY_SECONDS,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                              **options)
-
-    def provide(self):
-        """Copy what the host does not have, if it is like this one."""
-        if self.here:
-            return
-        build = pathlib.Path(self.config["fabric_tool"]).parent
-        # What has to be there, and what is copied where it is not
-        wanted = {host.TOP / "scripts/tofu-cluster": host.TOP / "scripts",
-                  build / "tofu-fabric": build / "tofu-fabric",
-                  build / "tofu-bridge": build / "tofu-bridge",
-                  pathlib.Path(self.config["qemu"]): pathlib.Path(self.config["qemu"]).parent,
-                  pathlib.Path(self.config["image"]) / machine.KERNEL:
-                  pathlib.Path(self.config["image"])}
-        kind = ". /etc/os-release; echo $(uname -m) $ID $VERSION_ID"
-        tests = "; ".join(f"test -e {shlex.quote(str(file))} || echo {shlex.quote(str(path))}"
-                          for file, path in wanted.items())
-        done = self._sh(f"{kind}; command -v python3 >/dev/null || echo python3; {tests}")
-        if done.returncode:
-            raise ClusterError(f"host {self.place.name}: "
-                               f"{done.stderr.decode(errors='replace').strip() or 'no answer'}")
-        its, *missing = done.stdout.decode().splitlines()
-        own = subprocess.run(["sh", "-c", kind], capture_output=True, text=True,
-                             check=True).stdout.strip()
-        if missing and (its != own or "python3" in missing):
-            raise ClusterError(f"host {self.place.name} ({its}; this one is {own}) has no "
-                               f"{', '.join(missing)}: install it there")
-        if missing:
-            with subprocess.Popen(["tar", "-C", "/", "-c", *(path[1:] for path in missing)],
-                                  stdout=subprocess.PIPE) as tar:
-                done = self._sh("tar -C / -x", stdin=tar.stdout)
-            if done.returncode or tar.returncode:
-                raise ClusterError(f"host {self.place.name}: cannot copy {', '.join(missing)}: "
-                                   f"{done.stderr.decode(errors='replace').strip()}")
-
-    def start(self, log_dir):
-        """Start its process, and wait until its fabric is there."""
-        self.provide()
-        log = log_dir / f"host-{self.place.name}.log"
-        with open(log, "wb") as errors:
-            self.process = subprocess.Popen(self.part_words("--host-part"), stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, stderr=errors,
-                                            start_new_session=True)
-        hosts = self.config["hosts"]
-        self.process.stdin.write(wire.encode({
-            "fabric_tool": self.config["fabric_tool"], "table": hosts["table"],
-            "shape": shape.text(self.config["axes"]), "self": self.place.name,
-            "token": hosts["token"], "nodes": self.place.nodes,
-            "qemu": self.config["qemu"], "image": self.config["image"],
-            "accel": self.config["accel"]}))
-        self.process.stdin.flush()
-        # It is all in one write.
-        if not select.select([self.process.stdout], [], [], PART_SECONDS)[0]:
-            self.process.kill()
-            raise ClusterError(f"host {self.place.name}: no answer after {PART_SECONDS} s")
-        line = self.process.stdout.readline()
-        self.answer = wire.parse(line)[0] if line else {
-            "error": "\n    | ".join(["its part has ended", *log.read_text(
-                errors="replace").splitlines()[-TELLS:]])}
-        if "error" in self.answer:
-            raise ClusterError(f"host {self.place.name}: {self.answer['error']}")
-
-    def ended(self):
-        """Whether its bridge is gone."""
-        return self.process is not None and self.process.poll() is not None
-
-    def require(self):
-        """Raise ClusterError if its nodes cannot reach the others."""
-        if self.ended():
-            raise ClusterError(f"host {self.place.name}: its bridge, or the way there, has gone "
-                               f"(status {self.process.returncode}): take the cluster down, and "
-                               "up again")
-
-    def end(self):
-        if self.process:
-            with contextlib.suppress(OSError):
-                self.process.stdin.close()
-            try:
-                self.process.wait(5)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-
-
-class FarNode(Node):
-    """A node of another host."""
-
-    def __init__(self, number, part, watch, log_dir):
-        super().__init__(number, None, watch, log_dir)
-        self._part = part
-
-    async def _spawn(self, monitored):
-        port, theirs = socket.socketpair()
-        self._next_job, self._files = 1, {}
-        async with self._part.starting:
-            with theirs, open(self._path("console"), "wb") as console:
-                self._process = subprocess.Popen(self._part.part_words("--node-part"),
-                                                 stdin=theirs, stdout=theirs, stderr=console,
-                                                 start_new_session=True)
-            self.pid = self._process.pid
-            reader, self._writer = await asyncio.open_connection(sock=port)
-            config = {**self._part.config, **self._part.answer, "hosts": None}
-            self._writer.write(wire.encode({"config": config, "node": self.number}))
-            # What it says first is that QEMU runs; frames of the agent follow.
-            try:
-                begins = await asyncio.wait_for(reader.read(1), PART_SECONDS)
-            except asyncio.TimeoutError:
-                begins = b""
-            if begins != b"+":
-                self._process.kill()
-                self.trouble = "its host does not start it"
-        self._reading = asyncio.create_task(self._read_agent(reader))
-
-
-class HostsCluster(Cluster):
-    """Nodes on several hosts."""
+class Hosts:
+    """Where the nodes of a cluster are, if they are on several hosts."""
 
     def __init__(self, config):
-        found = places(config["hosts"]["table"])
-        self.parts = [Part(place, config) for place in found]
-        self._log_folder = pathlib.Path(config["log_dir"])
-        super().__init__(config)
+        self._config = config
+        self._parts = [Part(place, config) for place in places(config["hosts"]["table"])]
 
-    def fabric_create(self):
-        """The fabric of this host, if it has nodes; those of the others are made, too."""
+    def _part(self, number):
+        return next(part for part in self._parts
+                    if part.place.first <= number < part.place.first + part.place.nodes)
+
+    def node(self, number, command, watch, log_dir):
+        part = self._part(number)
+        if part.here:
+            return Node(number, command, watch, log_dir)
+        return FarNode(number, part, watch, log_dir)
+
+    async def form(self, tell):
+        """Make the fabrics of all hosts and their bridges anew; the descriptor of ours."""
+        # A new bridge may call others: the old ones are gone by then.
+        await self.end()
+        tasks = [asyncio.create_task(part.start(tell)) for part in self._parts]
         try:
-            with concurrent.futures.ThreadPoolExecutor(len(self.parts)) as pool:
-                list(pool.map(lambda part: part.start(self._log_folder), self.parts))
+            await asyncio.gather(*tasks)
         except BaseException:
-            self.end_parts()
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            await self.end()
             raise
-        own = [part for part in self.parts if part.here]
+        own = next((part for part in self._parts if part.here), None)
         if not own:
             return os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
-        self.config.update(accel=own[0].answer["accel"], tsc_khz=own[0].answer["tsc_khz"])
-        return os.open(own[0].answer["fabric"], os.O_RDWR | os.O_CLOEXEC)
+        self._config.update(accel=own.answer["accel"], tsc_khz=own.answer["tsc_khz"])
+        return os.open(own.answer["fabric"], os.O_RDWR | os.O_CLOEXEC)
 
-    def make_node(self, number):
-        part = next(part for part in self.parts
-                    if part.place.first <= number < part.place.first + part.place.nodes)
-        if part.here:
-            return super().make_node(number)
-        return FarNode(number, part, self.changed, self.log_dir)
+    def has_own(self):
+        """Whether nodes are on this host."""
+        return any(part.here for part in self._parts)
 
-    async def run(self, session, message, data):
-        for part in self.parts:
+    def require(self):
+        """Raise ClusterError if some nodes cannot reach the others."""
+        for part in self._parts:
             part.require()
-        await super().run(session, message, data)
 
-    async def status(self):
-        answer = await super().status()
-        answer["hosts"] = [{"host": part.place.name, "first": part.place.first,
-                            "nodes": part.place.nodes,
-                            "state": "gone" if part.ended() else "up"} for part in self.parts]
-        return answer
+    def status(self):
+        """What the cluster's status has beside its nodes."""
+        return {"hosts": [{"host": part.place.name, "first": part.place.first,
+                           "nodes": part.place.nodes,
+                           "state": "gone" if part.ended() else "up"} for part in self._parts]}
 
-    def end_parts(self):
-        for part in self.parts:
-            part.end()
+    async def bring_trace(self, number, path):
+        """Copy the trace of a node that has ended to this host's file."""
+        part = self._part(number)
+        if not part.here:
+            await part.bring(trace_path(part.answer["scratch"], number), path)
 
-    async def kill_all(self):
-        await super().kill_all()
-        self.end_parts()
+    async def end(self):
+        """End what is there beside the nodes."""
+        await asyncio.gather(*(part.end() for part in self._parts))

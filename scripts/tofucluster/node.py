@@ -267,7 +267,8 @@ class Node:
         if self.state in ALIVE:
             self.state = "dead"
         self._process.kill()
-        await asyncio.wait([self._reading], timeout=END_SECONDS)
+        if self._reading:
+            await asyncio.wait([self._reading], timeout=END_SECONDS)
         await self._collect()
 
     def console_tail(self):

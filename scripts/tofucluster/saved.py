@@ -45,24 +45,25 @@ def _identity(path):
 
 
 def path_of(config):
-    """Where the saved boot for this configuration is, or will be.
-
-    Raises ClusterError where it has no room.
-    """
+    """Where the saved boot for this configuration is, or will be."""
     image, qemu = pathlib.Path(config["image"]), pathlib.Path(config["qemu"])
     key = cache.Hash().add(FORMAT, machine.kernel_arguments(config), config["memory"],
                            config["tnis"], *config["node_args"])
     for file in (qemu, qemu.parent / machine.BIOS, image / machine.KERNEL,
                  image / machine.INITRD):
         key.add(_identity(file))
-    path = cache.root() / "boot" / key.hex()
+    return cache.root() / "boot" / key.hex()
+
+
+def require_room(config):
+    """Raise ClusterError where a boot has no room to be saved."""
+    path = path_of(config)
     path.parent.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(path.parent).free // MIB
     if not path.exists() and free < config["memory"]:
         raise ClusterError(f"{path.parent} has {free} MiB left, and a saved boot of this guest "
                            f"takes up to {config['memory']}: --fresh does without, and TOFU_CACHE "
                            "names another folder")
-    return path
 
 
 @contextlib.asynccontextmanager
@@ -83,7 +84,7 @@ class Saved:
 
     def __init__(self, config):
         self._config = config
-        self.path = pathlib.Path(config["saved"])
+        self.path = path_of(config)
         self.memory = self.path / "memory"
         self.devices = self.path / "devices"
 

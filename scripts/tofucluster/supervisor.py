@@ -17,7 +17,6 @@ import struct
 from . import agent, wire
 from .cluster import Cluster
 from .errors import ClusterError
-from .hosts import HostsCluster
 from .virtual import VirtualCluster
 
 
@@ -121,7 +120,7 @@ class Server:
             await self.cluster.start(node)
             await session.reply({"done": True, "seconds": node.boot_seconds})
         elif operation == "down":
-            await self.cluster.kill_all()
+            await self.cluster.end_all()
             await session.reply({"done": True})
             self.cluster.down.set()
         else:
@@ -176,8 +175,6 @@ def _end_with(owner, cluster):
 
 def _kind(config):
     """The class of a cluster."""
-    if config["hosts"]:
-        return HostsCluster
     return VirtualCluster if config["time"] == "virtual" else Cluster
 
 
@@ -202,7 +199,7 @@ async def _main(sock, config, owner):
                 await cluster.down.wait()
     finally:
         with contextlib.suppress(ConnectionError):
-            await cluster.kill_all()
+            await cluster.end_all()
             # To `up`, the end of this connection is the end of everything.
             starter.close()
 

@@ -12,7 +12,6 @@ takes a fraction of a second, or each by itself (`up --fresh`).
 import asyncio
 import contextlib
 import json
-import os
 
 from . import machine
 from .cluster import Cluster
@@ -48,16 +47,16 @@ class VirtualCluster(Cluster):
         super().__init__(config)
         self._turn = asyncio.Lock()
         self._booting = None  # a task, after the first boot
-        self._tracing = config["trace"]
         self._session = None  # the one whose programs run
         self._begun = False  # all nodes have joined common time
-        self._saved = Saved(config) if config["saved"] else None
+        own = config["saved"] and self.hosts.has_own()
+        self._saved = Saved(config) if own else None
 
     def _trace(self, node, suffix=""):
         return self.log_dir / f"node{node}.trace{suffix}"
 
     def command(self, number, *fds):
-        trace = self._trace(number, ".part") if self._tracing else None
+        trace = self._trace(number, ".part") if self.config["trace"] else None
         memory = (self._saved.memory, "off") if self._saved else None
         return (machine.command(self.config, number, *fds, trace=trace, memory=memory),
                 [self.config["fabric_fd"]])
@@ -66,15 +65,13 @@ class VirtualCluster(Cluster):
 
     def _renew(self):
         """Boot all nodes, which have ended, on a fresh network."""
-        os.close(self.config["fabric_fd"])
-        self.config["fabric_fd"] = self.fabric_create()
         self._booting = asyncio.create_task(self.boot(_tell_nobody))
 
-    async def boot(self, tell):
+    async def boot_nodes(self, tell):
         try:
             if self._saved:
                 await self._saved.require(tell)
-            await super().boot(tell)
+            await super().boot_nodes(tell)
         except ClusterError:
             await self.kill_all()
             raise
@@ -88,6 +85,9 @@ class VirtualCluster(Cluster):
             await asyncio.shield(self._booting)
 
     async def start(self, node, devices=None):
+        if self._begun and self.config["hosts"]:
+            raise ClusterError("in virtual time over several hosts no node comes while a "
+                               "program runs: start it when that has ended")
         try:
             await super().start(node, self._saved and self._saved.devices)
         except ClusterError as error:
@@ -128,7 +128,7 @@ class VirtualCluster(Cluster):
         except ClusterError as error:
             await session.reply({"error": str(error)})
         finally:
-            traces = await self._finish()
+            traces = await self._finish(session)
         await session.reply({"event": "ended", "traces": traces})
 
     async def _begin(self, session, message, data):
@@ -136,12 +136,13 @@ class VirtualCluster(Cluster):
         traced = bool(message.get("trace"))
         async with _notice(session, "the nodes, which boot"):
             await self._booted()
-            if traced and not self._tracing:
+            if traced and not self.config["trace"]:
                 await self.kill_all()
-                self._tracing = True
+                self.config["trace"] = True
                 self._renew()
                 await self._booted()
-        self._tracing = traced
+        self.config["trace"] = traced
+        self.hosts.require()
         for node in self.nodes:
             node.require_ready()
         self.require_executable(nodes, message)
@@ -157,19 +158,29 @@ class VirtualCluster(Cluster):
                 await node.rest()
         await session.reply({"event": "started"})
 
-    async def _finish(self):
+    async def _finish(self, session):
         """End the nodes if anything has run on them; returns their traces."""
         if not self._session:
             return []
         self._session, self._begun = None, False
         await self.kill_all()
+        try:
+            return await self._collect_traces()
+        except ClusterError as error:
+            await session.reply({"error": str(error)})
+            return []
+        finally:
+            self._renew()
+
+    async def _collect_traces(self):
         traces = []
         for node in self.nodes:
             part, whole = self._trace(node.number, ".part"), self._trace(node.number)
+            if self.config["trace"]:
+                await self.hosts.bring_trace(node.number, part)
             if part.exists():
                 part.replace(whole)
                 traces.append(str(whole))
-        self._renew()
         return traces
 
     async def changed(self, node):
@@ -215,6 +226,8 @@ class VirtualCluster(Cluster):
     async def _clocks(self):
         """The state of the nodes' clocks, from the memory that they share."""
         fd = self.config["fabric_fd"]
+        if fd is None:
+            return []
         process = await asyncio.create_subprocess_exec(
             self.config["fabric_tool"], "clocks", f"/dev/fd/{fd}", "--json", pass_fds=[fd],
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE)
