@@ -40,6 +40,14 @@ class OneHost:
         """What the cluster's status has beside its nodes."""
         return {}
 
+    async def clocks(self):
+        """The state of the nodes' clocks."""
+        fd = self._config["fabric_fd"]
+        if fd is None:
+            return []
+        return await host.clocks([self._config["fabric_tool"], "clocks", f"/dev/fd/{fd}"],
+                                 pass_fds=[fd])
+
     async def bring_trace(self, number, path):
         """Copy the trace of a node that has ended to this host's file."""
 

@@ -132,6 +132,16 @@ class Part:
             raise self._error("its bridge, or the way there, has gone (status "
                               f"{self._process.returncode}): take the cluster down, and up again")
 
+    async def clocks(self):
+        """The state of its nodes' clocks."""
+        if not self._process or not self.answer:
+            return []
+        async with self.starting:
+            found = await host.clocks(self.words(self.config["fabric_tool"], "clocks",
+                                                 self.answer["fabric"]))
+        last = self.place.first + self.place.nodes
+        return [clock for clock in found if self.place.first <= clock["node"] < last]
+
     async def bring(self, path, to):
         """Copy a file of that host."""
         async with self.starting:

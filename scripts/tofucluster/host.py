@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The host's part of a cluster: binaries, an accelerator, a clock rate."""
 
+import asyncio
 import json
 import os
 import pathlib
@@ -56,6 +57,18 @@ def create_fabric(tool, shape):
         os.close(fd)
         raise ClusterError(done.stderr.strip())
     return fd
+
+
+async def clocks(words, **options):
+    """The state of nodes' clocks, from the memory that they share.
+
+    `words` run tofu-fabric with its path, here or on another host.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *words, "--json", stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        **options)
+    out, _ = await process.communicate()
+    return json.loads(out)["nodes"] if not process.returncode else []
 
 
 def require_memory(nodes):

@@ -137,6 +137,10 @@ class Hosts:
                            "nodes": part.place.nodes,
                            "state": "gone" if part.ended() else "up"} for part in self._parts]}
 
+    async def clocks(self):
+        """The state of the nodes' clocks, each from its own host."""
+        return sum(await asyncio.gather(*(part.clocks() for part in self._parts)), [])
+
     async def bring_trace(self, number, path):
         """Copy the trace of a node that has ended to this host's file."""
         part = self._part(number)

@@ -11,7 +11,6 @@ takes a fraction of a second, or each by itself (`up --fresh`).
 
 import asyncio
 import contextlib
-import json
 
 from . import machine
 from .cluster import Cluster
@@ -218,18 +217,7 @@ class VirtualCluster(Cluster):
 
     async def status(self):
         answer = await super().status()
-        clocks = {clock["node"]: clock for clock in await self._clocks()}
+        clocks = {clock["node"]: clock for clock in await self.hosts.clocks()}
         for node in answer["nodes"]:
             node["clock"] = clocks.get(node["node"])
         return {**answer, "machine": self.config["machine"], "armw": self.config["armw"]}
-
-    async def _clocks(self):
-        """The state of the nodes' clocks, from the memory that they share."""
-        fd = self.config["fabric_fd"]
-        if fd is None:
-            return []
-        process = await asyncio.create_subprocess_exec(
-            self.config["fabric_tool"], "clocks", f"/dev/fd/{fd}", "--json", pass_fds=[fd],
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE)
-        out, _ = await process.communicate()
-        return json.loads(out)["nodes"] if not process.returncode else []
