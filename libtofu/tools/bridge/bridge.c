@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
@@ -21,6 +22,8 @@
 
 #define TICK_MS 50
 #define DRAIN_MS 1000
+/* Events are looked for not more often, since each look takes several system calls. */
+#define LOOK_US 1000
 #define TIMED_NAP_NS 20000
 
 /* With --while-used: how long to wait for nodes, after the last and for the first */
@@ -114,15 +117,25 @@ int64_t bridge_now_ms(void)
 
 /* ---- Sleeping ---- */
 
-void bridge_watch(struct bridge *bridge, int fd, struct proxy *proxy)
+static void watch(struct bridge *bridge, int fd, void *what)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = proxy };
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
 
 	/* It leaves by itself when it is closed. */
 	if (epoll_ctl(bridge->epoll, EPOLL_CTL_ADD, fd, &event) &&
 	    errno != EEXIST)
 		bridge_say(bridge, "cannot wait for a descriptor: %s",
 			   strerror(errno));
+}
+
+void bridge_watch(struct bridge *bridge, int fd, struct proxy *proxy)
+{
+	watch(bridge, fd, proxy);
+}
+
+void bridge_watch_messages(struct bridge *bridge, int fd)
+{
+	watch(bridge, fd, bridge);
 }
 
 static int watch_signals(struct bridge *bridge)
@@ -147,6 +160,8 @@ static bool progress(struct bridge *bridge, bool events)
 {
 	bool work = streams_progress(bridge, events);
 
+	if (events)
+		bridge->looked = bridge_now_us();
 	work |= proxies_poll(bridge);
 	work |= in_progress(bridge);
 	work |= clock_progress(bridge, events);
@@ -155,22 +170,45 @@ static bool progress(struct bridge *bridge, bool events)
 	return work;
 }
 
+static void wait_for(struct bridge *bridge, const struct timespec *limit)
+{
+	struct epoll_event events[EVENTS];
+	int count = epoll_pwait2(bridge->epoll, events, EVENTS, limit, NULL);
+
+	for (int i = 0; i < count; i++) {
+		void *what = events[i].data.ptr;
+
+		if (!what)
+			bridge->looked = 0;
+		else if (what != bridge)
+			proxy_woken(what);
+	}
+}
+
 /*
  * Nodes are asked to wake this thread, then it looks once more: one of the two
- * finds what comes meanwhile.
+ * finds what comes meanwhile. An event does not get lost when it is not looked for
+ * now: its descriptor stays readable, and it is looked for soon.
  */
 static void sleep_until_woken(struct bridge *bridge)
 {
-	struct epoll_event events[EVENTS];
-	int count = 0;
+	static const struct timespec soon = { .tv_nsec = LOOK_US * 1000 },
+				     tick = { .tv_nsec = TICK_MS * 1000000 };
+	const bool looks = bridge_now_us() - bridge->looked >= LOOK_US;
 
 	proxies_want_wake(bridge, true);
-	if (!progress(bridge, true) && streams_may_sleep(bridge))
-		count = epoll_wait(bridge->epoll, events, EVENTS, TICK_MS);
+	if (!progress(bridge, looks) && streams_may_sleep(bridge, looks))
+		wait_for(bridge, looks ? &tick : &soon);
 	proxies_want_wake(bridge, false);
-	for (int i = 0; i < count; i++)
-		if (events[i].data.ptr)
-			proxy_woken(events[i].data.ptr);
+}
+
+/* In virtual time: nobody wakes this thread for the words of local nodes. */
+static void nap(struct bridge *bridge)
+{
+	static const struct timespec limit = { .tv_nsec = TIMED_NAP_NS };
+
+	if (streams_may_sleep(bridge, false))
+		wait_for(bridge, &limit);
 }
 
 static bool has_signal(int fd)
@@ -213,7 +251,6 @@ static bool is_used(struct bridge *bridge)
 
 static void run(struct bridge *bridge, int signals, unsigned int spin)
 {
-	static const struct timespec nap = { .tv_nsec = TIMED_NAP_NS };
 	int64_t ticked = 0;
 	uint64_t worked = 0;
 
@@ -234,7 +271,7 @@ static void run(struct bridge *bridge, int signals, unsigned int spin)
 		else if (bridge_now_us() - worked < spin)
 			sched_yield();
 		else if (bridge->timed)
-			nanosleep(&nap, NULL); /* nobody wakes it for words */
+			nap(bridge);
 		else
 			sleep_until_woken(bridge);
 	}
@@ -351,6 +388,8 @@ int main(int argc, char **argv)
 	if (!command.fabric || !command.hosts)
 		errx(EXIT_USAGE, "--fabric and --hosts; try 'tofu-bridge --help'");
 	clean_environment();
+	/* Naps are to be as short as they are. */
+	prctl(PR_SET_TIMERSLACK, 1UL);
 	bridge.path = command.fabric;
 	bridge.quiet = command.quiet;
 	bridge.while_used = command.while_used;

@@ -323,7 +323,8 @@ void stream_flush(struct stream *stream);
  * comes and goes, which costs more
  */
 bool streams_progress(struct bridge *bridge, bool events);
-bool streams_may_sleep(struct bridge *bridge);
+/* streams_may_sleep - nothing has come; with @events, no event either */
+bool streams_may_sleep(struct bridge *bridge, bool events);
 /* stream_fail - it is of no use any more; say why, unless that was said already */
 void stream_fail(struct stream *stream, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -521,6 +522,7 @@ struct bridge {
 	bool begun;
 	bool timed;
 	bool rescan;
+	uint64_t looked; /* for events, in µs */
 	unsigned int strange;
 	uint64_t said[BRIDGE_SAID];
 	unsigned int says;
@@ -530,7 +532,8 @@ struct bridge {
 	struct fi_info *info;
 	struct fid_fabric *net;
 	struct fid_domain *domain;
-	struct fid_cq *cq;
+	struct fid_cq *cq; /* of messages that have come */
+	struct fid_cq *sent; /* of those that were sent */
 	struct fid_eq *listen_eq;
 	struct fid_pep *listen;
 	bool ends;
@@ -538,10 +541,11 @@ struct bridge {
 
 int64_t bridge_now_ms(void);
 uint64_t bridge_now_us(void);
-/* bridge_watch - wake the thread when the descriptor is readable: that of a proxy,
- * or (NULL) another
+/* bridge_watch - wake the thread when the descriptor is readable: that of @proxy, or
+ * (NULL) one that tells of events. bridge_watch_messages: that of messages
  */
 void bridge_watch(struct bridge *bridge, int fd, struct proxy *proxy);
+void bridge_watch_messages(struct bridge *bridge, int fd);
 
 static inline bool bridge_is_local(const struct bridge *bridge, uint32_t node)
 {

@@ -4,9 +4,10 @@
  * which its tcp and verbs providers both have themselves. Messages arrive in
  * order, and an endpoint says when the other side is gone.
  *
- * All connections have one queue of completions, since to look at one costs
- * several system calls. A closed connection is kept until none of its completions
- * can be in there any more.
+ * All connections have one queue of completions for what comes, since to look at one
+ * costs several system calls, and one for what was sent, which is looked at when
+ * buffers are needed: nobody has to be woken for that. A closed connection is kept
+ * until none of its completions can be in there any more.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -58,21 +59,16 @@ static struct fi_info *find(const char *provider, const char *address,
 	return *err ? NULL : info;
 }
 
-static int watch_fid(struct bridge *bridge, struct fid *fid)
-{
-	int fd, err = fi_control(fid, FI_GETWAIT, &fd);
-
-	if (!err)
-		bridge_watch(bridge, fd, NULL);
-	return err;
-}
-
 static int open_eq(struct bridge *bridge, struct fid_eq **eq)
 {
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_FD };
-	int err = fi_eq_open(bridge->net, &attr, eq, NULL);
+	int fd, err = fi_eq_open(bridge->net, &attr, eq, NULL);
 
-	return err ? err : watch_fid(bridge, &(*eq)->fid);
+	if (!err)
+		err = fi_control(&(*eq)->fid, FI_GETWAIT, &fd);
+	if (!err)
+		bridge_watch(bridge, fd, NULL);
+	return err;
 }
 
 static int open_listener(struct bridge *bridge)
@@ -113,18 +109,31 @@ static int listen_in_time(struct bridge *bridge)
 	return err;
 }
 
-/* With all that all connections can have under way, and that of closed ones. */
-static int open_cq(struct bridge *bridge)
+/* With @each that every connection can have under way, and that of closed ones. */
+static int open_cq(struct bridge *bridge, unsigned int each,
+		   enum fi_wait_obj wait, struct fid_cq **cq)
 {
 	struct fi_cq_attr attr = {
-		.size = 4 * (STREAM_RX + STREAM_TX) * TOFU_CLASSES *
+		.size = 4 * each * TOFU_CLASSES *
 			(bridge->hosts.count + STRANGERS_MAX),
 		.format = FI_CQ_FORMAT_MSG,
-		.wait_obj = FI_WAIT_FD,
+		.wait_obj = wait,
 	};
-	int err = fi_cq_open(bridge->domain, &attr, &bridge->cq, NULL);
 
-	return err ? err : watch_fid(bridge, &bridge->cq->fid);
+	return fi_cq_open(bridge->domain, &attr, cq, NULL);
+}
+
+static int open_cqs(struct bridge *bridge)
+{
+	int fd, err = open_cq(bridge, STREAM_RX, FI_WAIT_FD, &bridge->cq);
+
+	if (!err)
+		err = open_cq(bridge, STREAM_TX, FI_WAIT_NONE, &bridge->sent);
+	if (!err)
+		err = fi_control(&bridge->cq->fid, FI_GETWAIT, &fd);
+	if (!err)
+		bridge_watch_messages(bridge, fd);
+	return err;
 }
 
 int net_open(struct bridge *bridge, const char *provider)
@@ -147,7 +156,7 @@ int net_open(struct bridge *bridge, const char *provider)
 		err = fi_domain(bridge->net, bridge->info, &bridge->domain,
 				NULL);
 	if (!err)
-		err = open_cq(bridge);
+		err = open_cqs(bridge);
 	if (!err)
 		err = listen_in_time(bridge);
 	if (err)
@@ -243,8 +252,9 @@ static int open_endpoint(struct stream *stream, struct fi_info *info)
 	if (!err)
 		err = fi_ep_bind(stream->ep, &stream->eq->fid, 0);
 	if (!err)
-		err = fi_ep_bind(stream->ep, &bridge->cq->fid,
-				 FI_TRANSMIT | FI_RECV);
+		err = fi_ep_bind(stream->ep, &bridge->cq->fid, FI_RECV);
+	if (!err)
+		err = fi_ep_bind(stream->ep, &bridge->sent->fid, FI_TRANSMIT);
 	return err ? err : fi_enable(stream->ep);
 }
 
@@ -386,7 +396,8 @@ static void drop_op(struct op *op)
 	op->buffer = NULL;
 }
 
-static bool read_completions(struct bridge *bridge);
+static bool read_completions(struct fid_cq *cq);
+static bool read_all(struct bridge *bridge);
 
 /* The end of the one that was closed first; its completions have been read. */
 static void bury_first(struct bridge *bridge)
@@ -411,7 +422,7 @@ static void bury_old(struct bridge *bridge)
 
 	if (!bridge->grave)
 		return;
-	while (read_completions(bridge))
+	while (read_all(bridge))
 		;
 	while (bridge->grave && now - bridge->grave->since > GRAVE_MS)
 		bury_first(bridge);
@@ -455,6 +466,8 @@ void stream_flush(struct stream *stream)
 	if (!stream->current || !stream->fill || stream->state == STREAM_DEAD)
 		return;
 	op = free_op(stream);
+	if (!op && read_completions(stream->bridge->sent))
+		op = free_op(stream);
 	if (!op)
 		return;
 	err = fi_send(stream->ep, stream->current->data, stream->fill,
@@ -544,13 +557,13 @@ static void transmitted(struct op *op)
 	op->buffer = NULL;
 }
 
-static void completion_failed(struct bridge *bridge)
+static void completion_failed(struct fid_cq *cq)
 {
 	struct fi_cq_err_entry entry = { 0 };
 	struct stream *stream;
 	struct op *op;
 
-	if (fi_cq_readerr(bridge->cq, &entry, 0) != 1 || !entry.op_context)
+	if (fi_cq_readerr(cq, &entry, 0) != 1 || !entry.op_context)
 		return;
 	op = entry.op_context;
 	stream = op->stream;
@@ -561,13 +574,13 @@ static void completion_failed(struct bridge *bridge)
 		stream_fail(stream, "%s", fi_strerror(entry.err));
 }
 
-static bool read_completions(struct bridge *bridge)
+static bool read_completions(struct fid_cq *cq)
 {
 	struct fi_cq_msg_entry entry[COMPLETIONS];
-	ssize_t count = fi_cq_read(bridge->cq, entry, COMPLETIONS);
+	ssize_t count = fi_cq_read(cq, entry, COMPLETIONS);
 
 	if (count == -FI_EAVAIL)
-		completion_failed(bridge);
+		completion_failed(cq);
 	for (ssize_t i = 0; i < count; i++) {
 		struct op *op = entry[i].op_context;
 
@@ -579,6 +592,13 @@ static bool read_completions(struct bridge *bridge)
 	return count > 0 || count == -FI_EAVAIL;
 }
 
+static bool read_all(struct bridge *bridge)
+{
+	bool work = read_completions(bridge->sent);
+
+	return read_completions(bridge->cq) || work;
+}
+
 static bool event_failed(struct fid_eq *eq, struct stream *stream)
 {
 	struct fi_eq_err_entry entry = { 0 };
@@ -587,8 +607,7 @@ static bool event_failed(struct fid_eq *eq, struct stream *stream)
 		return false;
 	if (!stream)
 		return true;
-	while (stream->state == STREAM_OPEN &&
-	       read_completions(stream->bridge))
+	while (stream->state == STREAM_OPEN && read_all(stream->bridge))
 		;
 	stream_fail(stream, "%s", fi_strerror(entry.err));
 	return true;
@@ -609,7 +628,7 @@ static bool read_events(struct stream *stream)
 		hello_send(stream);
 	} else if (event == FI_SHUTDOWN) {
 		/* What it sent before still counts. */
-		while (read_completions(stream->bridge))
+		while (read_all(stream->bridge))
 			;
 		if (stream->state == STREAM_OPEN && !stream->link->leaves)
 			stream_fail(stream, "the connection is closed");
@@ -670,6 +689,7 @@ static bool all_events(struct bridge *bridge)
 
 	for (struct stream *s = bridge->streams; s; s = s->next)
 		work |= read_events(s);
+	read_completions(bridge->sent);
 	bury_old(bridge);
 	return work;
 }
@@ -679,7 +699,7 @@ bool streams_progress(struct bridge *bridge, bool events)
 	bool work = events && all_events(bridge);
 	struct stream *stream;
 
-	work |= read_completions(bridge);
+	work |= read_completions(bridge->cq);
 	for (stream = bridge->streams; stream; stream = stream->next) {
 		if (stream->state == STREAM_DEAD)
 			continue;
@@ -693,13 +713,13 @@ bool streams_progress(struct bridge *bridge, bool events)
 	return work;
 }
 
-bool streams_may_sleep(struct bridge *bridge)
+bool streams_may_sleep(struct bridge *bridge, bool events)
 {
-	struct fid *fids[] = { &bridge->listen_eq->fid, &bridge->cq->fid };
+	struct fid *fids[] = { &bridge->cq->fid, &bridge->listen_eq->fid };
 
-	if (fi_trywait(bridge->net, fids, 2))
+	if (fi_trywait(bridge->net, fids, events ? 2 : 1))
 		return false;
-	for (struct stream *s = bridge->streams; s; s = s->next) {
+	for (struct stream *s = bridge->streams; s && events; s = s->next) {
 		struct fid *fid = &s->eq->fid;
 
 		if (fi_trywait(bridge->net, &fid, 1))
@@ -719,6 +739,8 @@ void net_close(struct bridge *bridge)
 	close_listener(bridge);
 	if (bridge->cq)
 		fi_close(&bridge->cq->fid);
+	if (bridge->sent)
+		fi_close(&bridge->sent->fid);
 	if (bridge->domain)
 		fi_close(&bridge->domain->fid);
 	if (bridge->net)
