@@ -482,8 +482,70 @@ TEST_F(by, bad_arguments)
 	receive.source = 0;
 	EXPECT_EQ(tofu_p2p_peek(P2P(0), &receive, NULL, NULL), UTOFU_ERR_INVALID_POINTER);
 	EXPECT_EQ(tofu_p2p_post_claimed(P2P(0), NULL, &receive, NULL), UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_p2p_away(NULL, (void *)&send), UTOFU_ERR_INVALID_POINTER);
+	EXPECT_EQ(tofu_p2p_away(P2P(0), NULL), UTOFU_ERR_INVALID_POINTER);
 	EXPECT_EQ(tofu_p2p_ended(NULL, &end), UTOFU_ERR_INVALID_POINTER);
 	EXPECT_EQ(tofu_p2p_ended(P2P(0), NULL), UTOFU_ERR_INVALID_POINTER);
+}
+
+/* ---- A sender that goes on with something else ---- */
+
+/* Turns until the message is on its way: it then comes without its sender. */
+static void let_go(struct harness_test *_metadata, struct world *world,
+		   const struct tofu_p2p_request *request)
+{
+	int code = UTOFU_ERR_NOT_COMPLETED;
+
+	for (int i = 0; i < 1000 && code == UTOFU_ERR_NOT_COMPLETED; i++) {
+		ASSERT_EQ(world_turn(world), UTOFU_SUCCESS);
+		code = tofu_p2p_away(world->p2p[0], request);
+	}
+	ASSERT_EQ(code, UTOFU_SUCCESS);
+}
+
+TEST_F(by, comes_without_its_sender)
+{
+	const struct tofu_p2p_send send = {
+		.buf = self->from,
+		.bytes = 8,
+		.dest = 1,
+		.flags = TOFU_P2P_COPY | TOFU_P2P_SILENT,
+	};
+	const struct tofu_p2p_receive receive = { .buf = self->to, .room = 8 };
+
+	for (unsigned int i = 0; i < 100; i++) {
+		struct tofu_p2p_end end = { .code = 1 };
+		struct tofu_p2p_request *request;
+		int code = UTOFU_ERR_NOT_FOUND;
+
+		data_fill(self->from, 8, i);
+		ASSERT_EQ(tofu_p2p_post_send(P2P(0), &send, &request), 0);
+		/* Without atomics, a ring of its own waits for each. */
+		if (variant->no_armw)
+			ASSERT_EQ(tofu_p2p_away(P2P(0), request), UTOFU_SUCCESS);
+		let_go(_metadata, &self->world, request);
+		ASSERT_EQ(tofu_p2p_post_receive(P2P(1), &receive, NULL), 0);
+		for (int turn = 0; turn < 100000 && code; turn++)
+			code = tofu_p2p_ended(P2P(1), &end);
+		ASSERT_EQ(code, UTOFU_SUCCESS);
+		ASSERT_TRUE(data_is(self->to, 8, i));
+		ASSERT_EQ(tofu_p2p_ended(P2P(0), &end), UTOFU_ERR_NOT_FOUND);
+	}
+}
+
+/* The shared ring takes a place first, by a request that has to be answered. */
+TEST_F(by, first_has_to_be_seen_off)
+{
+	const struct tofu_p2p_send send = {
+		.buf = self->from, .bytes = 8, .dest = 1,
+		.flags = TOFU_P2P_COPY | TOFU_P2P_SILENT,
+	};
+	struct tofu_p2p_request *request;
+
+	ASSERT_EQ(tofu_p2p_post_send(P2P(0), &send, &request), 0);
+	EXPECT_EQ(tofu_p2p_away(P2P(0), request),
+		  variant->no_armw ? UTOFU_SUCCESS : UTOFU_ERR_NOT_COMPLETED);
+	let_go(_metadata, &self->world, request);
 }
 
 TEST_HARNESS_MAIN

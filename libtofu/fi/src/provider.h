@@ -135,11 +135,13 @@ struct tofu_fi_domain {
 /**
  * struct tofu_fi_peer - an entry of an address vector
  * @used: not removed
+ * @slow: a message that was injected did not get away in time: do not wait
  */
 struct tofu_fi_peer {
 	uint32_t rank;
 	uint32_t endpoint;
 	bool used;
+	bool slow;
 };
 
 /**

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sends. */
 #define _GNU_SOURCE
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,14 +72,46 @@ static ssize_t send_ready(struct tofu_fi_ep *ep, const struct tofu_fi_outgoing *
 	return -FI_EAGAIN;
 }
 
+/* How long a call waits for what it has injected, and how often it just looks */
+#define PATIENCE_MS 2
+#define LOOKS 64
+
+/*
+ * A program takes an injected message for sent, and may make no call for long. So
+ * the message is on its way before the call returns, unless the receiver makes no
+ * progress: then it goes with later calls.
+ */
+static void send_away(struct tofu_fi_ep *ep, struct tofu_fi_peer *peer,
+		      const struct tofu_p2p_request *request)
+{
+	unsigned int looks = 0;
+	int64_t since = 0;
+	int code;
+
+	while ((code = tofu_p2p_away(ep->p2p, request)) ==
+	       UTOFU_ERR_NOT_COMPLETED) {
+		if (looks++ >= LOOKS) {
+			if (!since)
+				since = tofu_fi_now_ms();
+			peer->slow |= tofu_fi_now_ms() - since > PATIENCE_MS;
+			sched_yield();
+		}
+		if (peer->slow || tofu_p2p_progress(ep->p2p))
+			return;
+	}
+	peer->slow = code;
+}
+
 static ssize_t send_post(struct tofu_fi_ep *ep, const struct tofu_fi_outgoing *out,
 			 size_t bytes)
 {
+	struct tofu_fi_peer *peer = &ep->av->peer[out->to];
+	struct tofu_p2p_request *request = NULL;
 	struct tofu_p2p_send send = {
 		.buf = out->count ? out->iov[0].iov_base : NULL,
 		.bytes = bytes,
 		.tag = out->tag,
-		.dest = ep->av->peer[out->to].rank,
+		.dest = peer->rank,
 		.data = (uint32_t)out->data,
 		.flags = send_flags(out->flags),
 	};
@@ -87,9 +120,11 @@ static ssize_t send_post(struct tofu_fi_ep *ep, const struct tofu_fi_outgoing *o
 
 	if (err)
 		return err;
-	code = tofu_p2p_post_send(ep->p2p, &send, NULL);
+	code = tofu_p2p_post_send(ep->p2p, &send, &request);
 	if (code && send.context)
 		tofu_fi_op_free(ep, send.context);
+	if (!code && !send.context)
+		send_away(ep, peer, request);
 	return tofu_fi_result(code);
 }
 

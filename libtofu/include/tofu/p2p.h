@@ -423,6 +423,21 @@ int tofu_p2p_post_send(struct tofu_p2p *p2p, const struct tofu_p2p_send *send,
 		       struct tofu_p2p_request **request);
 
 /**
+ * tofu_p2p_away - check whether a posted send still needs this process
+ * @p2p:     endpoint
+ * @request: of tofu_p2p_post_send(), whose end tofu_p2p_ended() has not told
+ *
+ * For callers that take a copied message for sent. It makes no progress.
+ *
+ * Return: UTOFU_SUCCESS: the message arrives, whatever this process does next,
+ * while its endpoint lives; UTOFU_ERR_NOT_COMPLETED: that is so after some more
+ * progress; UTOFU_ERR_BUSY: only when its receiver has made progress, too;
+ * UTOFU_ERR_INVALID_POINTER.
+ */
+int tofu_p2p_away(const struct tofu_p2p *p2p,
+		  const struct tofu_p2p_request *request);
+
+/**
  * tofu_p2p_post_receive - begin to receive a message
  * @p2p:     endpoint
  * @receive: what to receive; copied

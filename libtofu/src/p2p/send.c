@@ -333,6 +333,47 @@ void p2p_send_flown(struct tofu_p2p *p2p, uint64_t handle, int code)
 		p2p_request_end(p2p, request, code);
 }
 
+/* Whether all records to the peer are put, by whatever ring they go. */
+static bool is_put(const struct tofu_p2p *p2p, const struct p2p_peer *peer)
+{
+	const struct tofu_srb_single *standing;
+
+	if (!p2p->config.standing)
+		return tofu_srb_is_put(&peer->requests) &&
+		       tofu_srb_is_put(&peer->own.peer);
+	standing = &p2p->standing.peer[peer->rank].to[P2P_STANDING_REQUEST];
+	return tofu_srb_is_put(&standing->peer);
+}
+
+static int away(const struct tofu_p2p *p2p,
+		const struct tofu_p2p_request *request)
+{
+	const struct p2p_peer *peer = request->peer;
+
+	switch (request->state) {
+	case P2P_ENDED:
+		return UTOFU_SUCCESS;
+	case P2P_PEERLESS:
+		return UTOFU_ERR_NOT_COMPLETED;
+	case P2P_QUEUED:
+		return peer->withheld.held ? UTOFU_ERR_BUSY :
+					     UTOFU_ERR_NOT_COMPLETED;
+	case P2P_SENT:
+		if (request->message.kind != P2P_EAGER)
+			return UTOFU_ERR_BUSY;
+		return is_put(p2p, peer) ? UTOFU_SUCCESS :
+					   UTOFU_ERR_NOT_COMPLETED;
+	default:
+		return UTOFU_ERR_BUSY;
+	}
+}
+
+int tofu_p2p_away(const struct tofu_p2p *p2p,
+		  const struct tofu_p2p_request *request)
+{
+	return p2p && request ? away(p2p, request) : UTOFU_ERR_INVALID_POINTER;
+}
+
 /* ---- Beginning ---- */
 
 /* Return: false if it has to wait for memory. */

@@ -341,6 +341,11 @@ void tofu_srb_commit(struct tofu_srb_sender *sender,
 	srb_flow_advance(flow);
 }
 
+bool tofu_srb_is_put(const struct tofu_srb_peer *peer)
+{
+	return !peer->flow || (!peer->flow->put && !peer->flow->restart);
+}
+
 /* ---- Polling ---- */
 
 /* The only form in which lost notices are reported */

@@ -52,6 +52,9 @@ int tofu_srb_reserve(struct tofu_srb_sender *sender,
 void tofu_srb_commit(struct tofu_srb_sender *sender,
 		     struct tofu_srb_single *single, void *cbdata);
 
+/* tofu_srb_is_put - whether all that was sent to a ring needs no more of its sender */
+bool tofu_srb_is_put(const struct tofu_srb_peer *peer);
+
 /*
  * tofu_srb_sender_create_single - tofu_srb_sender_create() for rings with one
  * sender only, which work without remote atomics
