@@ -15,6 +15,7 @@ import subprocess
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BRIDGE = pathlib.Path(os.environ.get("O", TOP / "build")).resolve() / "bin/tofu-bridge"
 
+SLOW_SWITCH = pathlib.Path(__file__).with_name("slow-switch")
 NAMES = "abcdefgh"
 PORT = "eth0"
 SWITCH = "switch"
@@ -85,19 +86,29 @@ class Host:
 
 
 class Hosts:
-    """Some hosts, and a switch."""
+    """Some hosts, and a switch.
 
-    def __init__(self, count):
+    It is a good one, or slow: then `slow`, or the variable TOFU_SLOW_SWITCH, has the
+    milliseconds that a frame takes, and the percentage of those that are lost.
+    """
+
+    def __init__(self, count, slow=os.environ.get("TOFU_SLOW_SWITCH")):
         if not BRIDGE.exists():
             raise Unable("no tofu-bridge (scripts/setup bridge, make lib)")
-        self.host = []
+        self.host, self.slow = [], None
         self.switch = Host(SWITCH)
         try:
             self.switch.run("ip", "link", "add", SWITCH, "type", "bridge")
             self.switch.run("ip", "link", "set", SWITCH, "up")
             for number in range(count):
                 self.host.append(Host(NAMES[number], f"10.77.0.{number + 1}"))
-                self.connect(self.host[-1])
+            if slow:
+                self.connect_slowly(*slow.split(","))
+            for host in self.host:
+                if not slow:
+                    self.connect(host)
+                host.run("ip", "addr", "add", f"{host.address}/24", "dev", PORT)
+                host.run("ip", "link", "set", PORT, "up")
         except BaseException:
             self.end()
             raise
@@ -116,8 +127,16 @@ class Hosts:
         run("ip", "link", "add", "name", PORT, "netns", host.pid, "type", "veth",
             "peer", "name", f"to-{host.name}", "netns", self.switch.pid)
         self.switch.run("ip", "link", "set", f"to-{host.name}", "master", SWITCH, "up")
-        host.run("ip", "addr", "add", f"{host.address}/24", "dev", PORT)
-        host.run("ip", "link", "set", PORT, "up")
+
+    def connect_slowly(self, delay_ms, loss_percent):
+        """Lay cables to a program that takes the place of the switch."""
+        self.slow = subprocess.Popen(
+            [SLOW_SWITCH, PORT, delay_ms, loss_percent,
+             *(str(host.pid) for host in self.host)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        line = self.slow.stdout.readline().strip()
+        if line != "ready":
+            raise Unable(line or "the slow switch ended")
 
     def cut(self, one, other):
         """Cut the way between two hosts: what is sent does not arrive, and nobody says so."""
@@ -151,6 +170,9 @@ class Hosts:
 
     def end(self):
         """End all hosts."""
+        if self.slow:
+            self.slow.stdin.close()
+            self.slow.wait(LIMIT_SECONDS)
         for host in [*self.host, self.switch]:
             host.end()
 
