@@ -53,9 +53,14 @@ class Part:
         return ClusterError(f"host {self.place.name}: {text}")
 
     def _sh(self, script, **options):
-        return subprocess.run(self.words("sh", "-c", script), timeout=COPY_SECONDS,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                              **options)
+        try:
+            return subprocess.run(self.words("sh", "-c", script), timeout=COPY_SECONDS,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                                  **options)
+        except subprocess.TimeoutExpired:
+            raise self._error(f"no answer after {COPY_SECONDS} s") from None
+        except OSError as error:
+            raise self._error(f"{self.words()[0]}: {error.strerror}") from None
 
     def _provide(self):
         """Copy what the host does not have, if it is like this one."""

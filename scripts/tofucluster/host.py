@@ -18,6 +18,7 @@ from .errors import ClusterError
 TOP = cache.checkout()
 BUILD = cache.build()
 PROBE_SECONDS = 5
+CLOCKS_SECONDS = 5
 # Memory of an idle guest and its QEMU
 NODE_MIB = 200
 KVM_FACT = "kvm-trouble"
@@ -67,7 +68,11 @@ async def clocks(words, **options):
     process = await asyncio.create_subprocess_exec(
         *words, "--json", stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
         **options)
-    out, _ = await process.communicate()
+    try:
+        out, _ = await asyncio.wait_for(process.communicate(), CLOCKS_SECONDS)
+    except asyncio.TimeoutError:
+        process.kill()
+        return []
     return json.loads(out)["nodes"] if not process.returncode else []
 
 

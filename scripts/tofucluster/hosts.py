@@ -120,7 +120,11 @@ class Hosts:
         if not own:
             return os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         self._config.update(accel=own.answer["accel"], tsc_khz=own.answer["tsc_khz"])
-        return os.open(own.answer["fabric"], os.O_RDWR | os.O_CLOEXEC)
+        try:
+            return os.open(own.answer["fabric"], os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise ClusterError(f"host {own.place.name}: {error.strerror}: its part has "
+                               "ended") from None
 
     def has_own(self):
         """Whether nodes are on this host."""

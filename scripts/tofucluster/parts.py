@@ -35,15 +35,22 @@ def _answer(message):
 # ---- A host: its fabric, and the bridge to the others ----
 
 async def _bridge(config, name, fabric):
+    """The process, and a pipe with a byte when it is ready."""
     tool = pathlib.Path(config["fabric_tool"]).with_name(BRIDGE)
     if not tool.exists():
         raise ClusterError(f"{tool} is missing: it needs libfabric-dev and nettle-dev "
                            "(scripts/setup bridge), then `make lib`")
     parent = os.getpid()
-    return await asyncio.create_subprocess_exec(
-        tool, "--quiet", "--fabric", fabric, "--hosts", config["hosts"]["table"], "--self", name,
-        env={**os.environ, "TOFU_BRIDGE_TOKEN": config["hosts"]["token"]},
-        stdin=subprocess.DEVNULL, stdout=sys.stderr, preexec_fn=lambda: die_with(parent))
+    read, write = os.pipe()
+    try:
+        return await asyncio.create_subprocess_exec(
+            tool, "--quiet", "--fabric", fabric, "--hosts", config["hosts"]["table"], "--self",
+            name, "--ready", str(write), pass_fds=[write],
+            env={**os.environ, "TOFU_BRIDGE_TOKEN": config["hosts"]["token"]},
+            stdin=subprocess.DEVNULL, stdout=sys.stderr,
+            preexec_fn=lambda: die_with(parent)), read
+    finally:
+        os.close(write)
 
 
 async def _end(process):
@@ -81,9 +88,11 @@ async def _serve_host(message):
         with tempfile.TemporaryDirectory(prefix="tofu-host-") as scratch:
             fd = host.create_fabric(config["fabric_tool"], shape.text(config["axes"]))
             fabric = f"/proc/{os.getpid()}/fd/{fd}"
-            bridge = await _bridge(config, message["self"], fabric)
+            bridge, ready = await _bridge(config, message["self"], fabric)
             try:
-                _answer({**answer, "fabric": fabric, "scratch": scratch})
+                # Why it is not has been said, and is in the log of this process.
+                if await asyncio.to_thread(os.read, ready, 1):
+                    _answer({**answer, "fabric": fabric, "scratch": scratch})
                 return abs(await bridge.wait())
             finally:
                 await _end(bridge)
