@@ -70,7 +70,10 @@ def configuration(args):
     if args.realtime:
         host.require_realtime()
     fabric_tool = host.fabric_tool()
-    qemu = args.qemu or host.qemu()
+    qemu = args.qemu.absolute() if args.qemu else host.qemu()
+    for file in (qemu, qemu.parent / machine.BIOS):
+        if not file.exists():
+            raise ClusterError(f"{file}: no such file")
     image = host.guest(args.guest_arg)
     # In functional time each host finds its own.
     accel, tsc_khz = ((args.accel, None) if spread and args.time == "functional"

@@ -67,11 +67,12 @@ class Part:
         if self.here:
             return
         build = pathlib.Path(self.config["fabric_tool"]).parent
+        qemu = pathlib.Path(self.config["qemu"])
         # What has to be there, and what is copied where it is not
         wanted = {host.TOP / "scripts/tofu-cluster": host.TOP / "scripts",
                   build / "tofu-fabric": build / "tofu-fabric",
                   build / "tofu-bridge": build / "tofu-bridge",
-                  pathlib.Path(self.config["qemu"]): pathlib.Path(self.config["qemu"]).parent,
+                  qemu: qemu, qemu.parent / machine.BIOS: qemu.parent / machine.BIOS,
                   pathlib.Path(self.config["image"]) / machine.KERNEL:
                   pathlib.Path(self.config["image"])}
         kind = ". /etc/os-release; echo $(uname -m) $ID $VERSION_ID"

@@ -11,7 +11,6 @@ its ssh does.
 
 import asyncio
 import os
-import pathlib
 import secrets
 import shlex
 import socket
@@ -20,44 +19,9 @@ from . import shape
 from .errors import ClusterError
 from .far import FarNode, Part, trace_path
 from .node import Node
+from .table import complete, places
 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5"
-
-
-class Place:
-    """A line of the table: a host and its nodes."""
-
-    def __init__(self, word, first):
-        name, _, rest = word.partition(":")
-        count = rest.partition("@")[0]
-        if not name or not count.isdigit() or not int(count):
-            raise ClusterError(f"--hosts: '{word}': a host is NAME:NODES, or NAME:NODES@ADDRESS "
-                               "with an address that the others reach")
-        self.name, self.first, self.nodes = name, first, int(count)
-
-
-def _entries(table):
-    """The words of a table: a list, or a file where it has a slash."""
-    if "/" in table:
-        try:
-            text = pathlib.Path(table).read_text("utf-8")
-        except OSError as error:
-            raise ClusterError(f"--hosts: {table}: {error.strerror}") from None
-        words = [line.partition("#")[0].strip() for line in text.splitlines()]
-    else:
-        words = table.split(",")
-    return [word for word in words if word]
-
-
-def places(table):
-    """The hosts of a table."""
-    found, first = [], 0
-    for word in _entries(table):
-        found.append(Place(word, first))
-        first += found[-1].nodes
-    if not found:
-        raise ClusterError(f"--hosts: '{table}' names no host")
-    return found
 
 
 def own_name(names, given):
@@ -70,15 +34,19 @@ def own_name(names, given):
 
 def configuration(args):
     """What `up` knows of its hosts, as a part of the supervisor's configuration."""
-    found = places(args.hosts)
+    found, ssh = places(args.hosts), shlex.split(args.ssh)
+    own = own_name([place.name for place in found], args.host)
     nodes = sum(place.nodes for place in found)
-    axes = shape.choose(args.shape, args.nodes or (None if args.shape else nodes))
-    if shape.count(axes) != nodes:
-        raise ClusterError(f"--hosts has {nodes} nodes, and shape {shape.text(axes)} "
-                           f"{shape.count(axes)}")
-    return axes, {"table": ",".join(_entries(args.hosts)), "token": secrets.token_hex(16),
-                  "own": own_name([place.name for place in found], args.host),
-                  "ssh": shlex.split(args.ssh)}
+    if all(place.nodes for place in found):
+        axes = shape.choose(args.shape, args.nodes or (None if args.shape else nodes))
+        if shape.count(axes) != nodes:
+            raise ClusterError(f"--hosts has {nodes} nodes, and shape {shape.text(axes)} "
+                               f"{shape.count(axes)}")
+    else:
+        axes = shape.choose(args.shape, args.nodes)
+        complete(found, shape.count(axes), own, ssh)
+    return axes, {"table": ",".join(place.text() for place in found),
+                  "token": secrets.token_hex(16), "own": own, "ssh": ssh}
 
 
 def own_nodes(hosts):
