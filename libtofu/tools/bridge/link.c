@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "bridge/bridge.h"
+#include "common/hash.h"
 
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 2000
@@ -18,15 +19,6 @@
 #define LEAVES_MS 2000
 
 /* ---- Messages to people ---- */
-
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = 1469598103934665603ULL;
-
-	while (*text)
-		hash = (hash ^ (uint8_t)*text++) * 1099511628211ULL;
-	return hash;
-}
 
 void bridge_say(struct bridge *bridge, const char *format, ...)
 {
@@ -37,7 +29,7 @@ void bridge_say(struct bridge *bridge, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	hash = hash_of(text);
+	hash = tofu_hash(TOFU_HASH_BASIS, text, strlen(text));
 	for (unsigned int i = 0; i < BRIDGE_SAID; i++)
 		if (bridge->said[i] == hash)
 			return;

@@ -8,13 +8,11 @@
 #include <unistd.h>
 
 #include "common/args.h"
+#include "common/hash.h"
 #include "common/hosts.h"
 #include "fabric/fabric.h"
 
 #define STATUS_FAILED 1
-
-#define FNV_BASIS 0xcbf29ce484222325ULL
-#define FNV_PRIME 0x100000001b3ULL
 
 /* What is read, and for whom. */
 struct reading {
@@ -194,24 +192,15 @@ uint32_t tofu_hosts_self(const struct tofu_hosts *hosts, const char *name)
 	     name);
 }
 
-static uint64_t add(uint64_t hash, const void *data, size_t bytes)
-{
-	const uint8_t *byte = data;
-
-	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ byte[i]) * FNV_PRIME;
-	return hash;
-}
-
 uint64_t tofu_hosts_hash(const struct tofu_hosts *hosts, const struct tofu_shape *shape)
 {
-	uint64_t hash = add(FNV_BASIS, shape, sizeof(*shape));
+	uint64_t hash = tofu_hash(TOFU_HASH_BASIS, shape, sizeof(*shape));
 
 	for (uint32_t h = 0; h < hosts->count; h++) {
 		const struct tofu_host *host = &hosts->host[h];
 
-		hash = add(hash, host->name, strlen(host->name) + 1);
-		hash = add(hash, &host->nodes, sizeof(host->nodes));
+		hash = tofu_hash(hash, host->name, strlen(host->name) + 1);
+		hash = tofu_hash(hash, &host->nodes, sizeof(host->nodes));
 	}
 	return hash;
 }
