@@ -281,6 +281,7 @@ struct tofu_fi_claim {
  * @tx_flags, @rx_flags: of calls that have none
  * @cntr:     counters, by the order of tofu_fi_counted(); may be NULL
  * @multi_min: bytes that a buffer for several messages has to have left
+ * @haste:    how often in a row an injected message did not get away in time
  * @p2p:      NULL before it is enabled, and then in the domain's list by @link
  * @broken:   it has been said that it is
  * @ops, @unused: what is under way, and what can be used again
@@ -303,6 +304,7 @@ struct tofu_fi_ep {
 	uint64_t rx_flags;
 	struct tofu_fi_cntr *cntr[TOFU_FI_COUNTED];
 	size_t multi_min;
+	unsigned int haste;
 	struct tofu_p2p *p2p;
 	LIST_ENTRY(tofu_fi_ep) link;
 	bool broken;

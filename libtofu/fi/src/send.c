@@ -72,9 +72,28 @@ static ssize_t send_ready(struct tofu_fi_ep *ep, const struct tofu_fi_outgoing *
 	return -FI_EAGAIN;
 }
 
-/* How long a call waits for what it has injected, and how often it just looks */
-#define PATIENCE_MS 2
+/*
+ * How long a call waits for what it has injected, at most; half as long after each
+ * time that was in vain, so that many slow peers do not cost much. And how often it
+ * just looks.
+ */
+#define PATIENCE_MS 20
 #define LOOKS 64
+
+/* Return: whether it makes sense to wait on. */
+static bool is_patient(struct tofu_fi_ep *ep, int64_t *since)
+{
+	const int64_t now = tofu_fi_now_ms();
+
+	sched_yield();
+	if (!*since)
+		*since = now;
+	if (now - *since <= PATIENCE_MS >> ep->haste)
+		return true;
+	if (PATIENCE_MS >> ep->haste)
+		ep->haste++;
+	return false;
+}
 
 /*
  * A program takes an injected message for sent, and may make no call for long. So
@@ -90,16 +109,14 @@ static void send_away(struct tofu_fi_ep *ep, struct tofu_fi_peer *peer,
 
 	while ((code = tofu_p2p_away(ep->p2p, request)) ==
 	       UTOFU_ERR_NOT_COMPLETED) {
-		if (looks++ >= LOOKS) {
-			if (!since)
-				since = tofu_fi_now_ms();
-			peer->slow |= tofu_fi_now_ms() - since > PATIENCE_MS;
-			sched_yield();
-		}
+		if (!peer->slow && looks++ >= LOOKS)
+			peer->slow = !is_patient(ep, &since);
 		if (peer->slow || tofu_p2p_progress(ep->p2p))
 			return;
 	}
 	peer->slow = code;
+	if (since && !code)
+		ep->haste = 0;
 }
 
 static ssize_t send_post(struct tofu_fi_ep *ep, const struct tofu_fi_outgoing *out,
