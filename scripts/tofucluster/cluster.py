@@ -129,6 +129,10 @@ class Cluster:
             for task in tasks:
                 task.cancel()
 
+    async def restart(self, node):
+        """Boot a node that has ended, as somebody wants."""
+        await self.start(node)
+
     async def start(self, node, devices=None):
         """Boot a node, or go on from a saved boot; an error has the end of its console."""
         try:

@@ -6,6 +6,7 @@ The other ends of what is started here are in parts.py.
 
 import asyncio
 import contextlib
+import os
 import pathlib
 import shlex
 import socket
@@ -19,7 +20,15 @@ PART_SECONDS = 120
 COPY_SECONDS = 600
 # sshd refuses some of more connections that begin at a time.
 STARTING_MAX = 4
+# More than the part itself gives its bridge
+PART_END_SECONDS = END_SECONDS + 3
 TELLS = 20  # lines of a part that failed
+
+
+# What kind of host it is, and the version of these scripts there
+KIND = (". /etc/os-release; echo $(uname -m) $ID $VERSION_ID; "
+        f"cd {shlex.quote(str(host.TOP / 'scripts'))} 2>/dev/null; "
+        "LC_ALL=C; cat tofu-cluster tofucluster/*.py 2>/dev/null | sha256sum")
 
 
 def trace_path(folder, number):
@@ -52,54 +61,72 @@ class Part:
     def _error(self, text):
         return ClusterError(f"host {self.place.name}: {text}")
 
-    def _sh(self, script, **options):
+    async def _sh(self, script, stdin=subprocess.DEVNULL):
+        """Status, output and errors of a script there."""
+        words = self.words("sh", "-c", script)
         try:
-            return subprocess.run(self.words("sh", "-c", script), timeout=COPY_SECONDS,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                                  **options)
-        except subprocess.TimeoutExpired:
-            raise self._error(f"no answer after {COPY_SECONDS} s") from None
+            process = await asyncio.create_subprocess_exec(
+                *words, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         except OSError as error:
-            raise self._error(f"{self.words()[0]}: {error.strerror}") from None
+            raise self._error(f"{words[0]}: {error.strerror}") from None
+        try:
+            both = await asyncio.wait_for(process.communicate(), COPY_SECONDS)
+        except asyncio.TimeoutError:
+            raise self._error(f"no answer after {COPY_SECONDS} s") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+        return process.returncode, *(text.decode(errors="replace").strip() for text in both)
 
-    def _provide(self):
-        """Copy what the host does not have, if it is like this one."""
-        if self.here:
-            return
+    def _wanted(self):
+        """What has to be there: files, and what is copied where they are not."""
         build = pathlib.Path(self.config["fabric_tool"]).parent
-        qemu = pathlib.Path(self.config["qemu"])
-        # What has to be there, and what is copied where it is not
-        wanted = {host.TOP / "scripts/tofu-cluster": host.TOP / "scripts",
-                  build / "tofu-fabric": build / "tofu-fabric",
-                  build / "tofu-bridge": build / "tofu-bridge",
-                  qemu: qemu, qemu.parent / machine.BIOS: qemu.parent / machine.BIOS,
-                  pathlib.Path(self.config["image"]) / machine.KERNEL:
-                  pathlib.Path(self.config["image"])}
-        kind = ". /etc/os-release; echo $(uname -m) $ID $VERSION_ID"
-        tests = "; ".join(f"test -e {shlex.quote(str(file))} || echo {shlex.quote(str(path))}"
-                          for file, path in wanted.items())
-        done = self._sh(f"{kind}; command -v python3 >/dev/null || echo python3; {tests}")
-        if done.returncode:
-            raise self._error(done.stderr.decode(errors="replace").strip() or "no answer")
-        its, *missing = done.stdout.decode().splitlines()
-        own = subprocess.run(["sh", "-c", kind], capture_output=True, text=True,
-                             check=True).stdout.strip()
+        qemu, image = (pathlib.Path(self.config[name]) for name in ("qemu", "image"))
+        return {host.TOP / "scripts/tofu-cluster": host.TOP / "scripts",
+                build / "tofu-fabric": build / "tofu-fabric",
+                build / "tofu-bridge": build / "tofu-bridge",
+                qemu: qemu, qemu.parent / machine.BIOS: qemu.parent / machine.BIOS,
+                image / machine.KERNEL: image}
+
+    async def _provide(self):
+        """Copy what the host does not have, if it is like this one."""
+        wanted = self._wanted()
+        tests = "; ".join(f"test -e {shlex.quote(str(file))} || echo {shlex.quote(str(file))}"
+                          for file in wanted)
+        status, text, errors = await self._sh(
+            f"{KIND}; command -v python3 >/dev/null || echo python3; {tests}")
+        if status:
+            raise self._error(errors or "no answer")
+        its, version, *missing = text.splitlines()
+        own, own_version = subprocess.run(["sh", "-c", KIND], capture_output=True, text=True,
+                                          check=True).stdout.splitlines()
         if missing and (its != own or "python3" in missing):
             raise ClusterError(f"host {self.place.name} ({its}; this one is {own}) has no "
                                f"{', '.join(missing)}: install it there")
+        if str(host.TOP / "scripts/tofu-cluster") not in missing and version != own_version:
+            raise self._error(f"its {host.TOP / 'scripts'} is of another version: bring it up to "
+                              "date there, or remove it, and it is copied")
         if missing:
-            with subprocess.Popen(["tar", "-C", "/", "-c", *(path[1:] for path in missing)],
-                                  stdout=subprocess.PIPE) as tar:
-                done = self._sh("tar -C / -x", stdin=tar.stdout)
-            if done.returncode or tar.returncode:
-                raise self._error(f"cannot copy {', '.join(missing)}: "
-                                  f"{done.stderr.decode(errors='replace').strip()}")
+            await self._copy({file: wanted[pathlib.Path(file)] for file in missing})
+
+    async def _copy(self, files):
+        """Copy what files belong to, to the same places."""
+        read, write = os.pipe()
+        tar = await asyncio.create_subprocess_exec(
+            "tar", "-C", "/", "-c", *(str(path)[1:] for path in files.values()), stdout=write)
+        os.close(write)
+        # What came in part is not to be taken for whole the next time.
+        status, _, errors = await self._sh(
+            f"tar -C / -x || {{ rm -f {shlex.join(files)}; exit 1; }}", stdin=read)
+        os.close(read)
+        if status or await tar.wait():
+            raise self._error(f"cannot copy {', '.join(map(str, files.values()))}: {errors}")
 
     async def start(self, tell):
         """Start its process, and wait until its fabric is there."""
-        if not self._provided:
-            await asyncio.to_thread(self._provide)
-            self._provided = True
+        if not self._provided and not self.here:
+            await self._provide()
+        self._provided = True
         with open(self._log, "wb") as errors:
             self._process = await asyncio.create_subprocess_exec(
                 *self.part_words("--host-part"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -107,9 +134,8 @@ class Part:
         try:
             await asyncio.wait_for(self._begin(tell), PART_SECONDS + self.config["boot_timeout"])
         except asyncio.TimeoutError:
-            self._process.kill()
             raise self._error("its part does not answer") from None
-        except ConnectionError as error:
+        except (OSError, ValueError) as error:
             raise self._error(f"its part answers with {error}") from None
 
     async def _begin(self, tell):
@@ -142,9 +168,8 @@ class Part:
         """The state of its nodes' clocks."""
         if not self._process or not self.answer:
             return []
-        async with self.starting:
-            found = await host.clocks(self.words(self.config["fabric_tool"], "clocks",
-                                                 self.answer["fabric"]))
+        found = await host.clocks(self.words(self.config["fabric_tool"], "clocks",
+                                             self.answer["fabric"]))
         last = self.place.first + self.place.nodes
         return [clock for clock in found if self.place.first <= clock["node"] < last]
 
@@ -159,8 +184,9 @@ class Part:
                 _, errors = await asyncio.wait_for(process.communicate(), COPY_SECONDS)
             except asyncio.TimeoutError:
                 process.kill()
-                raise self._error(f"{path} does not come") from None
-        if process.returncode:
+                errors = f"{path} does not come".encode()
+        if process.returncode != 0:
+            os.unlink(to)
             raise self._error(errors.decode(errors="replace").strip())
 
     async def end(self):
@@ -170,7 +196,7 @@ class Part:
             return
         process.stdin.close()
         try:
-            await asyncio.wait_for(process.wait(), END_SECONDS)
+            await asyncio.wait_for(process.wait(), PART_END_SECONDS)
         except asyncio.TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
@@ -206,7 +232,9 @@ class FarNode(Node):
             except (asyncio.TimeoutError, ConnectionError):
                 begun = None
         if begun is None or "error" in begun:
-            self._process.kill()
+            # It may have been killed, and collected, meanwhile.
+            if self._process:
+                self._process.kill()
             await self._collect()
             self.state = "failed"
             raise ClusterError(f"node {self.number}: " + (

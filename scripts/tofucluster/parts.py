@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import pathlib
+import select
 import socket
 import subprocess
 import sys
@@ -131,6 +132,14 @@ def _message():
     return wire.parse(line)[0]
 
 
+def _end_with_input(qemu):
+    """End QEMU with the input, also while nobody reads that."""
+    poll = select.poll()
+    poll.register(0, select.POLLRDHUP)
+    poll.poll()
+    qemu.kill()
+
+
 def _write_out(data):
     while data:
         data = data[os.write(1, data):]
@@ -197,6 +206,7 @@ def _node_part():
                             preexec_fn=lambda: die_with(parent))
     for port in filter(None, (agent, monitor)):
         port.its.close()
+    threading.Thread(target=_end_with_input, args=(qemu,), daemon=True).start()
     trouble = _come(qemu, monitor, boot) if boot else ""
     if trouble:
         qemu.kill()

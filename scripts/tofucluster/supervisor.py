@@ -4,7 +4,8 @@
 Nothing of a cluster has a name on the host. The QEMUs die with this process by
 a parent-death signal, the fabric is an unlinked memory file, the sockets are
 socket pairs, and the listening socket lives in the abstract namespace: so
-nothing is left, however this process ends.
+nothing is left, however this process ends. Only over several hosts each has a
+folder for traces, which its part removes.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ import json
 import signal
 import socket
 import struct
+import traceback
 
 from . import agent, wire
 from .cluster import Cluster
@@ -117,7 +119,7 @@ class Server:
             await session.reply({"done": True})
         elif operation == "start":
             node = self.cluster.node(message["node"])
-            await self.cluster.start(node)
+            await self.cluster.restart(node)
             await session.reply({"done": True, "seconds": node.boot_seconds})
         elif operation == "down":
             await self.cluster.end_all()
@@ -137,6 +139,10 @@ async def _boot(cluster, starter):
         await cluster.boot(tell)
     except ClusterError as error:
         await tell({"event": "failed", "error": str(error)})
+        return False
+    except Exception as error:
+        traceback.print_exc()
+        await tell({"event": "failed", "error": f"the supervisor has failed: {error!r}"})
         return False
     await tell({"event": "up"})
     return True

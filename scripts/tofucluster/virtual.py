@@ -11,6 +11,7 @@ takes a fraction of a second, or each by itself (`up --fresh`).
 
 import asyncio
 import contextlib
+import traceback
 
 from . import machine
 from .cluster import Cluster
@@ -71,7 +72,7 @@ class VirtualCluster(Cluster):
             if self._saved:
                 await self._saved.require(tell)
             await super().boot_nodes(tell)
-        except ClusterError:
+        except Exception:
             await self.kill_all()
             raise
 
@@ -83,10 +84,14 @@ class VirtualCluster(Cluster):
         if self._booting:
             await asyncio.shield(self._booting)
 
+    async def restart(self, node):
+        await self._booted()
+        await super().restart(node)
+
     async def start(self, node, devices=None):
         if self._begun and self.config["hosts"]:
             raise ClusterError("in virtual time over several hosts no node comes while a "
-                               "program runs: start it when that has ended")
+                               "program runs: all come by themselves when it has ended")
         try:
             await super().start(node, self._saved and self._saved.devices)
         except ClusterError as error:
@@ -126,6 +131,9 @@ class VirtualCluster(Cluster):
             await session.over.wait()
         except ClusterError as error:
             await session.reply({"error": str(error)})
+        except Exception as error:
+            traceback.print_exc()
+            await session.reply({"error": f"the supervisor has failed: {error!r}"})
         finally:
             traces = await self._finish(session)
         await session.reply({"event": "ended", "traces": traces})
@@ -136,9 +144,11 @@ class VirtualCluster(Cluster):
         async with _notice(session, "the nodes, which boot"):
             await self._booted()
             if traced and not self.config["trace"]:
-                await self.kill_all()
-                self.config["trace"] = True
-                self._renew()
+                try:
+                    await self.kill_all()
+                finally:
+                    self.config["trace"] = True
+                    self._renew()
                 await self._booted()
         self.config["trace"] = traced
         self.hosts.require()
@@ -172,14 +182,19 @@ class VirtualCluster(Cluster):
             self._renew()
 
     async def _collect_traces(self):
-        traces = []
+        traces, trouble = [], None
         for node in self.nodes:
             part, whole = self._trace(node.number, ".part"), self._trace(node.number)
-            if self.config["trace"]:
-                await self.hosts.bring_trace(node.number, part)
+            try:
+                if self.config["trace"]:
+                    await self.hosts.bring_trace(node.number, part)
+            except ClusterError as error:
+                trouble = error
             if part.exists():
                 part.replace(whole)
                 traces.append(str(whole))
+        if trouble:
+            raise trouble
         return traces
 
     async def changed(self, node):

@@ -281,7 +281,7 @@ struct tofu_fi_claim {
  * @tx_flags, @rx_flags: of calls that have none
  * @cntr:     counters, by the order of tofu_fi_counted(); may be NULL
  * @multi_min: bytes that a buffer for several messages has to have left
- * @haste:    how often in a row an injected message did not get away in time
+ * @haste:    how often injected messages did not get away in time, less the others
  * @p2p:      NULL before it is enabled, and then in the domain's list by @link
  * @broken:   it has been said that it is
  * @ops, @unused: what is under way, and what can be used again

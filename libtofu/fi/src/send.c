@@ -75,9 +75,9 @@ static ssize_t send_ready(struct tofu_fi_ep *ep, const struct tofu_fi_outgoing *
 /*
  * How long a call waits for what it has injected, at most; half as long after each
  * time that was in vain, so that many slow peers do not cost much. And how often it
- * just looks.
+ * just looks: all that it does for a peer that was slow the last time.
  */
-#define PATIENCE_MS 20
+#define PATIENCE_MS 100
 #define LOOKS 64
 
 /* Return: whether it makes sense to wait on. */
@@ -109,14 +109,17 @@ static void send_away(struct tofu_fi_ep *ep, struct tofu_fi_peer *peer,
 
 	while ((code = tofu_p2p_away(ep->p2p, request)) ==
 	       UTOFU_ERR_NOT_COMPLETED) {
-		if (!peer->slow && looks++ >= LOOKS)
-			peer->slow = !is_patient(ep, &since);
-		if (peer->slow || tofu_p2p_progress(ep->p2p))
+		if (looks++ >= LOOKS &&
+		    (peer->slow || !is_patient(ep, &since))) {
+			peer->slow = true;
+			return;
+		}
+		if (tofu_p2p_progress(ep->p2p))
 			return;
 	}
 	peer->slow = code;
-	if (since && !code)
-		ep->haste = 0;
+	if (since && !code && ep->haste)
+		ep->haste--;
 }
 
 static ssize_t send_post(struct tofu_fi_ep *ep, const struct tofu_fi_outgoing *out,

@@ -430,9 +430,9 @@ int tofu_p2p_post_send(struct tofu_p2p *p2p, const struct tofu_p2p_send *send,
  * For callers that take a copied message for sent. It makes no progress.
  *
  * Return: UTOFU_SUCCESS: the message arrives, whatever this process does next,
- * while its endpoint lives; UTOFU_ERR_NOT_COMPLETED: that is so after some more
- * progress; UTOFU_ERR_BUSY: only when its receiver has made progress, too;
- * UTOFU_ERR_INVALID_POINTER.
+ * while both endpoints live; UTOFU_ERR_NOT_COMPLETED: that will be so after more
+ * progress, and if a ring is full, also of its receiver; UTOFU_ERR_BUSY: the
+ * receiver has to ask for it; UTOFU_ERR_INVALID_POINTER; or as tofu_p2p_progress().
  */
 int tofu_p2p_away(const struct tofu_p2p *p2p,
 		  const struct tofu_p2p_request *request);

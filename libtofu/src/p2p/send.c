@@ -371,7 +371,9 @@ static int away(const struct tofu_p2p *p2p,
 int tofu_p2p_away(const struct tofu_p2p *p2p,
 		  const struct tofu_p2p_request *request)
 {
-	return p2p && request ? away(p2p, request) : UTOFU_ERR_INVALID_POINTER;
+	if (!p2p || !request)
+		return UTOFU_ERR_INVALID_POINTER;
+	return p2p->error ? p2p->error : away(p2p, request);
 }
 
 /* ---- Beginning ---- */

@@ -198,7 +198,7 @@ static void sleep_until_woken(struct bridge *bridge)
 
 	proxies_want_wake(bridge, true);
 	if (!progress(bridge, looks) && streams_may_sleep(bridge, looks))
-		wait_for(bridge, looks ? &tick : &soon);
+		wait_for(bridge, looks && !streams_wait(bridge) ? &tick : &soon);
 	proxies_want_wake(bridge, false);
 }
 
@@ -206,8 +206,11 @@ static void sleep_until_woken(struct bridge *bridge)
 static void nap(struct bridge *bridge)
 {
 	static const struct timespec limit = { .tv_nsec = TIMED_NAP_NS };
+	const bool looks = bridge_now_us() - bridge->looked >= LOOK_US;
 
-	if (streams_may_sleep(bridge, false))
+	if (looks && progress(bridge, true))
+		return;
+	if (streams_may_sleep(bridge, looks))
 		wait_for(bridge, &limit);
 }
 

@@ -325,6 +325,8 @@ void stream_flush(struct stream *stream);
 bool streams_progress(struct bridge *bridge, bool events);
 /* streams_may_sleep - nothing has come; with @events, no event either */
 bool streams_may_sleep(struct bridge *bridge, bool events);
+/* streams_wait - something is to be sent, for which nobody wakes this thread */
+bool streams_wait(const struct bridge *bridge);
 /* stream_fail - it is of no use any more; say why, unless that was said already */
 void stream_fail(struct stream *stream, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -728,6 +728,14 @@ bool streams_may_sleep(struct bridge *bridge, bool events)
 	return true;
 }
 
+bool streams_wait(const struct bridge *bridge)
+{
+	for (const struct stream *s = bridge->streams; s; s = s->next)
+		if (s->state == STREAM_OPEN && s->current && s->fill)
+			return true;
+	return false;
+}
+
 /* ---- The end ---- */
 
 void net_close(struct bridge *bridge)
