@@ -96,6 +96,7 @@ class Hosts:
         if not BRIDGE.exists():
             raise Unable("no tofu-bridge (scripts/setup bridge, make lib)")
         self.host, self.slow = [], None
+        self.frames = []  # of a slow switch, at its end: how many came, and were lost
         self.switch = Host(SWITCH)
         try:
             self.switch.run("ip", "link", "add", SWITCH, "type", "bridge")
@@ -171,8 +172,9 @@ class Hosts:
     def end(self):
         """End all hosts."""
         if self.slow:
-            self.slow.stdin.close()
-            self.slow.wait(LIMIT_SECONDS)
+            text, _ = self.slow.communicate(timeout=LIMIT_SECONDS)
+            self.frames = [int(word) for word in text.split() if word.isdigit()]
+            self.slow = None
         for host in [*self.host, self.switch]:
             host.end()
 
