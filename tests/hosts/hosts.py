@@ -21,6 +21,8 @@ PORT = "eth0"
 SWITCH = "switch"
 LIMIT_SECONDS = 20
 
+MPIRUN = ("--oversubscribe --allow-run-as-root --mca orte_keep_fqdn_hostnames 1 "
+          f"--mca btl_tcp_if_include {PORT} --mca oob_tcp_if_include {PORT}").split()
 
 # In place of ssh: the first argument is a name or an address, the rest a command.
 SHELL = """#!/bin/sh
@@ -163,6 +165,18 @@ class Hosts:
         path.write_text(SHELL)
         path.chmod(0o755)
         return path
+
+    def mpirun(self, folder, shares, *words):
+        """The words that run a program by Open MPI, with so many ranks on each host.
+
+        It is not in the first host's namespaces of processes and mounts, from where it
+        could not reach the others.
+        """
+        slots = ",".join(f"{host.address}:{count}" for host, count in zip(self.host, shares))
+        return [str(word) for word in [
+            "nsenter", "--target", self.host[0].pid, "--net", "--uts", "--", "mpirun.openmpi",
+            *MPIRUN, "-n", sum(shares), "--host", slots, "--mca", "plm_rsh_agent",
+            self.shell(folder), *words]]
 
     def table(self, nodes):
         """What --hosts takes, with so many nodes on each."""

@@ -11,7 +11,8 @@ static const char *const variables[] = {
 	"TOFU_RANK",	 "TOFU_RANKS",		 "TOFU_PPN",
 	"TOFU_NODE",	 "TOFU_NODES",		 "OMPI_COMM_WORLD_RANK",
 	"PMI_RANK",	 "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-	"SLURM_PROCID",	 "SLURM_NTASKS",
+	"SLURM_PROCID",	 "SLURM_NTASKS", "OMPI_COMM_WORLD_LOCAL_SIZE",
+	"MPI_LOCALNRANKS", "SLURM_STEP_NUM_NODES",
 };
 
 FIXTURE(launch)
@@ -67,6 +68,26 @@ TEST_F(launch, sources_come_in_order)
 	pair_set("TOFU_RANK", "5", "TOFU_RANKS", "6");
 	setenv("TOFU_PPN", "4", 1);
 	EXPECT_JOB(5, 6, 4);
+}
+
+TEST_F(launch, a_launcher_says_whether_there_are_several_hosts)
+{
+	EXPECT_EQ(0, tofu_launcher_hosts(4));
+	setenv("SLURM_STEP_NUM_NODES", "2", 1);
+	EXPECT_EQ(0, tofu_launcher_hosts(4)); /* of a process that srun did not start */
+	pair_set("SLURM_PROCID", "2", "SLURM_NTASKS", "4");
+	EXPECT_EQ(1, tofu_launcher_hosts(4));
+	setenv("SLURM_STEP_NUM_NODES", "x", 1);
+	EXPECT_EQ(-EINVAL, tofu_launcher_hosts(4));
+	/* An mpirun inside: its own variables count, if it gives any. */
+	pair_set("OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "4");
+	EXPECT_EQ(0, tofu_launcher_hosts(4));
+	setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "4", 1);
+	EXPECT_EQ(0, tofu_launcher_hosts(4));
+	setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "3", 1);
+	EXPECT_EQ(1, tofu_launcher_hosts(4));
+	setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "5", 1);
+	EXPECT_EQ(-EINVAL, tofu_launcher_hosts(4));
 }
 
 TEST_F(launch, bad_values_are_refused)

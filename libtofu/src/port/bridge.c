@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "port/bridge.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,47 +14,68 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "port/beside.h"
 #include "port/debug.h"
 
 #define BRIDGE "tofu-bridge"
+#define TOKEN "TOFU_BRIDGE_TOKEN"
 
 /* To look up its own address, and to listen */
 #define READY_MS 30000
 
 extern char **environ;
 
-/* In the folder of programs beside that of this library, where both are built or
- * installed.
- */
-static bool beside_library(char path[PATH_MAX])
-{
-	char own[PATH_MAX];
-	Dl_info info;
-	char *slash;
+/* ---- Its environment: ours, with the token ---- */
 
-	if (!dladdr((void *)&tofu_bridge_start, &info) || !info.dli_fname ||
-	    !realpath(info.dli_fname, own))
-		return false;
-	for (int up = 0; up < 2; up++) {
-		slash = strrchr(own, '/');
-		if (!slash)
-			return false;
-		*slash = '\0';
+/* Return: an array that environment_free() frees, or NULL */
+static char **environment_with(const char *token)
+{
+	const size_t key = strlen(TOKEN "=");
+	size_t count = 0, kept = 0;
+	char **all;
+
+	while (environ[count])
+		count++;
+	all = calloc(count + 2, sizeof(*all));
+	if (!all)
+		return NULL;
+	if (asprintf(&all[kept++], TOKEN "=%s", token) < 0) {
+		free(all);
+		return NULL;
 	}
-	return snprintf(path, PATH_MAX, "%s/bin/" BRIDGE, own) < PATH_MAX &&
-	       !access(path, X_OK);
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(environ[i], TOKEN "=", key) != 0)
+			all[kept++] = environ[i];
+	return all;
 }
+
+static void environment_free(char **all)
+{
+	free(all[0]);
+	free(all);
+}
+
+/* ---- Starting it ---- */
 
 /*
  * In a session of its own: signals for the program are not for the bridge, which
  * others may still need.
  */
-static int bridge_spawn(int fabric, int ready, const char *hosts)
+static int bridge_spawn(int fabric, int ready, const struct tofu_hosts_known *hosts,
+			char **environment)
 {
 	char path[PATH_MAX], file[32], fd[16];
-	const char *words[] = { BRIDGE,	   "--quiet", "--while-used",
-				"--fabric", file,     "--ready",
-				fd,	   "--hosts", hosts,
+	const char *words[] = { BRIDGE,
+				"--quiet",
+				"--while-used",
+				"--fabric",
+				file,
+				"--ready",
+				fd,
+				"--hosts",
+				hosts->table,
+				hosts->self ? "--self" : NULL,
+				hosts->self,
 				NULL };
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
@@ -70,12 +90,12 @@ static int bridge_spawn(int fabric, int ready, const char *hosts)
 	posix_spawn_file_actions_adddup2(&files, ready, ready);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID);
-	if (beside_library(path))
+	if (tofu_beside("bin/" BRIDGE, path))
 		err = posix_spawn(&pid, path, &files, &attr, (char **)words,
-				  environ);
+				  environment);
 	else
 		err = posix_spawnp(&pid, BRIDGE, &files, &attr, (char **)words,
-				   environ);
+				   environment);
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&files);
 	/* It goes to the background, and is no child of this process then. */
@@ -83,9 +103,23 @@ static int bridge_spawn(int fabric, int ready, const char *hosts)
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	if (err)
-		tofu_debug("%s, which TOFU_HOSTS needs: %s", BRIDGE,
+		tofu_debug("%s, which several hosts need: %s", BRIDGE,
 			   strerror(err));
 	return -err;
+}
+
+static int bridge_spawn_with_token(int fabric, int ready,
+				   const struct tofu_hosts_known *hosts)
+{
+	char **environment = hosts->token ? environment_with(hosts->token) : environ;
+	int err;
+
+	if (!environment)
+		return -ENOMEM;
+	err = bridge_spawn(fabric, ready, hosts, environment);
+	if (hosts->token)
+		environment_free(environment);
+	return err;
 }
 
 /* The bridge's end of the pipe is closed when it has ended. */
@@ -111,7 +145,7 @@ static int await(int ready)
  * The bridge opens the file itself, with locks of its own: those of this process
  * say whether the job lives.
  */
-int tofu_bridge_start(int fabric, const char *hosts)
+int tofu_bridge_start(int fabric, const struct tofu_hosts_known *hosts)
 {
 	char path[32];
 	int pipe[2];
@@ -124,7 +158,7 @@ int tofu_bridge_start(int fabric, const char *hosts)
 	err = pipe2(pipe, O_CLOEXEC) ? -errno : 0;
 	if (err)
 		goto err_file;
-	err = bridge_spawn(file, pipe[1], hosts);
+	err = bridge_spawn_with_token(file, pipe[1], hosts);
 	close(pipe[1]);
 	if (!err)
 		err = await(pipe[0]);

@@ -6,19 +6,26 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabric/process.h"
 #include "net/shape.h"
 #include "port/bridge.h"
 #include "port/debug.h"
+#include "port/host.h"
 #include "port/job-file.h"
 #include "port/launch.h"
+
+/* How long a process waits for another one that makes the file, and how often it looks */
+#define MADE_NS (120 * 1000000000ULL)
+#define NAP_NS 1000000L
 
 /* ---- Environment ---- */
 
@@ -119,55 +126,123 @@ static int file_open_locked(struct tofu_job *job, struct stat *st)
 	return ret;
 }
 
+/**
+ * struct launched - a launcher's job, as this process knows it
+ * @ppn:   processes per node
+ * @hosts: where the bridge finds other hosts; without a table there are none
+ * @makes: this process may make the file: where hosts meet, only the first one
+ */
+struct launched {
+	struct tofu_shape shape;
+	unsigned int ppn;
+	struct tofu_hosts_known hosts;
+	bool makes;
+};
+
 /* Files of dead jobs are removed first: they may fill the folder. */
-static int file_make(struct tofu_job *job, const struct tofu_shape *shape,
-		     unsigned int ppn)
+static int file_make(struct tofu_job *job, const struct launched *launched)
 {
-	const char *hosts = getenv("TOFU_HOSTS");
 	int err;
 
 	tofu_job_files_clean();
-	err = tofu_fabric_format(job->fd, shape, ppn);
-	return !err && hosts ? tofu_bridge_start(job->fd, hosts) : err;
+	err = tofu_fabric_format(job->fd, &launched->shape, launched->ppn);
+	if (err || !launched->hosts.table)
+		return err;
+	return tofu_bridge_start(job->fd, &launched->hosts);
 }
 
-static int file_open(struct tofu_job *job, const struct tofu_shape *shape,
-		     unsigned int ppn)
+static void file_leave_alone(struct tofu_job *job)
 {
+	close(job->fd);
+	job->fd = -1;
+}
+
+/*
+ * Return: as file_open_locked(), with 0 after a while also if another process has to
+ * make the file
+ */
+static int file_open_made(struct tofu_job *job, const struct launched *launched,
+			  struct stat *st)
+{
+	const struct timespec nap = { .tv_nsec = NAP_NS };
+	const int ret = file_open_locked(job, st);
+
+	if (ret != 1 || st->st_size || launched->makes)
+		return ret;
+	file_leave_alone(job);
+	nanosleep(&nap, NULL);
+	return 0;
+}
+
+static int file_open(struct tofu_job *job, const struct launched *launched)
+{
+	const uint64_t end = tofu_host_now() + MADE_NS;
 	struct stat st;
 	int ret;
 
 	do {
-		ret = file_open_locked(job, &st);
-	} while (!ret);
+		ret = file_open_made(job, launched, &st);
+	} while (!ret && (launched->makes || tofu_host_now() < end));
+	if (!ret) {
+		tofu_debug("the first process of this host has not opened the interconnect");
+		ret = -ETIMEDOUT;
+	}
 	if (ret < 0)
 		return ret;
-	ret = st.st_size ? 0 : file_make(job, shape, ppn);
+	ret = st.st_size ? 0 : file_make(job, launched);
 	if (ret) {
 		unlink(job->file);
-		close(job->fd);
-		job->fd = -1;
+		file_leave_alone(job);
 	}
 	return ret;
+}
+
+/* ---- A launcher's job ---- */
+
+static int find_hosts(struct launched *launched, unsigned int rank,
+		      unsigned int ranks)
+{
+	int ret;
+
+	launched->makes = true;
+	launched->hosts.table = getenv("TOFU_HOSTS");
+	ret = launched->hosts.table ? 0 : tofu_launcher_hosts(ranks);
+	if (ret <= 0)
+		return ret;
+	if (launched->ppn > 1) {
+		tofu_debug("TOFU_PPN=%u: on several hosts each process is a node",
+			   launched->ppn);
+		return -EINVAL;
+	}
+	if (!getenv("PMIX_NAMESPACE")) {
+		tofu_debug("the job is on several hosts: name them in TOFU_HOSTS, since the launcher has no PMIx (srun has it with --mpi=pmix)");
+		return -EINVAL;
+	}
+	ret = tofu_meet_join(rank, ranks, &launched->makes);
+	if (ret || !launched->makes)
+		return ret;
+	/* Before the file is locked, since it can take long */
+	return tofu_meet_hosts(&launched->hosts);
 }
 
 static int launcher_job(struct tofu_job *job, unsigned int rank,
 			unsigned int size)
 {
-	struct tofu_shape shape;
-	unsigned int ppn = 1;
+	struct launched launched = { .ppn = 1 };
 	char name[64];
 	int err;
 
-	err = tofu_env_number("TOFU_PPN", 1, TOFU_FABRIC_PPN_MAX, &ppn);
+	err = tofu_env_number("TOFU_PPN", 1, TOFU_FABRIC_PPN_MAX, &launched.ppn);
 	if (err < 0)
 		return err;
-	err = job_shape((size + ppn - 1) / ppn, &shape);
+	err = job_shape((size + launched.ppn - 1) / launched.ppn, &launched.shape);
+	if (!err)
+		err = find_hosts(&launched, rank, size);
 	if (err)
 		return err;
 	job_name(name, sizeof(name));
 	tofu_job_file_name(name, job->file, sizeof(job->file));
-	err = file_open(job, &shape, ppn);
+	err = file_open(job, &launched);
 	if (err) {
 		tofu_debug("%s: %s", job->file,
 			   err == -ENOSPC ? TOFU_FABRIC_FULL : strerror(-err));
@@ -176,7 +251,7 @@ static int launcher_job(struct tofu_job *job, unsigned int rank,
 	snprintf(job->fd_path, sizeof(job->fd_path), "/proc/self/fd/%d",
 		 job->fd);
 	job->fabric = job->fd_path;
-	job->node = (int)(rank / ppn);
+	job->node = (int)(rank / launched.ppn);
 	job->processes = size;
 	return 0;
 }

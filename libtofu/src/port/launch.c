@@ -31,11 +31,25 @@ int tofu_env_number(const char *name, unsigned int min, unsigned int max,
 	return 1;
 }
 
-/* Variables in which a launcher passes rank and number of processes */
+/*
+ * Variables in which a launcher passes rank and number of processes, and either the
+ * number on this host or that of hosts
+ */
 struct names {
 	const char *rank;
 	const char *ranks;
+	const char *here;
+	const char *hosts;
 };
+
+static const struct names launchers[] = {
+	{ "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+	  .here = "OMPI_COMM_WORLD_LOCAL_SIZE" },
+	{ "PMI_RANK", "PMI_SIZE", .here = "MPI_LOCALNRANKS" },
+	{ "SLURM_PROCID", "SLURM_NTASKS", .hosts = "SLURM_STEP_NUM_NODES" },
+};
+
+#define LAUNCHERS (sizeof(launchers) / sizeof(*launchers))
 
 /* Return: as tofu_env_number(); 0 if one of the two is not set. */
 static int pair_find(const struct names *names, unsigned int max,
@@ -51,17 +65,30 @@ static int pair_find(const struct names *names, unsigned int max,
 int tofu_launcher_find(unsigned int max, unsigned int *rank,
 		       unsigned int *ranks)
 {
-	static const struct names launchers[] = {
-		{ "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
-		{ "PMI_RANK", "PMI_SIZE" },
-		{ "SLURM_PROCID", "SLURM_NTASKS" },
-	};
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < sizeof(launchers) / sizeof(*launchers);
-	     i++)
+	for (size_t i = 0; !ret && i < LAUNCHERS; i++)
 		ret = pair_find(&launchers[i], max, rank, ranks);
 	return ret;
+}
+
+int tofu_launcher_hosts(unsigned int ranks)
+{
+	unsigned int here = ranks, hosts = 1;
+	int ret = 0;
+
+	for (size_t i = 0; i < LAUNCHERS; i++) {
+		const struct names *names = &launchers[i];
+
+		if (!getenv(names->rank) || !getenv(names->ranks))
+			continue;
+		if (names->here)
+			ret = tofu_env_number(names->here, 1, ranks, &here);
+		else
+			ret = tofu_env_number(names->hosts, 1, ranks, &hosts);
+		break;
+	}
+	return ret < 0 ? ret : here < ranks || hosts > 1;
 }
 
 /* ---- The job ---- */
@@ -69,7 +96,8 @@ int tofu_launcher_find(unsigned int max, unsigned int *rank,
 /* Return: as tofu_env_number() */
 static int own_find(unsigned int *rank, unsigned int *ranks)
 {
-	static const struct names own = { "TOFU_RANK", "TOFU_RANKS" };
+	static const struct names own = { .rank = "TOFU_RANK",
+					  .ranks = "TOFU_RANKS" };
 
 	if (!getenv(own.rank) != !getenv(own.ranks)) {
 		tofu_debug("%s and %s: only one of them is set", own.rank,
@@ -83,7 +111,8 @@ static int own_find(unsigned int *rank, unsigned int *ranks)
 static int nodes_find(unsigned int ppn, unsigned int *rank,
 		      unsigned int *ranks)
 {
-	static const struct names nodes = { "TOFU_NODE", "TOFU_NODES" };
+	static const struct names nodes = { .rank = "TOFU_NODE",
+					    .ranks = "TOFU_NODES" };
 	int ret = pair_find(&nodes, TOFU_LAUNCH_RANKS_MAX, rank, ranks);
 
 	if (ret > 0 && ppn > 1) {

@@ -32,6 +32,15 @@ int tofu_launcher_find(unsigned int max, unsigned int *rank,
 		       unsigned int *ranks);
 
 /**
+ * tofu_launcher_hosts - find out whether the launcher's processes are on several hosts
+ * @ranks: number of processes
+ *
+ * Return: 1 if they are, 0 if not or if it does not say; -EINVAL after a line of
+ * tofu_debug().
+ */
+int tofu_launcher_hosts(unsigned int ranks);
+
+/**
  * struct tofu_launch - a job's processes
  * @rank:  of this process
  * @ranks: number of processes
