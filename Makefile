@@ -199,6 +199,7 @@ bench: all tests ## speed, beside Soft-RoCE and memcpy in the same run; of virtu
 	@tests/bench/coll
 	@tests/bench/mpi
 	@tests/bench/hosts
+	@tests/bench/hosts --vms
 
 repro: all ## tables, plots and a page of what is measured in virtual time
 	@scripts/setup repro
