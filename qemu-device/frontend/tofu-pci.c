@@ -27,6 +27,9 @@
 #define TOFU_QUIET_NS 10000
 #define TOFU_QUIET_NS_MAX 1000000
 
+/* Other nodes' memory is mapped, so more data are better copied only once. */
+#define TOFU_INLINE_DEFAULT 1024
+
 static uint32_t tofu_pci_node(const TofuPCIState *s)
 {
     return tofu_fabric_endpoint(tofu_node_fabric(s->node));
@@ -604,7 +607,7 @@ static const Property tofu_pci_properties[] = {
     DEFINE_PROP_INT32("node", TofuPCIState, node_number, -1),
     DEFINE_PROP_UINT32("tnis", TofuPCIState, tnis, TOFU_TNIS_DEFAULT),
     DEFINE_PROP_UINT32("inline-max", TofuPCIState, inline_max,
-                       TOFU_PKT_INLINE_MAX),
+                       TOFU_INLINE_DEFAULT),
     DEFINE_PROP_BOOL("trap", TofuPCIState, trap, false),
     DEFINE_PROP_ON_OFF_AUTO("assist", TofuPCIState, assist, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_ON_OFF_AUTO("armw", TofuPCIState, armw, ON_OFF_AUTO_AUTO),
@@ -624,7 +627,7 @@ static void tofu_pci_describe_properties(ObjectClass *klass)
     object_class_property_set_description(klass, "tnis",
         "network interfaces, 1 to 6");
     object_class_property_set_description(klass, "inline-max",
-        "bytes of data that travel in a packet, 0 to 1024");
+        "bytes of data that travel in a packet, 0 to 8448");
     object_class_property_set_description(klass, "trap",
         "CQ pages are registers instead of memory");
     object_class_property_set_description(klass, "assist",

@@ -78,7 +78,7 @@ static int scatter_data(struct icc *icc, const struct tofu_packet *pkt,
 	struct tofu_ref piece;
 	int more;
 
-	if (pkt->payload != pkt->length || pkt->length > TOFU_PKT_MTU_MAX)
+	if (pkt->payload != pkt->length || pkt->length > TOFU_PKT_INLINE_MAX)
 		return -EMSGSIZE;
 	if (range->blank || pkt->flags & TOFU_PKT_F_BLANK)
 		return 0;

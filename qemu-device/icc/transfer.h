@@ -103,7 +103,7 @@ struct icc_outbox {
 	bool refs;
 	bool blank;
 	union {
-		uint8_t data[TOFU_PKT_MTU_MAX];
+		uint8_t data[TOFU_PKT_INLINE_MAX];
 		struct tofu_ref ref[TOFU_PKT_REFS_MAX];
 	};
 };

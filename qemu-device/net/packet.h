@@ -51,7 +51,7 @@ enum tofu_share { TOFU_SHARE_CQ,
 #define TOFU_PKT_F_INJECT (1U << 5) /* into the cache of the target's processor */
 #define TOFU_PKT_F_ASK (1U << 6) /* of SIGNAL: a question or, with F_LAST, its answer */
 
-#define TOFU_PKT_INLINE_MAX 1024 /* bytes of data in a packet */
+#define TOFU_PKT_INLINE_MAX 8448 /* bytes of data in a packet: 8 KiB and their header */
 #define TOFU_PKT_MTU_MAX 2048 /* bytes of data in a packet of a stream */
 #define TOFU_PKT_REFS_MAX 64
 
@@ -173,7 +173,8 @@ static inline uint8_t tofu_packet_engine(unsigned int type, uint8_t tni)
 	return type == TOFU_PKT_SIGNAL ? TOFU_TNIS_MAX : tni % TOFU_TNIS_MAX;
 }
 
-#define TOFU_PKT_BYTES_MAX (sizeof(struct tofu_packet) + TOFU_PKT_MTU_MAX)
+#define TOFU_PKT_BYTES_MAX (sizeof(struct tofu_packet) + TOFU_PKT_INLINE_MAX)
+TOFU_ASSERT(TOFU_PKT_MTU_MAX <= TOFU_PKT_INLINE_MAX, "no packet has more data");
 TOFU_ASSERT(TOFU_PKT_REFS_MAX * sizeof(struct tofu_ref) <= TOFU_PKT_INLINE_MAX,
 	    "references fit where data fits");
 

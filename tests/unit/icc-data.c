@@ -37,8 +37,12 @@ FIXTURE_TEARDOWN(data)
 
 TEST_F(data, any_misalignment_and_length)
 {
-	static const uint64_t lengths[] = { 1, 7, 8, 199, 200, 201, 1023, 1024,
-					    1025, 4096, 4097, 12345 };
+	static const uint64_t lengths[] = {
+		1,    7,    8,
+		199,  200,  201,
+		4096, 4097, TOFU_PKT_INLINE_MAX - 1,
+		TOFU_PKT_INLINE_MAX, TOFU_PKT_INLINE_MAX + 1, 12345
+	};
 	struct pair *p = &self->p;
 
 	for (unsigned int i = 0; i < 12 * 36; i++) {

@@ -462,12 +462,12 @@ FIXTURE_VARIANT_ADD(same, nodes_are_stopped_and_continue){
 
 FIXTURE_VARIANT_ADD(same, rings_are_full){
 	.scenario = { "2x2", "fugaku", 100, 8, 30000, 100, true, true, false,
-		      14, false, false, 0, false, TOFU_SHM_RECORD_MAX },
+		      14, false, false, 0, false, TOFU_SHM_RECORD(TOFU_PKT_MTU_MAX) },
 };
 
 FIXTURE_VARIANT_ADD(same, rings_are_full_of_nodes_that_are_stopped){
 	.scenario = { "3", "fx100", 200, 8, 20000, 100, true, true, false, 15,
-		      false, false, 0, true, TOFU_SHM_RECORD_MAX },
+		      false, false, 0, true, TOFU_SHM_RECORD(TOFU_PKT_MTU_MAX) },
 };
 
 FIXTURE_VARIANT_ADD(same, on_two_hosts){

@@ -140,7 +140,7 @@ TEST(a_node_that_finds_no_room_does_not_wait_in_the_controller)
 	tofu_node_join(r[0].home.node);
 	ASSERT_TRUE(runner_join(&r[1]));
 	ASSERT_TRUE(runner_join(&r[0]));
-	virtual_rings.bytes = TOFU_SHM_RECORD_MAX;
+	virtual_rings.bytes = TOFU_SHM_RECORD(TOFU_PKT_MTU_MAX);
 	virtual_rings.inside = 0;
 	while (!r[0].home.node->virtual->held_up) {
 		/* The other one looks only now. */

@@ -18,7 +18,7 @@
 #include "fabric/clock.h"
 
 #define TOFU_SHM_MAGIC 0x4d48535f55464f54ULL /* "TOFU_SHM" in memory order */
-#define TOFU_SHM_VERSION 7
+#define TOFU_SHM_VERSION 8
 #define TOFU_SHM_PAGE 4096
 #define TOFU_SHM_RING 65536 /* bytes of data of a ring */
 #define TOFU_SHM_ALIGN 64   /* of a record */
@@ -180,7 +180,7 @@ TOFU_ASSERT_OFFSET(struct tofu_shm_record, packet, 16);
 	(((uint64_t)(bytes) + TOFU_SHM_ALIGN - 1) & ~(TOFU_SHM_ALIGN - 1ULL))
 #define TOFU_SHM_RECORD(payload) \
 	TOFU_SHM_ROUND(sizeof(struct tofu_shm_record) + (payload))
-#define TOFU_SHM_RECORD_MAX TOFU_SHM_RECORD(TOFU_PKT_MTU_MAX)
+#define TOFU_SHM_RECORD_MAX TOFU_SHM_RECORD(TOFU_PKT_INLINE_MAX)
 
 TOFU_ASSERT(TOFU_SHM_RING % TOFU_SHM_ALIGN == 0 &&
 		    !(TOFU_SHM_RING & (TOFU_SHM_RING - 1)),
