@@ -135,7 +135,7 @@ static void stage_step(const struct coll_plan *plan, const struct part *part,
 	uint64_t number = (index - 1) / 2, by = number / stage->held;
 	uint64_t puts = (m->fold.size[stage->axis] - 1) * stage->held;
 
-	tofu_work(TOFU_WORK_COLL_RING);
+	tofu_work(TOFU_WORK_COLL_RINGS);
 	if (!index)
 		coll_await(step,
 			   m->told[direction(m, stage->axis, stage->down)], 1);

@@ -115,11 +115,13 @@ static void sums_step(const struct coll_plan *plan, uint64_t index,
 	const struct ring *ring = plan->state;
 	uint64_t at = index / 3;
 
+	if (index % 3 == 1) {
+		coll_await(step, ring->sums_in, at + 1);
+		return;
+	}
 	tofu_work(TOFU_WORK_COLL_RING);
 	if (index % 3 == 0)
 		sum_goes(plan, at, step);
-	else if (index % 3 == 1)
-		coll_await(step, ring->sums_in, at + 1);
 	else
 		sum_grows(plan, at, step);
 }
@@ -143,11 +145,11 @@ static void blocks_step(const struct coll_plan *plan, uint64_t index,
 	const struct ring *ring = plan->state;
 	uint32_t gone;
 
-	tofu_work(TOFU_WORK_COLL_RING);
 	if (index % 2) {
 		coll_await(step, ring->blocks_in, index / 2 + 1);
 		return;
 	}
+	tofu_work(TOFU_WORK_COLL_RING);
 	gone = behind(plan, index / 2);
 	coll_put(step, ring->blocks_out, block_source(plan, gone),
 		 coll_place(COLL_RECV, block_begin(plan, gone)),

@@ -79,8 +79,9 @@
  * @TOFU_WORK_COLL_NOTICE: more, for each notice that has come
  * @TOFU_WORK_COLL_LANE: looking whether a lane can go on
  * @TOFU_WORK_COLL_STEP: a step of a lane
- * @TOFU_WORK_COLL_DOUBLING, @TOFU_WORK_COLL_RING: more, where it is planned by
- *	recursive doubling, or for a ring
+ * @TOFU_WORK_COLL_DOUBLING, @TOFU_WORK_COLL_RINGS: more, where it is planned by
+ *	recursive doubling, or for rings of several directions
+ * @TOFU_WORK_COLL_RING: more, where it moves or adds data in a ring
  * @TOFU_WORK_COLL_PUT: more, where it is a put
  * @TOFU_WORK_COLL_CARRY: or one whose bytes are in its command
  * @TOFU_WORK_COLL_COMBINE: more, where it combines
@@ -162,6 +163,7 @@ enum tofu_work {
 	TOFU_WORK_COLL_STEP,
 	TOFU_WORK_COLL_DOUBLING,
 	TOFU_WORK_COLL_RING,
+	TOFU_WORK_COLL_RINGS,
 	TOFU_WORK_COLL_PUT,
 	TOFU_WORK_COLL_CARRY,
 	TOFU_WORK_COLL_COMBINE,
