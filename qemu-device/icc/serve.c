@@ -29,14 +29,14 @@ static size_t get_inline_max(const struct icc *icc,
 {
 	if (icc_streams(icc))
 		return icc->inline_max;
-	return tells(pkt) ? TOFU_PKT_INLINE_MAX : icc->inline_max;
+	return tells(pkt) && icc->inline_max < TOFU_GET_TAIL ? TOFU_GET_TAIL :
+							       icc->inline_max;
 }
 
 /* Whether a get can be answered with one packet. */
 static bool get_fits(const struct tofu_packet *pkt)
 {
-	return pkt->length <= (tells(pkt) ? TOFU_PKT_INLINE_MAX :
-					    TOFU_GET_FRAGMENT_MAX);
+	return pkt->length <= (tells(pkt) ? TOFU_GET_TAIL : TOFU_GET_FRAGMENT_MAX);
 }
 
 static bool length_good(const struct icc *icc, const struct tofu_packet *pkt)

@@ -392,7 +392,7 @@ struct icc_part icc_get_part(const struct icc_command *c, unsigned int fragment)
 {
 	const bool tells = has_flag(c, TOFU_TOQ_F_RMT_NOTICE) ||
 			   TOFU_GET(c->desc.ctrl, TOFU_TOQ_SPS);
-	const uint64_t tail = tells ? TOFU_PKT_INLINE_MAX : 0;
+	const uint64_t tail = tells ? TOFU_GET_TAIL : 0;
 	const uint64_t body = c->length > tail ? c->length - tail : 0;
 	struct icc_part part = { .offset = fragment * TOFU_GET_FRAGMENT_MAX };
 

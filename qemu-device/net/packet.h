@@ -52,6 +52,7 @@ enum tofu_share { TOFU_SHARE_CQ,
 #define TOFU_PKT_F_ASK (1U << 6) /* of SIGNAL: a question or, with F_LAST, its answer */
 
 #define TOFU_PKT_INLINE_MAX 8448 /* bytes of data in a packet: 8 KiB and their header */
+#define TOFU_GET_TAIL 1024 /* bytes at the end of a get with a notice: always data */
 #define TOFU_PKT_MTU_MAX 2048 /* bytes of data in a packet of a stream */
 #define TOFU_PKT_REFS_MAX 64
 

@@ -46,13 +46,14 @@ static struct net_mode take_mode(struct input *in)
 {
 	const unsigned int what = take(in, 1);
 	const size_t bytes = take(in, 1) * 4;
+	const size_t most = bytes * (TOFU_PKT_INLINE_MAX / 4 / 255);
 
 	if (what % 4 == 3)
 		return (struct net_mode)NET_TIMED;
 	if (what % 4 == 2)
 		return (struct net_mode){ .mtu = TOFU_SIGNAL_BYTES + bytes / 2,
 					  .doorbells = what & 4 };
-	return (struct net_mode){ .inline_max = bytes, .doorbells = what & 4 };
+	return (struct net_mode){ .inline_max = most, .doorbells = what & 4 };
 }
 
 static void machine_create(struct machine *m, const struct net_mode *mode)

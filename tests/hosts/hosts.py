@@ -166,13 +166,16 @@ class Hosts:
         path.chmod(0o755)
         return path
 
-    def mpirun(self, folder, shares, *words):
+    def mpirun(self, folder, shares, *words, named=False):
         """The words that run a program by Open MPI, with so many ranks on each host.
+
+        Hosts have their addresses for names, or names that nobody finds an address for.
 
         It is not in the first host's namespaces of processes and mounts, from where it
         could not reach the others.
         """
-        slots = ",".join(f"{host.address}:{count}" for host, count in zip(self.host, shares))
+        slots = ",".join(f"{host.name if named else host.address}:{count}"
+                         for host, count in zip(self.host, shares))
         return [str(word) for word in [
             "nsenter", "--target", self.host[0].pid, "--net", "--uts", "--", "mpirun.openmpi",
             *MPIRUN, "-n", sum(shares), "--host", slots, "--mca", "plm_rsh_agent",

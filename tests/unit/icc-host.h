@@ -18,7 +18,7 @@
 
 struct net_packet {
 	struct tofu_packet pkt;
-	uint8_t payload[TOFU_PKT_MTU_MAX];
+	uint8_t payload[TOFU_PKT_INLINE_MAX];
 };
 
 /**

@@ -646,7 +646,7 @@ static unsigned int random_run(struct net *net, uint32_t seed)
 TEST(random_blocks_are_plain_copies)
 {
 	for (uint32_t seed = 1; seed <= 30; seed++) {
-		const struct net_mode mode = { .inline_max = seed % 5 * 256,
+		const struct net_mode mode = { .inline_max = seed % 5 * (TOFU_PKT_INLINE_MAX / 4),
 					       .mtu = seed % 2 * (50 + seed * 31),
 					       .doorbells = seed % 3 };
 		struct net *net = net_create("2", 2, &mode);

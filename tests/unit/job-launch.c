@@ -12,7 +12,7 @@ static const char *const variables[] = {
 	"TOFU_NODE",	 "TOFU_NODES",		 "OMPI_COMM_WORLD_RANK",
 	"PMI_RANK",	 "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
 	"SLURM_PROCID",	 "SLURM_NTASKS", "OMPI_COMM_WORLD_LOCAL_SIZE",
-	"MPI_LOCALNRANKS", "SLURM_STEP_NUM_NODES",
+	"MPI_LOCALNRANKS", "PMI_LOCAL_SIZE",	 "SLURM_STEP_NUM_NODES",
 };
 
 FIXTURE(launch)
@@ -79,6 +79,14 @@ TEST_F(launch, a_launcher_says_whether_there_are_several_hosts)
 	EXPECT_EQ(1, tofu_launcher_hosts(4));
 	setenv("SLURM_STEP_NUM_NODES", "x", 1);
 	EXPECT_EQ(-EINVAL, tofu_launcher_hosts(4));
+	setenv("SLURM_STEP_NUM_NODES", "2", 1);
+	/* srun --mpi=pmi2, then a hydra that srun has started */
+	pair_set("PMI_RANK", "2", "PMI_SIZE", "4");
+	EXPECT_EQ(1, tofu_launcher_hosts(4));
+	setenv("MPI_LOCALNRANKS", "4", 1);
+	EXPECT_EQ(0, tofu_launcher_hosts(4));
+	setenv("MPI_LOCALNRANKS", "1", 1);
+	EXPECT_EQ(1, tofu_launcher_hosts(4));
 	/* An mpirun inside: its own variables count, if it gives any. */
 	pair_set("OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "4");
 	EXPECT_EQ(0, tofu_launcher_hosts(4));

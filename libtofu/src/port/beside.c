@@ -17,12 +17,10 @@ bool tofu_beside(const char *what, char path[PATH_MAX])
 	if (!dladdr((void *)&tofu_beside, &info) || !info.dli_fname ||
 	    !realpath(info.dli_fname, own))
 		return false;
-	for (int up = 0; up < 2; up++) {
-		slash = strrchr(own, '/');
-		if (!slash)
-			return false;
-		*slash = '\0';
-	}
+	slash = strrchr(own, '/');
+	if (!slash)
+		return false;
+	*slash = '\0';
 	return snprintf(path, PATH_MAX, "%s/%s", own, what) < PATH_MAX &&
 	       !access(path, R_OK);
 }

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 /**
- * tofu_beside - path of a file in the folder above that of this library
- * @what: such as "bin/tofu-bridge"
+ * tofu_beside - path of a file, from the folder of this library
+ * @what: such as "../bin/tofu-bridge"
  *
  * The library can also be a part of a program, which is then in bin.
  *

@@ -21,7 +21,7 @@
 #define TOKEN "TOFU_BRIDGE_TOKEN"
 
 /* To look up its own address, and to listen */
-#define READY_MS 30000
+#define READY_MS 20000 /* less than others wait for the lock meanwhile */
 
 extern char **environ;
 
@@ -90,7 +90,7 @@ static int bridge_spawn(int fabric, int ready, const struct tofu_hosts_known *ho
 	posix_spawn_file_actions_adddup2(&files, ready, ready);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID);
-	if (tofu_beside("bin/" BRIDGE, path))
+	if (tofu_beside("../bin/" BRIDGE, path))
 		err = posix_spawn(&pid, path, &files, &attr, (char **)words,
 				  environment);
 	else

@@ -205,7 +205,7 @@ static int find_hosts(struct launched *launched, unsigned int rank,
 	int ret;
 
 	launched->makes = true;
-	launched->hosts.table = getenv("TOFU_HOSTS");
+	launched->hosts.table = tofu_env_text("TOFU_HOSTS");
 	ret = launched->hosts.table ? 0 : tofu_launcher_hosts(ranks);
 	if (ret <= 0)
 		return ret;
@@ -222,7 +222,7 @@ static int find_hosts(struct launched *launched, unsigned int rank,
 	if (ret || !launched->makes)
 		return ret;
 	/* Before the file is locked, since it can take long */
-	return tofu_meet_hosts(&launched->hosts);
+	return tofu_meet_hosts(tofu_shape_nodes(&launched->shape), &launched->hosts);
 }
 
 static int launcher_job(struct tofu_job *job, unsigned int rank,

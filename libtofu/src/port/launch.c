@@ -31,21 +31,30 @@ int tofu_env_number(const char *name, unsigned int min, unsigned int max,
 	return 1;
 }
 
+const char *tofu_env_text(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? text : NULL;
+}
+
 /*
- * Variables in which a launcher passes rank and number of processes, and either the
- * number on this host or that of hosts
+ * Variables in which a launcher passes rank and number of processes; and, of which the
+ * first one that is set counts, the number of those on this host, and that of hosts
  */
 struct names {
 	const char *rank;
 	const char *ranks;
-	const char *here;
+	const char *here[2];
 	const char *hosts;
 };
 
 static const struct names launchers[] = {
 	{ "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-	  .here = "OMPI_COMM_WORLD_LOCAL_SIZE" },
-	{ "PMI_RANK", "PMI_SIZE", .here = "MPI_LOCALNRANKS" },
+	  .here = { "OMPI_COMM_WORLD_LOCAL_SIZE" } },
+	{ "PMI_RANK", "PMI_SIZE",
+	  .here = { "MPI_LOCALNRANKS", "PMI_LOCAL_SIZE" },
+	  .hosts = "SLURM_STEP_NUM_NODES" },
 	{ "SLURM_PROCID", "SLURM_NTASKS", .hosts = "SLURM_STEP_NUM_NODES" },
 };
 
@@ -75,19 +84,18 @@ int tofu_launcher_find(unsigned int max, unsigned int *rank,
 int tofu_launcher_hosts(unsigned int ranks)
 {
 	unsigned int here = ranks, hosts = 1;
+	const struct names *names = launchers;
 	int ret = 0;
 
-	for (size_t i = 0; i < LAUNCHERS; i++) {
-		const struct names *names = &launchers[i];
-
-		if (!getenv(names->rank) || !getenv(names->ranks))
-			continue;
-		if (names->here)
-			ret = tofu_env_number(names->here, 1, ranks, &here);
-		else
-			ret = tofu_env_number(names->hosts, 1, ranks, &hosts);
-		break;
-	}
+	while (names < launchers + LAUNCHERS &&
+	       (!getenv(names->rank) || !getenv(names->ranks)))
+		names++;
+	if (names == launchers + LAUNCHERS)
+		return 0;
+	for (size_t i = 0; i < 2 && !ret && names->here[i]; i++)
+		ret = tofu_env_number(names->here[i], 1, ranks, &here);
+	if (!ret && names->hosts)
+		ret = tofu_env_number(names->hosts, 1, ranks, &hosts);
 	return ret < 0 ? ret : here < ranks || hosts > 1;
 }
 

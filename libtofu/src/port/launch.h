@@ -22,6 +22,9 @@
 int tofu_env_number(const char *name, unsigned int min, unsigned int max,
 		    unsigned int *value);
 
+/* tofu_env_text - a variable of the environment; NULL also if it is empty */
+const char *tofu_env_text(const char *name);
+
 /**
  * tofu_launcher_find - read rank and ranks from the variables of mpirun or srun
  * @max: largest number of processes

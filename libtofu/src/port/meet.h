@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How the bridges of a launcher's job find each other: the first process of each
- * host says where its bridge will listen, by PMIx. What needs PMIx is in a library
- * of its own, libtofu-pmix.so, which is loaded only for a job that is on several
+ * host says where its bridge will listen, by PMIx. All of that is in a library of
+ * its own, libtofu-pmix.so, which is loaded only for a job that is on several
  * hosts.
  */
 #ifndef PORT_MEET_H
@@ -10,44 +10,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/**
- * struct tofu_meet_host - a host of the job
- * @name:  as the launcher has it
- * @first: lowest rank on it
- * @last:  highest rank on it
- * @count: how many ranks
- */
-struct tofu_meet_host {
-	char *name;
-	uint32_t first;
-	uint32_t last;
-	uint32_t count;
-};
-
-/**
- * struct tofu_meet - the hosts of the job, in the order of their ranks
- */
-struct tofu_meet {
-	struct tofu_meet_host *host;
-	uint32_t count;
-};
-
-/**
- * struct tofu_meet_ops - what libtofu-pmix.so exports, as TOFU_MEET_OPS
- * @join: take part, until this process ends, and get the hosts. Again: the same
- *        ones. 0 or a negative errno.
- * @put:  leave a word for other processes. 0 or a negative errno.
- * @get:  the word that @rank has left, which the caller frees. Waits some time for
- *        it, at least @ms milliseconds. 0; -ETIMEDOUT; or another negative errno.
- */
-struct tofu_meet_ops {
-	int (*join)(struct tofu_meet *meet);
-	int (*put)(const char *key, const char *word);
-	int (*get)(uint32_t rank, const char *key, unsigned int ms, char **word);
-};
-
-#define TOFU_MEET_OPS "tofu_meet_ops"
 
 /**
  * struct tofu_hosts_known - what a bridge is started with
@@ -59,6 +21,23 @@ struct tofu_hosts_known {
 	const char *table;
 	const char *self;
 	const char *token;
+};
+
+typedef void tofu_meet_say(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+/* The symbol of libtofu-pmix.so; another number for each change of the functions. */
+#define TOFU_MEET_OPS "tofu_meet_ops_1"
+
+/**
+ * struct tofu_meet_ops - what it exports
+ *
+ * The functions are those below. @say gets a line for each error.
+ */
+struct tofu_meet_ops {
+	int (*join)(uint32_t rank, uint32_t ranks, bool *leads, tofu_meet_say *say);
+	int (*hosts)(uint32_t nodes, struct tofu_hosts_known *hosts,
+		     tofu_meet_say *say);
 };
 
 /**
@@ -75,12 +54,14 @@ int tofu_meet_join(uint32_t rank, uint32_t ranks, bool *leads);
 
 /**
  * tofu_meet_hosts - get the table of hosts, for the first process of a host
+ * @nodes: of the machine; what is more than ranks belongs to the last host
  * @hosts: lives as long as this process
  *
- * Waits for the first processes of the other hosts, which call this, too.
+ * Waits for the first processes of the other hosts, which call this, too. After
+ * tofu_meet_join().
  *
  * Return: 0; a negative errno after a line of tofu_debug().
  */
-int tofu_meet_hosts(struct tofu_hosts_known *hosts);
+int tofu_meet_hosts(uint32_t nodes, struct tofu_hosts_known *hosts);
 
 #endif /* PORT_MEET_H */
