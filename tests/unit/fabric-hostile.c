@@ -298,6 +298,20 @@ TEST_F(hostile, records_are_not_believed)
 	}
 }
 
+/* One whose record is large enough all the same */
+TEST_F(hostile, more_payload_than_packets_have_is_not_believed)
+{
+	static uint8_t most[TOFU_PKT_INLINE_MAX];
+
+	EXPECT_EQ(TOFU_SHM_RECORD(TOFU_PKT_INLINE_MAX),
+		  TOFU_SHM_RECORD(TOFU_PKT_INLINE_MAX + 1));
+	EXPECT_MET();
+	ASSERT_EQ(0, send_flags(self->enemy, VICTIM, TOFU_REQUEST, 2, most,
+				sizeof(most), 0));
+	sent(self->base)->packet.payload++;
+	EXPECT_DROPPED_AND_BACK();
+}
+
 /* Records of another generation are late, not invalid. */
 TEST_F(hostile, records_of_another_generation_are_dropped)
 {
