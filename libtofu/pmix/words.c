@@ -303,7 +303,8 @@ static pmix_status_t get_of(uint32_t rank, const char *key, int64_t end, char **
 	if (status == PMIX_SUCCESS)
 		return await(answer, end, word);
 	answer_free(answer);
-	return status;
+	/* Without a call of answered() there is no word. */
+	return status == PMIX_OPERATION_SUCCEEDED ? PMIX_ERR_BAD_PARAM : status;
 }
 
 /* ---- Both ---- */
