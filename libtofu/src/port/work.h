@@ -59,7 +59,8 @@
  * @TOFU_WORK_SRB_SINGLE: the same, and putting it, where nothing else is to be
  *	done
  * @TOFU_WORK_SRB_POLL: a poll of a sender
- * @TOFU_WORK_SRB_NOTICE: a step of a record that is sent
+ * @TOFU_WORK_SRB_NOTICE, @TOFU_WORK_SRB_ENDED: a step of a record that is sent, and
+ *	its end
  * @TOFU_WORK_SRB_PUT: more, where it is put into the ring
  * @TOFU_WORK_P2P_SEND, @TOFU_WORK_P2P_RECEIVE: beginning one
  * @TOFU_WORK_P2P_RECORD, @TOFU_WORK_P2P_FLOWN: a record that is sent, and its
@@ -140,6 +141,7 @@ enum tofu_work {
 	TOFU_WORK_SRB_SINGLE,
 	TOFU_WORK_SRB_POLL,
 	TOFU_WORK_SRB_NOTICE,
+	TOFU_WORK_SRB_ENDED,
 	TOFU_WORK_SRB_PUT,
 	TOFU_WORK_P2P_SEND,
 	TOFU_WORK_P2P_RECEIVE,

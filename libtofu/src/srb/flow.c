@@ -523,6 +523,7 @@ static bool flow_pop(struct tofu_srb_flow *flow)
 			flow->ask = send->next;
 		if (flow->put == send)
 			flow->put = send->next;
+		tofu_work(TOFU_WORK_SRB_ENDED);
 		srb_port_ended(flow->sender, send);
 	}
 	return flow->first != first;
