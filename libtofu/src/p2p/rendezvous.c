@@ -95,7 +95,6 @@ static void transfer_post(struct tofu_p2p *p2p,
 	int code = request->access == P2P_ATOMIC ? p2p_onesided_post(p2p, request) :
 						   chunk_post(p2p, request);
 
-	tofu_work(TOFU_WORK_P2P_CHUNK);
 	if (code == UTOFU_ERR_BUSY) {
 		request->state = P2P_POSTING;
 		TAILQ_INSERT_TAIL(&p2p->posting, request, link);
@@ -131,6 +130,7 @@ void p2p_rendezvous_move(struct tofu_p2p *p2p, struct tofu_p2p_request *request)
 static void transfer_ended(struct tofu_p2p *p2p,
 			   struct tofu_p2p_request *request, int code)
 {
+	tofu_work(TOFU_WORK_P2P_CHUNK);
 	TAILQ_REMOVE(&p2p->moving, request, link);
 	if (!code)
 		request->moved += chunk_bytes(p2p, request);

@@ -69,7 +69,7 @@
  * @TOFU_WORK_P2P_SHARED: more, where rings are shared
  * @TOFU_WORK_P2P_UNHEARD: looking for a first record of a process, each time
  * @TOFU_WORK_P2P_MESSAGE, @TOFU_WORK_P2P_REPLY: more, where one has come
- * @TOFU_WORK_P2P_CHUNK: moving a part of a long message
+ * @TOFU_WORK_P2P_CHUNK: moving a part of a long message, when that has ended
  * @TOFU_WORK_P2P_REGION: looking for a buffer that is still registered, and
  *	returning it
  * @TOFU_WORK_P2P_CHECK: asking whether remembered memory was unmapped

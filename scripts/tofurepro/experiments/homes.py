@@ -26,7 +26,7 @@ REASONS = {
     "halo": "at k = 60, by its exchanges' phases: within half their range.",
     "halo between barriers": "at k = 60 on Fugaku; not traced yet.",
     "6 neighbours": "short segments: a round of polls of four engines is 0.7 µs long.",
-    "messages": ROUNDS + "A long one takes three turns.",
+    "messages": ROUNDS + "On 27 nodes a round looks for first messages of 16 others, too.",
     "messages, one ring": ROUNDS,
     "records": ROUNDS,
     "barrier": ROUNDS,
