@@ -207,6 +207,16 @@ static int hear(uint32_t h, const char *key, int64_t end, char **word,
 	return err;
 }
 
+/* Others have left it: it must not be more than one host, or the name of a file. */
+static int check_entry(const struct meet_host *host, const char *entry,
+		       tofu_meet_say *say)
+{
+	if (*entry && !strpbrk(entry, ",/# \t\n"))
+		return 0;
+	say("host %s: where its bridge is cannot be understood", host->name);
+	return -EPROTO;
+}
+
 /* Return: the table behind which @entry is, or NULL; the old one is gone. */
 static char *append(char *table, const char *entry)
 {
@@ -230,6 +240,8 @@ static int hear_others(tofu_meet_say *say)
 
 		if (h != meeting.self)
 			err = hear(h, "bridge", end, &entry, say);
+		if (!err && entry)
+			err = check_entry(&meeting.job.host[h], entry, say);
 		if (!err)
 			table = append(table, entry ? entry : meeting.entry);
 		free(entry);

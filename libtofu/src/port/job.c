@@ -199,6 +199,7 @@ static int file_open(struct tofu_job *job, const struct launched *launched)
 
 /* ---- A launcher's job ---- */
 
+/* Where other hosts are, and whether this process makes the file */
 static int find_hosts(struct launched *launched, unsigned int rank,
 		      unsigned int ranks)
 {
