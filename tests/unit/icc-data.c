@@ -40,17 +40,20 @@ TEST_F(data, any_misalignment_and_length)
 	static const uint64_t lengths[] = {
 		1,    7,    8,
 		199,  200,  201,
+		TOFU_GET_TAIL - 1, TOFU_GET_TAIL, TOFU_GET_TAIL + 1,
 		4096, 4097, TOFU_PKT_INLINE_MAX - 1,
 		TOFU_PKT_INLINE_MAX, TOFU_PKT_INLINE_MAX + 1, 12345
 	};
+	const unsigned int offsets = 36;
 	struct pair *p = &self->p;
 
-	for (unsigned int i = 0; i < 12 * 36; i++) {
+	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(*lengths) * offsets;
+	     i++) {
 		struct transfer t = p->put;
 		uint8_t before;
 
 		t.cmd = i % 2 ? TOFU_CMD_GET : TOFU_CMD_PUT;
-		t.length = lengths[i / 36];
+		t.length = lengths[i / offsets];
 		t.lcl_offset = 3838 + i % 6;
 		t.rmt_offset = 3580 + i / 6 % 6;
 		region_fill(p->src, i);

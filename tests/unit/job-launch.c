@@ -11,8 +11,8 @@ static const char *const variables[] = {
 	"TOFU_RANK",	 "TOFU_RANKS",		 "TOFU_PPN",
 	"TOFU_NODE",	 "TOFU_NODES",		 "OMPI_COMM_WORLD_RANK",
 	"PMI_RANK",	 "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-	"SLURM_PROCID",	 "SLURM_NTASKS", "OMPI_COMM_WORLD_LOCAL_SIZE",
-	"MPI_LOCALNRANKS", "PMI_LOCAL_SIZE",	 "SLURM_STEP_NUM_NODES",
+	"SLURM_PROCID",	 "SLURM_NTASKS",	 "OMPI_COMM_WORLD_LOCAL_SIZE",
+	"PMI_LOCAL_SIZE", "MPI_LOCALNRANKS",	 "SLURM_STEP_NUM_NODES",
 };
 
 FIXTURE(launch)
@@ -70,32 +70,45 @@ TEST_F(launch, sources_come_in_order)
 	EXPECT_JOB(5, 6, 4);
 }
 
+/* struct word - a variable that is set, and what is known then */
+struct word {
+	const char *name;
+	const char *value;
+	int hosts;
+};
+
 TEST_F(launch, a_launcher_says_whether_there_are_several_hosts)
 {
+	static const struct word words[] = {
+		/* Not for a process that srun did not start */
+		{ "SLURM_STEP_NUM_NODES", "2", 0 },
+		{ "SLURM_PROCID", "2", 0 },
+		{ "SLURM_NTASKS", "4", 1 },
+		{ "SLURM_STEP_NUM_NODES", "x", -EINVAL },
+		{ "SLURM_STEP_NUM_NODES", "2", 1 },
+		/* srun --mpi=pmi2, then a hydra that srun has started */
+		{ "PMI_RANK", "2", 1 },
+		{ "PMI_SIZE", "4", 1 },
+		{ "PMI_LOCAL_SIZE", "4", 0 },
+		{ "MPI_LOCALNRANKS", "1", 1 },
+		{ "MPI_LOCALNRANKS", "4", 0 },
+		{ "PMI_LOCAL_SIZE", "2", 0 },
+		/* An mpirun inside: its own count, if it gives any. */
+		{ "MPI_LOCALNRANKS", "1", 1 },
+		{ "OMPI_COMM_WORLD_RANK", "0", 1 },
+		{ "OMPI_COMM_WORLD_SIZE", "4", 0 },
+		{ "OMPI_COMM_WORLD_LOCAL_SIZE", "4", 0 },
+		{ "OMPI_COMM_WORLD_LOCAL_SIZE", "3", 1 },
+		{ "OMPI_COMM_WORLD_LOCAL_SIZE", "5", -EINVAL },
+	};
+
 	EXPECT_EQ(0, tofu_launcher_hosts(4));
-	setenv("SLURM_STEP_NUM_NODES", "2", 1);
-	EXPECT_EQ(0, tofu_launcher_hosts(4)); /* of a process that srun did not start */
-	pair_set("SLURM_PROCID", "2", "SLURM_NTASKS", "4");
-	EXPECT_EQ(1, tofu_launcher_hosts(4));
-	setenv("SLURM_STEP_NUM_NODES", "x", 1);
-	EXPECT_EQ(-EINVAL, tofu_launcher_hosts(4));
-	setenv("SLURM_STEP_NUM_NODES", "2", 1);
-	/* srun --mpi=pmi2, then a hydra that srun has started */
-	pair_set("PMI_RANK", "2", "PMI_SIZE", "4");
-	EXPECT_EQ(1, tofu_launcher_hosts(4));
-	setenv("MPI_LOCALNRANKS", "4", 1);
-	EXPECT_EQ(0, tofu_launcher_hosts(4));
-	setenv("MPI_LOCALNRANKS", "1", 1);
-	EXPECT_EQ(1, tofu_launcher_hosts(4));
-	/* An mpirun inside: its own variables count, if it gives any. */
-	pair_set("OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "4");
-	EXPECT_EQ(0, tofu_launcher_hosts(4));
-	setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "4", 1);
-	EXPECT_EQ(0, tofu_launcher_hosts(4));
-	setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "3", 1);
-	EXPECT_EQ(1, tofu_launcher_hosts(4));
-	setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "5", 1);
-	EXPECT_EQ(-EINVAL, tofu_launcher_hosts(4));
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		setenv(words[i].name, words[i].value, 1);
+		EXPECT_EQ(words[i].hosts, tofu_launcher_hosts(4)) {
+			TH_LOG("%s=%s", words[i].name, words[i].value);
+		}
+	}
 }
 
 TEST_F(launch, bad_values_are_refused)
