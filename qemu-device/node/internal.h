@@ -41,6 +41,7 @@ struct tofu_trace;
  * @idle_since: time of the first kick of a poll since which the node had no
  *          work; 0: no such kick
  * @yields: count of kicks that gave way
+ * @crowded: the last of them let another task run
  * @channel_polls: count of polls of channels that found nothing
  * @assist: polls that find nothing are asked to kick
  * @virtual: virtual time, or NULL
@@ -60,6 +61,7 @@ struct tofu_node {
 	uint64_t assisted_until;
 	uint64_t idle_since;
 	unsigned int yields;
+	bool crowded;
 	unsigned int channel_polls;
 	bool assist;
 	struct tofu_virtual *virtual;

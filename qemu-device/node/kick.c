@@ -18,6 +18,13 @@
 #define IDLE_NS 5000
 
 /*
+ * A yield that took as long has let another task run. Then the processor is not the
+ * node's own, and that task may be the one for which it waits: so do not wait for
+ * IDLE_NS until such a yield takes less again.
+ */
+#define CROWDED_NS 1500
+
+/*
  * Kicks that find nothing for that long wake peers that were polling and have
  * not looked at their packets since. A peer that still polls has looked by
  * then, even if it had to wait for a processor: with 20 us, eight processes
@@ -59,12 +66,17 @@ static void give_way(struct tofu_node *node, uint64_t waited)
 	static const struct timespec nap = { .tv_nsec = NAP_NS };
 	unsigned int yields =
 		__atomic_load_n(&node->yields, __ATOMIC_RELAXED) + 1;
+	uint64_t now;
 
 	__atomic_store_n(&node->yields, yields, __ATOMIC_RELAXED);
-	if (waited > YIELDS_NS && yields % NAPS == 0)
+	if (waited > YIELDS_NS && yields % NAPS == 0) {
 		nanosleep(&nap, NULL);
-	else
-		sched_yield();
+		return;
+	}
+	now = tofu_node_now();
+	sched_yield();
+	__atomic_store_n(&node->crowded, tofu_node_now() - now > CROWDED_NS,
+			 __ATOMIC_RELAXED);
 }
 
 static void idle(struct tofu_node *node)
@@ -78,7 +90,8 @@ static void idle(struct tofu_node *node)
 	}
 	if (now - since > PATIENCE_NS)
 		wake_unseen(node);
-	if (now - since > IDLE_NS)
+	if (now - since > IDLE_NS ||
+	    __atomic_load_n(&node->crowded, __ATOMIC_RELAXED))
 		give_way(node, now - since);
 }
 
