@@ -337,6 +337,13 @@ static uint32_t draw_body(unsigned int type)
 	}
 }
 
+/* By the connection of responses small requests come as well. */
+static bool draw_class(enum tofu_class class_)
+{
+	return class_ == (enum tofu_class)(on - calls) || draw() % 32 == 0 ||
+	       (on == &calls[TOFU_RESPONSE] && draw() % 2);
+}
+
 static void draw_packet(struct tofu_packet *packet, uint32_t src,
 			uint32_t payload)
 {
@@ -348,12 +355,27 @@ static void draw_packet(struct tofu_packet *packet, uint32_t src,
 	packet->src = src;
 	do {
 		packet->type = types[draw() % sizeof(types)];
-	} while (tofu_class_of(packet->type) !=
-			 (enum tofu_class)(on - calls) &&
-		 draw() % 32);
+	} while (!draw_class(tofu_class_of(packet->type)));
 	packet->flags = draw() % 2 ? TOFU_PKT_F_REFS : (uint8_t)draw();
 	packet->payload = payload;
 	packet->length = (uint32_t)(draw() % 4 ? payload : draw());
+}
+
+/* Packets so far in this life, from 2 and 3 to 0 and 1 */
+static uint32_t numbers[2][2][TOFU_CLASSES];
+
+/* Most are in order; others leave some out, or come again. */
+static uint32_t draw_number(const struct bridge_frame *frame)
+{
+	const struct tofu_packet *packet = (const void *)(frame + 1);
+	uint32_t *number = &numbers[frame->src - 2][frame->dst]
+				   [tofu_class_of(packet->type)];
+
+	if (draw() % 64 == 0)
+		return (uint32_t)draw();
+	if (draw() % 32 == 0)
+		*number += (uint32_t)(draw() % 3);
+	return (*number)++;
 }
 
 /* Virtual time would end the other: only some runs have it. */
@@ -393,9 +415,11 @@ static uint32_t draw_frame(struct bridge_frame *frame, bool timed)
 		frame->src_gen = 1;
 		frame->dst_gen = life;
 	}
-	if (type == BRIDGE_PACKET && body >= sizeof(struct tofu_packet))
+	if (type == BRIDGE_PACKET && body >= sizeof(struct tofu_packet)) {
 		draw_packet((void *)(frame + 1), frame->src,
 			    body - (uint32_t)sizeof(struct tofu_packet));
+		frame->number = draw_number(frame);
+	}
 	if (type == BRIDGE_STATE && body >= sizeof(struct bridge_state))
 		*(uint64_t *)(frame + 1) = 1 + draw() % 2;
 	if (type == BRIDGE_ENTRY && body >= sizeof(*entry)) {
@@ -437,6 +461,7 @@ static bool come(void)
 	uint8_t message[2 * sizeof(struct bridge_frame)];
 	uint32_t bytes = put_life(message, BRIDGE_UP, 2);
 
+	memset(numbers, 0, sizeof(numbers));
 	bytes += put_life(message + bytes, BRIDGE_UP, 3);
 	on = &calls[TOFU_REQUEST];
 	if (!say(message, bytes))

@@ -159,7 +159,7 @@ struct piece {
 /**
  * struct parcel - a packet from the remote node
  * @packet:   in a ring @packet.payload bytes follow, of @data or references
- * @after:    as in its frame
+ * @after, @number: as in its frame
  * @cost:     bytes of the window
  * @have:     bytes of @piece, up to @packet.length
  * @position: behind it in the ring, when it is there
@@ -169,6 +169,7 @@ struct parcel {
 	struct parcel *next;
 	struct tofu_packet packet;
 	uint32_t after;
+	uint32_t number;
 	uint32_t cost;
 	uint32_t have;
 	uint64_t position;
@@ -185,7 +186,8 @@ struct queue {
 /**
  * struct in - packets of a class, from the remote to the local node
  * @arriving: the one of which data are still to come, or NULL
- * @waiting:  complete ones
+ * @waiting:  complete ones, by the connections by which they came
+ * @next:     the least number that such a connection can still bring
  * @held:     those in the ring whose data are still needed
  * @used:     bytes of the window that are not given back; @owed: of them those to
  *            give back
@@ -193,7 +195,8 @@ struct queue {
  */
 struct in {
 	struct parcel *arriving;
-	struct queue waiting;
+	struct queue waiting[TOFU_CLASSES];
+	uint32_t next[TOFU_CLASSES];
 	struct queue held;
 	uint32_t used;
 	uint32_t owed;
@@ -445,6 +448,8 @@ void in_message(struct stream *stream, struct buffer *buffer, size_t bytes);
  * anything moved
  */
 bool in_progress(struct bridge *bridge);
+/* in_waits - whether packets wait for room, or for others */
+bool in_waits(const struct in *in);
 void in_reset(struct in *in);
 void in_activate(struct bridge *bridge, struct pair *pair);
 

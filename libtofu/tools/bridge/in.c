@@ -64,13 +64,15 @@ void in_reset(struct in *in)
 {
 	if (in->arriving)
 		parcel_free(in->arriving);
-	while (in->waiting.first)
-		parcel_free(queue_take(&in->waiting));
+	for (int c = 0; c < TOFU_CLASSES; c++)
+		while (in->waiting[c].first)
+			parcel_free(queue_take(&in->waiting[c]));
 	/* Somebody may be reading. */
 	while (in->held.first)
 		parcel_drop(queue_take(&in->held), pool_put_late);
 	*in = (struct in){ 0 };
-	queue_init(&in->waiting);
+	for (int c = 0; c < TOFU_CLASSES; c++)
+		queue_init(&in->waiting[c]);
 	queue_init(&in->held);
 }
 
@@ -90,12 +92,22 @@ static void owe(struct in *in, uint32_t bytes)
 	in->owed += bytes;
 }
 
-/* Answers to a node's own requests come before what it sends later. */
+/*
+ * Packets of a class are in the order of their numbers. Answers to a node's own
+ * requests come before what it sends later.
+ */
 static bool in_order(const struct pair *pair, enum tofu_class class_,
-		     uint32_t after)
+		     uint32_t number, uint32_t after)
 {
-	return class_ == TOFU_RESPONSE ||
-	       (int32_t)(pair->in[TOFU_RESPONSE].count - after) >= 0;
+	return number == pair->in[class_].count &&
+	       (class_ == TOFU_RESPONSE ||
+		(int32_t)(pair->in[TOFU_RESPONSE].count - after) >= 0);
+}
+
+bool in_waits(const struct in *in)
+{
+	return in->waiting[TOFU_REQUEST].first ||
+	       in->waiting[TOFU_RESPONSE].first;
 }
 
 /* Room in the ring for a packet. Return: NULL with *@err as of tx_begin() */
@@ -166,7 +178,7 @@ static int deliver(struct proxy *proxy, struct pair *pair,
 	void *to;
 	int err;
 
-	if (!in_order(pair, class_, parcel->after))
+	if (!in_order(pair, class_, parcel->number, parcel->after))
 		return -EAGAIN;
 	to = begin(proxy, pair, &parcel->packet, ring_payload(parcel), &err);
 	if (!to) {
@@ -198,6 +210,7 @@ static int deliver(struct proxy *proxy, struct pair *pair,
 
 /**
  * struct arrival - a frame about a packet
+ * @way:   the connection by which it came
  * @more:  data in it
  * @bytes: of them
  */
@@ -205,6 +218,7 @@ struct arrival {
 	struct proxy *proxy;
 	struct pair *pair;
 	struct in *in;
+	enum tofu_class way;
 	const struct bridge_frame *frame;
 	struct buffer *buffer;
 	const uint8_t *more;
@@ -237,16 +251,16 @@ static bool add_piece(struct parcel *parcel, const struct arrival *a)
 /* A packet that is whole goes where the others of its pair are, or on. */
 static void complete(const struct arrival *a, struct parcel *parcel)
 {
+	struct queue *waiting = &a->in->waiting[a->way];
 	struct link *link = a->proxy->link;
 
 	link->packets[0]++;
 	link->bytes[0] += parcel->packet.flags & TOFU_PKT_F_REFS ?
 				  parcel->packet.length :
 				  parcel->packet.payload;
-	if (a->in->waiting.first || deliver(a->proxy, a->pair, parcel))
-		queue_add(&a->in->waiting, parcel);
-	if (a->in->waiting.first || a->in->held.first ||
-	    a->in->owed >= OWED_MANY)
+	if (waiting->first || deliver(a->proxy, a->pair, parcel))
+		queue_add(waiting, parcel);
+	if (waiting->first || a->in->held.first || a->in->owed >= OWED_MANY)
 		in_activate(link->bridge, a->pair);
 }
 
@@ -258,8 +272,9 @@ static bool deliver_now(const struct arrival *a,
 	void *to;
 	int err;
 
-	if (a->in->waiting.first ||
-	    !in_order(a->pair, tofu_class_of(packet->type), a->frame->after))
+	if (in_waits(a->in) ||
+	    !in_order(a->pair, tofu_class_of(packet->type), a->frame->number,
+		      a->frame->after))
 		return false;
 	to = begin(a->proxy, a->pair, packet, packet->payload, &err);
 	if (!to)
@@ -275,11 +290,26 @@ static bool deliver_now(const struct arrival *a,
 	return true;
 }
 
+/* Whether a connection can bring that packet now. */
+static bool may_come(const struct arrival *a, const struct tofu_packet *packet,
+		     enum tofu_class class_)
+{
+	const uint32_t number = a->frame->number;
+
+	if (a->way != class_ &&
+	    (a->way != TOFU_RESPONSE || packet->flags & TOFU_PKT_F_REFS ||
+	     packet->payload > BRIDGE_SMALL))
+		return false;
+	return (int32_t)(number - a->in->count) >= 0 &&
+	       (int32_t)(number - a->in->next[a->way]) >= 0;
+}
+
 /* Return: what is wrong with it, or NULL */
-static const char *take_packet(struct arrival *a, enum tofu_class class_)
+static const char *take_packet(struct arrival *a)
 {
 	struct tofu_packet packet;
 	struct parcel *parcel;
+	enum tofu_class class_;
 	bool refs;
 
 	if (a->bytes < sizeof(packet))
@@ -288,9 +318,11 @@ static const char *take_packet(struct arrival *a, enum tofu_class class_)
 	a->more += sizeof(packet);
 	a->bytes -= (uint32_t)sizeof(packet);
 	refs = packet.flags & TOFU_PKT_F_REFS;
-	if (packet.src != a->frame->src || tofu_class_of(packet.type) != class_)
-		return "a packet of another node or class";
-	if (a->in->arriving)
+	class_ = tofu_class_of(packet.type);
+	a->in = &a->pair->in[class_];
+	if (packet.src != a->frame->src || !may_come(a, &packet, class_))
+		return "a packet of another node or class, or out of order";
+	if (a->in->arriving && a->way == class_)
 		return "a packet within another";
 	if (a->in->used > BRIDGE_WINDOW + TOFU_LENGTH_MAX)
 		return "more than there are credits for";
@@ -300,6 +332,7 @@ static const char *take_packet(struct arrival *a, enum tofu_class class_)
 		    packet.payload != a->bytes))
 		return "a packet of a wrong size";
 	a->in->used += bridge_cost(&packet);
+	a->in->next[a->way] = a->frame->number + 1;
 	if (!refs && deliver_now(a, &packet))
 		return NULL;
 	parcel = calloc(1, sizeof(*parcel) + (refs ? 0 : packet.payload));
@@ -307,6 +340,7 @@ static const char *take_packet(struct arrival *a, enum tofu_class class_)
 		return bridge_no_memory;
 	parcel->packet = packet;
 	parcel->after = a->frame->after;
+	parcel->number = a->frame->number;
 	parcel->cost = bridge_cost(&packet);
 	if (!refs) {
 		memcpy(parcel->data, a->more, packet.payload);
@@ -351,6 +385,7 @@ static const char *take_data(struct stream *stream, struct buffer *buffer,
 {
 	struct bridge *bridge = stream->bridge;
 	struct arrival a = {
+		.way = stream->class_,
 		.frame = frame,
 		.buffer = buffer,
 		.more = (const uint8_t *)(frame + 1),
@@ -366,8 +401,7 @@ static const char *take_data(struct stream *stream, struct buffer *buffer,
 	if (!a.pair)
 		return bridge_no_memory;
 	a.in = &a.pair->in[stream->class_];
-	return frame->type == BRIDGE_PACKET ? take_packet(&a, stream->class_) :
-					      take_chunk(&a);
+	return frame->type == BRIDGE_PACKET ? take_packet(&a) : take_chunk(&a);
 }
 
 /* ---- Other frames ---- */
@@ -549,23 +583,30 @@ static bool release(struct proxy *proxy, struct pair *pair,
 	return work;
 }
 
+/* Return: whether one has gone */
+static bool deliver_first(struct proxy *proxy, struct pair *pair,
+			  struct queue *waiting)
+{
+	struct parcel *parcel = waiting->first;
+	struct parcel *next = parcel ? parcel->next : NULL;
+
+	if (!parcel || deliver(proxy, pair, parcel))
+		return false;
+	waiting->first = next;
+	if (!next)
+		waiting->last = &waiting->first;
+	return true;
+}
+
 static bool deliver_waiting(struct proxy *proxy, struct pair *pair,
 			    enum tofu_class class_)
 {
 	struct in *in = &pair->in[class_];
 	bool work = false;
 
-	while (in->waiting.first) {
-		struct parcel *parcel = in->waiting.first;
-		struct parcel *next = parcel->next;
-
-		if (deliver(proxy, pair, parcel))
-			return work;
-		in->waiting.first = next;
-		if (!next)
-			in->waiting.last = &in->waiting.first;
+	while (deliver_first(proxy, pair, &in->waiting[TOFU_REQUEST]) ||
+	       deliver_first(proxy, pair, &in->waiting[TOFU_RESPONSE]))
 		work = true;
-	}
 	return work;
 }
 
@@ -601,8 +642,7 @@ static bool is_idle(const struct pair *pair)
 	for (int c = 0; c < TOFU_CLASSES; c++) {
 		const struct in *in = &pair->in[c];
 
-		if (in->waiting.first || in->held.first ||
-		    in->owed >= OWED_MANY)
+		if (in_waits(in) || in->held.first || in->owed >= OWED_MANY)
 			return false;
 	}
 	return true;

@@ -83,6 +83,17 @@ static uint32_t data_bytes(const struct tofu_packet *packet)
 						 packet->payload;
 }
 
+/* The connection by which a packet goes, or what is left of it */
+static enum tofu_class way_of(const struct pair *pair,
+			      const struct tofu_packet *packet)
+{
+	const enum tofu_class class_ = tofu_class_of(packet->type);
+	const bool small = !(packet->flags & TOFU_PKT_F_REFS) &&
+			   packet->payload <= BRIDGE_SMALL;
+
+	return small && !pair->out[class_].begun ? TOFU_RESPONSE : class_;
+}
+
 /*
  * Put the next frame of the packet. Return: 0, -EAGAIN where there is no room, or
  * -EHOSTDOWN where the sender is gone.
@@ -91,7 +102,8 @@ static int put_frame(struct pair *pair, struct proxy *proxy,
 		     const struct source *source)
 {
 	const enum tofu_class class_ = tofu_class_of(source->packet->type);
-	struct stream *stream = proxy->link->stream[class_];
+	struct stream *stream =
+		proxy->link->stream[way_of(pair, source->packet)];
 	struct out *out = &pair->out[class_];
 	const uint32_t left = out->bytes - out->done;
 	uint32_t head = sizeof(struct bridge_frame);
@@ -111,6 +123,7 @@ static int put_frame(struct pair *pair, struct proxy *proxy,
 	frame->src_gen = bridge_local(stream->bridge, pair->local)->gen;
 	frame->dst_gen = proxy->gen;
 	frame->after = pair->out[TOFU_RESPONSE].count;
+	frame->number = out->count;
 	if (!out->begun)
 		memcpy(frame + 1, source->packet, sizeof(*source->packet));
 	err = source_read(source, out->done, (uint8_t *)frame + head,
@@ -149,15 +162,14 @@ static int whose(struct proxy *proxy, uint32_t node)
 static bool may_begin(const struct pair *pair, const struct proxy *proxy,
 		      const struct tofu_packet *packet)
 {
-	const enum tofu_class class_ = tofu_class_of(packet->type);
+	const struct out *out = &pair->out[tofu_class_of(packet->type)];
 	struct link *link = proxy->link;
 	struct bridge *bridge = link->bridge;
 	const struct local *local = bridge_local(bridge, packet->src);
-	const struct out *out = &pair->out[class_];
 
 	if (!proxy->gen || !local->gen ||
-	    link->told[class_][packet->src - bridge->host->first] !=
-				   local->gen)
+	    link->told[way_of(pair, packet)]
+		      [packet->src - bridge->host->first] != local->gen)
 		return false;
 	/*
 	 * A packet can be larger than the window. What is used counts a part that

@@ -142,7 +142,8 @@ static bool is_read(const struct proxy *proxy)
 
 		for (int c = 0; c < TOFU_CLASSES && pair; c++)
 			if (pair->in[c].held.first ||
-			    (c == TOFU_RESPONSE && pair->in[c].waiting.first))
+			    (c == TOFU_RESPONSE &&
+			     pair->in[c].waiting[c].first))
 				return true;
 	}
 	return false;

@@ -79,7 +79,7 @@ static void pair_waits(struct tofu_json *json, const struct pair *pair,
 			one_pair(json, "credits", pair->local, pair->remote, c);
 			--*left;
 		}
-		if (pair->in[c].waiting.first && *left) {
+		if (in_waits(&pair->in[c]) && *left) {
 			one_pair(json, "room", pair->remote, pair->local, c);
 			--*left;
 		}

@@ -3,8 +3,9 @@
  * What bridges send to each other. A connection carries messages of at most
  * BRIDGE_MESSAGE bytes, each of them one or more frames without gaps. Two hosts
  * have a connection for each class of packets, so a response never waits behind
- * a request. All fields are little endian, as in the fabric's file, and all of
- * them are hostile. Documentation/spec/bridge.rst describes what they mean.
+ * a request that does not go on. All fields are little endian, as in the fabric's
+ * file, and all of them are hostile. Documentation/spec/bridge.rst describes what
+ * they mean.
  */
 #ifndef TOFU_BRIDGE_WIRE_H
 #define TOFU_BRIDGE_WIRE_H
@@ -14,7 +15,7 @@
 #include "net/packet.h"
 
 #define BRIDGE_MAGIC 0x454744495242464fULL /* "OFBRIDGE" */
-#define BRIDGE_VERSION 2
+#define BRIDGE_VERSION 3
 #define BRIDGE_NONCE 32
 #define BRIDGE_PROOF 32
 
@@ -26,14 +27,16 @@
 #define BRIDGE_ALIGN 8
 
 /* A pair of nodes and a class: what is under way before credits return */
-#define BRIDGE_WINDOW (8U << 20)
+#define BRIDGE_WINDOW (16U << 20)
 /* The least that a packet with references costs of it: it holds a message */
 #define BRIDGE_COST_MIN BRIDGE_MESSAGE
+/* The most that a request carries by the connection of responses */
+#define BRIDGE_SMALL 1024
 
 /**
  * struct bridge_hello - the first message of both sides
  * @version: BRIDGE_VERSION; where it differs only @magic and @version are known
- * @packets: their class, of the connection
+ * @packets: the class for which the connection is
  * @from, @to: hosts, by their places in the table
  * @table:   hash of the table of hosts, with the machine's shape
  * @session: of the side that connects: both connections have the same. The other
@@ -102,6 +105,8 @@ enum bridge_type {
  * @src_gen, @dst_gen: their generations at their own hosts
  * @after:   of a request: that many responses from @src to @dst come before it,
  *           modulo 2^32
+ * @number:  of a packet: that many of its class from @src to @dst come before it,
+ *           modulo 2^32
  */
 struct bridge_frame {
 	uint32_t bytes;
@@ -112,7 +117,7 @@ struct bridge_frame {
 	uint32_t src_gen;
 	uint32_t dst_gen;
 	uint32_t after;
-	uint32_t reserved;
+	uint32_t number;
 };
 TOFU_ASSERT_SIZE(struct bridge_frame, 32);
 
