@@ -52,7 +52,7 @@ static const char usage[] =
 	"      --timeout SECONDS  a host that is silent for so long is gone (default 15)\n"
 	"      --memory MIB       at most so much of received data waits for local nodes\n"
 	"                         (default 1024)\n"
-	"      --spin US          look so long for more before sleeping (default 20)\n"
+	"      --spin US          look so long for more before sleeping (default 200)\n"
 	"      --ready FD         write a byte there when nodes can be started\n"
 	"      --while-used       in the background, until the nodes of this host have gone\n"
 	"  -q, --quiet            print only what goes wrong\n"
@@ -380,7 +380,7 @@ int main(int argc, char **argv)
 				   .port = TOFU_HOST_PORT,
 				   .timeout = 15,
 				   .memory = MEMORY_MIB,
-				   .spin = 20,
+				   .spin = 200,
 				   .ready = -1 };
 	static struct bridge bridge; /* large, and its parts live as long as it */
 	int signals;
