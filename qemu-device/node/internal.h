@@ -41,7 +41,8 @@ struct tofu_trace;
  * @idle_since: time of the first kick of a poll since which the node had no
  *          work; 0: no such kick
  * @yields: count of kicks that gave way
- * @crowded: the last of them let another task run
+ * @crowded: the last of them let another task run; @yield_ns: the least that one
+ *          took
  * @channel_polls: count of polls of channels that found nothing
  * @assist: polls that find nothing are asked to kick
  * @virtual: virtual time, or NULL
@@ -62,6 +63,7 @@ struct tofu_node {
 	uint64_t idle_since;
 	unsigned int yields;
 	bool crowded;
+	uint64_t yield_ns;
 	unsigned int channel_polls;
 	bool assist;
 	struct tofu_virtual *virtual;

@@ -18,11 +18,11 @@
 #define IDLE_NS 5000
 
 /*
- * A yield that took as long has let another task run. Then the processor is not the
- * node's own, and that task may be the one for which it waits: so do not wait for
- * IDLE_NS until such a yield takes less again.
+ * A yield that takes so much longer than one that finds nobody else has let another
+ * task run. Then the processor is not the node's own, and that task may be the one for
+ * which it waits: so do not wait for IDLE_NS until a yield takes less again.
  */
-#define CROWDED_NS 1500
+#define CROWDED_NS 1000
 
 /*
  * Kicks that find nothing for that long wake peers that were polling and have
@@ -60,6 +60,19 @@ static void wake_unseen(struct tofu_node *node)
 	tofu_node_unlock(node);
 }
 
+/* From the time that a yield took. Where two threads yield, either does. */
+static void judge(struct tofu_node *node, uint64_t took)
+{
+	uint64_t least = __atomic_load_n(&node->yield_ns, __ATOMIC_RELAXED);
+
+	if (!least || took < least) {
+		least = took;
+		__atomic_store_n(&node->yield_ns, least, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&node->crowded, took - least > CROWDED_NS,
+			 __ATOMIC_RELAXED);
+}
+
 /* The process that this one waits for may need the processor. */
 static void give_way(struct tofu_node *node, uint64_t waited)
 {
@@ -75,8 +88,7 @@ static void give_way(struct tofu_node *node, uint64_t waited)
 	}
 	now = tofu_node_now();
 	sched_yield();
-	__atomic_store_n(&node->crowded, tofu_node_now() - now > CROWDED_NS,
-			 __ATOMIC_RELAXED);
+	judge(node, tofu_node_now() - now);
 }
 
 static void idle(struct tofu_node *node)
