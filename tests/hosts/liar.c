@@ -308,11 +308,12 @@ static uint32_t life = 1;
 /* Bytes behind a frame's head, of frames that can be right and others */
 static uint32_t draw_body(unsigned int type)
 {
-	static const uint32_t bodies[] = { 0, 8, 16, 24, 32, 96, 104, 200, 1120 };
+	static const uint32_t bodies[] = { 0,  8,   16,  24,   32,
+					   96, 104, 200, 1120, 1121 };
 	const uint32_t payload = (uint32_t)(draw() % 200);
 
 	if (draw() % 64 == 0)
-		return bodies[draw() % 9];
+		return bodies[draw() % 10];
 	switch (type) {
 	case BRIDGE_PACKET:
 		return (uint32_t)sizeof(struct tofu_packet) + payload;
@@ -357,6 +358,8 @@ static void draw_packet(struct tofu_packet *packet, uint32_t src,
 		packet->type = types[draw() % sizeof(types)];
 	} while (!draw_class(tofu_class_of(packet->type)));
 	packet->flags = draw() % 2 ? TOFU_PKT_F_REFS : (uint8_t)draw();
+	if (on == &calls[TOFU_RESPONSE] && draw() % 8)
+		packet->flags &= (uint8_t)~TOFU_PKT_F_REFS;
 	packet->payload = payload;
 	packet->length = (uint32_t)(draw() % 4 ? payload : draw());
 }
@@ -374,7 +377,7 @@ static uint32_t draw_number(const struct bridge_frame *frame)
 	if (draw() % 64 == 0)
 		return (uint32_t)draw();
 	if (draw() % 32 == 0)
-		*number += (uint32_t)(draw() % 3);
+		*number += (uint32_t)(draw() % 3) - 1;
 	return (*number)++;
 }
 
@@ -399,6 +402,7 @@ static uint32_t draw_frame(struct bridge_frame *frame, bool timed)
 	const unsigned int type = draw_type(timed);
 	const uint32_t body = draw_body(type);
 	struct tofu_log_entry *entry = (void *)(frame + 1);
+	bool numbered = false;
 
 	memset(frame, 0, sizeof(*frame) + body);
 	frame->bytes = (uint32_t)sizeof(*frame) + body;
@@ -418,7 +422,7 @@ static uint32_t draw_frame(struct bridge_frame *frame, bool timed)
 	if (type == BRIDGE_PACKET && body >= sizeof(struct tofu_packet)) {
 		draw_packet((void *)(frame + 1), frame->src,
 			    body - (uint32_t)sizeof(struct tofu_packet));
-		frame->number = draw_number(frame);
+		numbered = true;
 	}
 	if (type == BRIDGE_STATE && body >= sizeof(struct bridge_state))
 		*(uint64_t *)(frame + 1) = 1 + draw() % 2;
@@ -438,6 +442,8 @@ static uint32_t draw_frame(struct bridge_frame *frame, bool timed)
 	if (draw() % 4 == 0)
 		*(draw() % 2 ? &frame->src_gen : &frame->dst_gen) =
 			(uint32_t)draw();
+	else if (numbered)
+		frame->number = draw_number(frame);
 	/* Any byte of it may be wrong. */
 	if (draw() % 32 == 0)
 		((uint8_t *)frame)[draw() % (sizeof(*frame) + body)] =

@@ -25,6 +25,8 @@
 /* Events are looked for not more often, since each look takes several system calls. */
 #define LOOK_US 1000
 #define TIMED_NAP_NS 20000
+/* Nodes in virtual time need the processors all the time. */
+#define TIMED_SPIN_US 20
 
 /* With --while-used: how long to wait for nodes, after the last and for the first */
 #define UNUSED_MS 500
@@ -52,7 +54,8 @@ static const char usage[] =
 	"      --timeout SECONDS  a host that is silent for so long is gone (default 15)\n"
 	"      --memory MIB       at most so much of received data waits for local nodes\n"
 	"                         (default 1024)\n"
-	"      --spin US          look so long for more before sleeping (default 200)\n"
+	"      --spin US          look so long for more before sleeping (default 200; in\n"
+	"                         virtual time 20 at most)\n"
 	"      --ready FD         write a byte there when nodes can be started\n"
 	"      --while-used       in the background, until the nodes of this host have gone\n"
 	"  -q, --quiet            print only what goes wrong\n"
@@ -260,6 +263,7 @@ static void run(struct bridge *bridge, int signals, unsigned int spin)
 	for (;;) {
 		const int64_t now = bridge_now_ms();
 		const bool ticks = now - ticked >= TICK_MS;
+		bool work;
 
 		if (ticks && (has_signal(signals) ||
 			      (bridge->while_used && !is_used(bridge))))
@@ -269,9 +273,16 @@ static void run(struct bridge *bridge, int signals, unsigned int spin)
 		if (ticks)
 			status_answer(bridge);
 		links_tend(bridge, ticks);
-		if (progress(bridge, ticks))
+		bridge->busy = false;
+		work = progress(bridge, ticks);
+		/* Signs of life alone are no reason to look for more. */
+		if (bridge->busy || (work && bridge->timed))
 			worked = bridge_now_us();
-		else if (bridge_now_us() - worked < spin)
+		if (work)
+			continue;
+		if (bridge->timed && spin > TIMED_SPIN_US)
+			spin = TIMED_SPIN_US;
+		if (bridge_now_us() - worked < spin)
 			sched_yield();
 		else if (bridge->timed)
 			nap(bridge);

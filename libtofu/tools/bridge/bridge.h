@@ -163,7 +163,8 @@ struct piece {
  * @cost:     bytes of the window
  * @have:     bytes of @piece, up to @packet.length
  * @position: behind it in the ring, when it is there
- * @data:     @packet.payload bytes, where it has no references
+ * @piece:    of a packet with references, @pieces so far; behind the others are
+ *            @packet.payload bytes: parcel_data()
  */
 struct parcel {
 	struct parcel *next;
@@ -174,20 +175,25 @@ struct parcel {
 	uint32_t have;
 	uint64_t position;
 	unsigned int pieces;
-	struct piece piece[TOFU_PKT_REFS_MAX];
-	uint8_t data[];
+	struct piece piece[];
 };
 
+static inline uint8_t *parcel_data(struct parcel *parcel)
+{
+	return (uint8_t *)parcel->piece;
+}
+
+/* struct queue - parcels; @number: of the last one */
 struct queue {
 	struct parcel *first;
 	struct parcel **last;
+	uint32_t number;
 };
 
 /**
  * struct in - packets of a class, from the remote to the local node
  * @arriving: the one of which data are still to come, or NULL
  * @waiting:  complete ones, by the connections by which they came
- * @next:     the least number that such a connection can still bring
  * @held:     those in the ring whose data are still needed
  * @used:     bytes of the window that are not given back; @owed: of them those to
  *            give back
@@ -196,7 +202,6 @@ struct queue {
 struct in {
 	struct parcel *arriving;
 	struct queue waiting[TOFU_CLASSES];
-	uint32_t next[TOFU_CLASSES];
 	struct queue held;
 	uint32_t used;
 	uint32_t owed;
@@ -351,7 +356,7 @@ void token_read(struct bridge *bridge, const char *path);
  * @stream:  by class; NULL: none
  * @up:      both are open
  * @session: of both
- * @told:    by class and local node: generation that the other side was told
+ * @told:    by connection and local node: generation that the other side was told
  * @notes:   frames of virtual time that are to be sent
  * @untold:  there is something to tell
  * @lost:    when it was last there, or the beginning, ms
@@ -500,6 +505,7 @@ struct local {
  * @ends:    it has said that it leaves
  * @asked:   socket by which others ask for its state; -1: they cannot
  * @timed:   nodes are in virtual time
+ * @busy:    packets have come or gone at this look
  * @rescan:  look at once which local nodes are up
  * @strange: lines about callers that did not prove who they are
  * @said:    hashes of lines that were printed
@@ -528,6 +534,7 @@ struct bridge {
 	int64_t used;
 	bool begun;
 	bool timed;
+	bool busy;
 	bool rescan;
 	uint64_t looked; /* for events, in µs */
 	unsigned int strange;

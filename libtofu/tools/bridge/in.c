@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Packets from another host, out of messages, into rings. Small ones go there at
- * once; others wait for the rest of their data, for room, or for the responses
- * that come before them. Data stay in the message until the local node has read
- * them.
+ * once; others wait for the rest of their data, for room, or for those that come
+ * before them by the other connection. Data stay in the message until the local
+ * node has read them.
  *
  * Nothing of a message is believed. What cannot be is said, and ends the
  * connection. What is about an earlier life of a node is dropped: that is usual.
@@ -35,6 +35,7 @@ static void queue_add(struct queue *queue, struct parcel *parcel)
 	parcel->next = NULL;
 	*queue->last = parcel;
 	queue->last = &parcel->next;
+	queue->number = parcel->number;
 }
 
 static struct parcel *queue_take(struct queue *queue)
@@ -192,7 +193,7 @@ static int deliver(struct proxy *proxy, struct pair *pair,
 	if (refs)
 		write_refs(parcel, to);
 	else
-		memcpy(to, parcel->data, parcel->packet.payload);
+		memcpy(to, parcel_data(parcel), parcel->packet.payload);
 	tofu_fabric_tx_commit(proxy->fabric);
 	in->count++;
 	if (!refs) {
@@ -232,9 +233,10 @@ static bool add_piece(struct parcel *parcel, const struct arrival *a)
 	const uint32_t left = parcel->packet.length - parcel->have;
 	struct piece *piece = &parcel->piece[parcel->pieces];
 
-	if (lost ? a->bytes != 0 : !a->bytes || a->bytes > left)
-		return false;
-	if (parcel->pieces == TOFU_PKT_REFS_MAX)
+	/* A parcel has room for so many pieces, and buffers should not be many. */
+	if (lost ? a->bytes != 0 :
+		   a->bytes > left ||
+			   (a->bytes < left && a->bytes < BRIDGE_PIECE))
 		return false;
 	*piece = (struct piece){ .bytes = lost ? left : a->bytes };
 	if (!lost) {
@@ -248,19 +250,45 @@ static bool add_piece(struct parcel *parcel, const struct arrival *a)
 	return true;
 }
 
-/* A packet that is whole goes where the others of its pair are, or on. */
+/* Return: whether one has gone */
+static bool deliver_first(struct proxy *proxy, struct pair *pair,
+			  struct queue *waiting)
+{
+	struct parcel *parcel = waiting->first;
+	struct parcel *next = parcel ? parcel->next : NULL;
+
+	if (!parcel || deliver(proxy, pair, parcel))
+		return false;
+	waiting->first = next;
+	if (!next)
+		waiting->last = &waiting->first;
+	return true;
+}
+
+static bool deliver_waiting(struct proxy *proxy, struct pair *pair,
+			    struct in *in)
+{
+	bool work = false;
+
+	while (deliver_first(proxy, pair, &in->waiting[TOFU_REQUEST]) ||
+	       deliver_first(proxy, pair, &in->waiting[TOFU_RESPONSE]))
+		work = true;
+	return work;
+}
+
+/* A packet that is whole goes where others of its connection are, or on. */
 static void complete(const struct arrival *a, struct parcel *parcel)
 {
-	struct queue *waiting = &a->in->waiting[a->way];
 	struct link *link = a->proxy->link;
 
+	link->bridge->busy = true;
 	link->packets[0]++;
 	link->bytes[0] += parcel->packet.flags & TOFU_PKT_F_REFS ?
 				  parcel->packet.length :
 				  parcel->packet.payload;
-	if (waiting->first || deliver(a->proxy, a->pair, parcel))
-		queue_add(waiting, parcel);
-	if (waiting->first || a->in->held.first || a->in->owed >= OWED_MANY)
+	queue_add(&a->in->waiting[a->way], parcel);
+	deliver_waiting(a->proxy, a->pair, a->in);
+	if (in_waits(a->in) || a->in->held.first || a->in->owed >= OWED_MANY)
 		in_activate(link->bridge, a->pair);
 }
 
@@ -283,6 +311,7 @@ static bool deliver_now(const struct arrival *a,
 	tofu_fabric_tx_commit(a->proxy->fabric);
 	a->in->count++;
 	owe(a->in, bridge_cost(packet));
+	link->bridge->busy = true;
 	link->packets[0]++;
 	link->bytes[0] += packet->payload;
 	if (a->in->owed >= OWED_MANY)
@@ -290,18 +319,30 @@ static bool deliver_now(const struct arrival *a,
 	return true;
 }
 
-/* Whether a connection can bring that packet now. */
+/*
+ * Whether a connection can bring that packet now. Requests between those that it
+ * brings may come by the other one.
+ */
 static bool may_come(const struct arrival *a, const struct tofu_packet *packet,
 		     enum tofu_class class_)
 {
+	const struct queue *waiting = &a->in->waiting[a->way];
+	const uint32_t next = waiting->first ? waiting->number + 1 :
+					       a->in->count;
 	const uint32_t number = a->frame->number;
 
-	if (a->way != class_ &&
-	    (a->way != TOFU_RESPONSE || packet->flags & TOFU_PKT_F_REFS ||
-	     packet->payload > BRIDGE_SMALL))
-		return false;
-	return (int32_t)(number - a->in->count) >= 0 &&
-	       (int32_t)(number - a->in->next[a->way]) >= 0;
+	if (a->way == class_)
+		return class_ == TOFU_RESPONSE ? number == next :
+						 (int32_t)(number - next) >= 0;
+	return a->way == TOFU_RESPONSE && packet->payload <= BRIDGE_SMALL &&
+	       !(packet->flags & TOFU_PKT_F_REFS) &&
+	       (int32_t)(number - next) >= 0;
+}
+
+/* The most pieces of a packet with references */
+static uint32_t pieces_of(const struct tofu_packet *packet)
+{
+	return packet->length / BRIDGE_PIECE + 1;
 }
 
 /* Return: what is wrong with it, or NULL */
@@ -332,10 +373,12 @@ static const char *take_packet(struct arrival *a)
 		    packet.payload != a->bytes))
 		return "a packet of a wrong size";
 	a->in->used += bridge_cost(&packet);
-	a->in->next[a->way] = a->frame->number + 1;
 	if (!refs && deliver_now(a, &packet))
 		return NULL;
-	parcel = calloc(1, sizeof(*parcel) + (refs ? 0 : packet.payload));
+	parcel = calloc(1, sizeof(*parcel) +
+				   (refs ? pieces_of(&packet) *
+						   sizeof(parcel->piece[0]) :
+					   packet.payload));
 	if (!parcel)
 		return bridge_no_memory;
 	parcel->packet = packet;
@@ -343,7 +386,7 @@ static const char *take_packet(struct arrival *a)
 	parcel->number = a->frame->number;
 	parcel->cost = bridge_cost(&packet);
 	if (!refs) {
-		memcpy(parcel->data, a->more, packet.payload);
+		memcpy(parcel_data(parcel), a->more, packet.payload);
 		complete(a, parcel);
 		return NULL;
 	}
@@ -583,33 +626,6 @@ static bool release(struct proxy *proxy, struct pair *pair,
 	return work;
 }
 
-/* Return: whether one has gone */
-static bool deliver_first(struct proxy *proxy, struct pair *pair,
-			  struct queue *waiting)
-{
-	struct parcel *parcel = waiting->first;
-	struct parcel *next = parcel ? parcel->next : NULL;
-
-	if (!parcel || deliver(proxy, pair, parcel))
-		return false;
-	waiting->first = next;
-	if (!next)
-		waiting->last = &waiting->first;
-	return true;
-}
-
-static bool deliver_waiting(struct proxy *proxy, struct pair *pair,
-			    enum tofu_class class_)
-{
-	struct in *in = &pair->in[class_];
-	bool work = false;
-
-	while (deliver_first(proxy, pair, &in->waiting[TOFU_REQUEST]) ||
-	       deliver_first(proxy, pair, &in->waiting[TOFU_RESPONSE]))
-		work = true;
-	return work;
-}
-
 /* By the connection of responses, where they wait for the least. */
 static void give_credits(struct proxy *proxy, struct pair *pair,
 			 enum tofu_class class_)
@@ -664,7 +680,7 @@ static bool pair_progress(struct bridge *bridge, struct pair *pair)
 		const enum tofu_class class_ = (enum tofu_class)c;
 
 		work |= release(proxy, pair, class_);
-		work |= deliver_waiting(proxy, pair, class_);
+		work |= deliver_waiting(proxy, pair, &pair->in[class_]);
 		give_credits(proxy, pair, class_);
 	}
 	return work;

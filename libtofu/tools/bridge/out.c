@@ -9,13 +9,10 @@
 
 #include "bridge/bridge.h"
 
-/* Of data a frame has all, or that many: so a packet has few enough pieces. */
-#define CHUNK_LEAST (256U << 10)
-
-TOFU_ASSERT(TOFU_LENGTH_MAX / CHUNK_LEAST + 1 <= TOFU_PKT_REFS_MAX,
+TOFU_ASSERT(TOFU_LENGTH_MAX / BRIDGE_PIECE + 1 <= TOFU_PKT_REFS_MAX,
 	    "a packet's pieces are references");
 TOFU_ASSERT(sizeof(struct bridge_frame) + sizeof(struct tofu_packet) +
-			    CHUNK_LEAST <=
+			    BRIDGE_PIECE <=
 		    BRIDGE_MESSAGE,
 	    "the least fits a message");
 
@@ -113,7 +110,7 @@ static int put_frame(struct pair *pair, struct proxy *proxy,
 	if (!out->begun)
 		head += sizeof(*source->packet);
 	frame = stream_put(stream,
-			   head + (left < CHUNK_LEAST ? left : CHUNK_LEAST),
+			   head + (left < BRIDGE_PIECE ? left : BRIDGE_PIECE),
 			   head + left);
 	if (!frame)
 		return -EAGAIN;
@@ -226,6 +223,7 @@ static int pass_packet(struct proxy *proxy, const struct tofu_packet *packet,
 	out->begun = false;
 	out->used += out->cost;
 	out->count++;
+	link->bridge->busy = true;
 	link->packets[1]++;
 	link->bytes[1] += out->bytes;
 	return 0;

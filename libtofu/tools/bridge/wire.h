@@ -30,13 +30,15 @@
 #define BRIDGE_WINDOW (16U << 20)
 /* The least that a packet with references costs of it: it holds a message */
 #define BRIDGE_COST_MIN BRIDGE_MESSAGE
+/* Data of a packet with references are in pieces of so many bytes, but for the last */
+#define BRIDGE_PIECE (256U << 10)
 /* The most that a request carries by the connection of responses */
 #define BRIDGE_SMALL 1024
 
 /**
  * struct bridge_hello - the first message of both sides
  * @version: BRIDGE_VERSION; where it differs only @magic and @version are known
- * @packets: the class for which the connection is
+ * @packets: the class whose connection this is
  * @from, @to: hosts, by their places in the table
  * @table:   hash of the table of hosts, with the machine's shape
  * @session: of the side that connects: both connections have the same. The other
@@ -65,7 +67,7 @@ struct bridge_proof {
 /**
  * enum bridge_type - of a frame
  * @BRIDGE_PACKET: a packet from @src to @dst, and the first bytes of its data
- * @BRIDGE_CHUNK:  more data of the packet before
+ * @BRIDGE_CHUNK:  more data of the pair's packet of this class before
  * @BRIDGE_CREDIT: bytes of the window from @src to @dst are free again: a
  *                 struct bridge_credit
  * @BRIDGE_UP:     @src has come, as @src_gen
