@@ -158,13 +158,13 @@ struct piece {
 
 /**
  * struct parcel - a packet from the remote node
- * @packet:   in a ring @packet.payload bytes follow, of @data or references
+ * @packet:   in a ring @packet.payload bytes follow, data or references
  * @after, @number: as in its frame
  * @cost:     bytes of the window
  * @have:     bytes of @piece, up to @packet.length
  * @position: behind it in the ring, when it is there
- * @piece:    of a packet with references, @pieces so far; behind the others are
- *            @packet.payload bytes: parcel_data()
+ * @piece:    of a packet with references, @pieces of them so far; one without has
+ *            its @packet.payload bytes there: parcel_data()
  */
 struct parcel {
 	struct parcel *next;
