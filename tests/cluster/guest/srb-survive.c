@@ -270,8 +270,25 @@ static bool record_good(struct test *test, const struct tofu_srb_record *record)
 			    guest_seed(begin.from, begin.number, 2));
 }
 
+/* The test may kill the victim's node only after all others have finished. */
+static bool victim_gone(struct test *test)
+{
+	struct guest *guest = &test->guest;
+	utofu_stadd_t at;
+	int code = utofu_query_stadd(guest->id[test->victim], GOODBYE_STAG, &at);
+
+	if (!code)
+		code = guest_finish(guest,
+				    utofu_put_piggyback8(guest->vcq,
+							 guest->id[test->victim], 1,
+							 at, sizeof(uint64_t), 0,
+							 GUEST_FLAGS, NULL),
+				    NULL);
+	return code == UTOFU_ERR_MRQ_PEER;
+}
+
 /* All survivors have said goodbye, and the hole was skipped. */
-static bool all_came(const struct test *test, const struct tofu_srb *srb)
+static bool all_came(struct test *test, const struct tofu_srb *srb)
 {
 	struct tofu_srb_counts counts;
 
@@ -281,7 +298,9 @@ static bool all_came(const struct test *test, const struct tofu_srb *srb)
 		    (test->came[n] < RECORDS ||
 		     !__atomic_load_n(&test->goodbye[n], __ATOMIC_ACQUIRE)))
 			return false;
-	return test->step == STREAM || counts.epochs;
+	if (test->step != STREAM)
+		return counts.epochs;
+	return test->dies || victim_gone(test);
 }
 
 static bool records_take(struct test *test, struct tofu_srb *srb)
