@@ -331,12 +331,12 @@ static bool may_come(const struct arrival *a, const struct tofu_packet *packet,
 					       a->in->count;
 	const uint32_t number = a->frame->number;
 
-	if (a->way == class_)
-		return class_ == TOFU_RESPONSE ? number == next :
-						 (int32_t)(number - next) >= 0;
-	return a->way == TOFU_RESPONSE && packet->payload <= BRIDGE_SMALL &&
-	       !(packet->flags & TOFU_PKT_F_REFS) &&
-	       (int32_t)(number - next) >= 0;
+	if (class_ == TOFU_RESPONSE)
+		return a->way == TOFU_RESPONSE && number == next;
+	if (a->way == TOFU_RESPONSE && (packet->flags & TOFU_PKT_F_REFS ||
+					packet->payload > BRIDGE_SMALL))
+		return false;
+	return (int32_t)(number - next) >= 0;
 }
 
 /* The most pieces of a packet with references */
