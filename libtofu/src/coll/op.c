@@ -28,10 +28,11 @@ typedef uint64_t LOOSE loose_uint64;
 
 /*
  * At -O2, gcc vectorises a loop only if all of it becomes vectors: hence blocks
- * of a constant number of elements. The buffers are the same or do not overlap,
- * so an element depends on no other one.
+ * of a constant number of elements, and smaller ones for what is left. The
+ * buffers are the same or do not overlap, so an element depends on no other one.
  */
 #define BLOCK 64
+#define REST 8
 
 #ifdef __clang__
 #define INDEPENDENT
@@ -45,6 +46,17 @@ typedef uint64_t LOOSE loose_uint64;
 #else
 #define VECTORS
 #endif
+
+/* The loop of a function that combines elements over blocks of @size. */
+#define BLOCKS(name, size)                                                  \
+	for (; count >= (size); count -= (size)) {                          \
+		INDEPENDENT                                                 \
+		for (size_t i = 0; i < (size); i++)                         \
+			name##_one(&to[i], &left[i], &right[i]);            \
+		to += (size);                                               \
+		left += (size);                                             \
+		right += (size);                                            \
+	}
 
 /* A function that combines elements; @value is made of the elements x and y. */
 #define COMBINE(name, type, value)                                          \
@@ -64,14 +76,8 @@ typedef uint64_t LOOSE loose_uint64;
 		const type *right = b;                                      \
 		type *to = dst;                                             \
 									    \
-		for (; count >= BLOCK; count -= BLOCK) {                    \
-			INDEPENDENT                                         \
-			for (size_t i = 0; i < BLOCK; i++)                  \
-				name##_one(&to[i], &left[i], &right[i]);    \
-			to += BLOCK;                                        \
-			left += BLOCK;                                      \
-			right += BLOCK;                                     \
-		}                                                           \
+		BLOCKS(name, BLOCK)                                         \
+		BLOCKS(name, REST)                                          \
 		for (size_t i = 0; i < count; i++)                          \
 			name##_one(&to[i], &left[i], &right[i]);            \
 	}
