@@ -100,6 +100,7 @@ static void sum_grows(const struct coll_plan *plan, uint64_t at,
 	uint64_t begin = block_begin(plan, come);
 	struct coll_place sum = sum_at(plan, at), to = sum;
 
+	tofu_work(TOFU_WORK_COLL_SUM);
 	if (at == last && plan->job.kind == TOFU_COLL_ALLREDUCE)
 		to = coll_place(COLL_RECV, begin);
 	else if (at == last)

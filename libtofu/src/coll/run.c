@@ -210,6 +210,7 @@ static int carry(struct tofu_coll *coll, const struct coll_step *step)
 	uint64_t word = 0;
 
 	_Static_assert(COLL_CARRIED == sizeof(word), "piggyback8");
+	tofu_work(TOFU_WORK_COLL_COMMAND);
 	if (!coll->blank)
 		memcpy(&word, memory_at(coll, step->a), step->bytes);
 	return posted(coll, engine, NULL,
@@ -245,6 +246,7 @@ static int put(struct tofu_coll *coll, struct coll_lane *lane)
 
 		if (now == left)
 			flags |= UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE;
+		tofu_work(TOFU_WORK_COLL_COMMAND);
 		code = posted(coll, engine, waits,
 			      utofu_put(engine->vcq, target->vcq,
 					engine->at[from.area] + from.offset +
@@ -267,6 +269,7 @@ static int blocks(struct tofu_coll *coll, struct coll_lane *lane)
 	utofu_stadd_t from = link->waits ? engine->session_at :
 					   engine->at[step->a.area];
 
+	tofu_work(TOFU_WORK_COLL_COMMAND);
 	return posted(coll, engine, lane,
 		      utofu_put_stride(link->waits ? engine->session :
 						     engine->vcq,

@@ -83,8 +83,10 @@
  * @TOFU_WORK_COLL_DOUBLING, @TOFU_WORK_COLL_RINGS: more, where it is planned by
  *	recursive doubling, or for rings of several directions
  * @TOFU_WORK_COLL_RING: more, where it moves or adds data in a ring
- * @TOFU_WORK_COLL_PUT: more, where it is a put
- * @TOFU_WORK_COLL_CARRY: or one whose bytes are in its command
+ * @TOFU_WORK_COLL_SUM: more, where it adds
+ * @TOFU_WORK_COLL_COMMAND: more, where it is a put, before the put
+ * @TOFU_WORK_COLL_PUT: and behind it
+ * @TOFU_WORK_COLL_CARRY: or behind one that nobody waits for
  * @TOFU_WORK_COLL_COMBINE: more, where it combines
  * @TOFU_WORK_COLL_REDUCE: combining TOFU_WORK_BYTES
  */
@@ -166,6 +168,8 @@ enum tofu_work {
 	TOFU_WORK_COLL_DOUBLING,
 	TOFU_WORK_COLL_RING,
 	TOFU_WORK_COLL_RINGS,
+	TOFU_WORK_COLL_SUM,
+	TOFU_WORK_COLL_COMMAND,
 	TOFU_WORK_COLL_PUT,
 	TOFU_WORK_COLL_CARRY,
 	TOFU_WORK_COLL_COMBINE,
