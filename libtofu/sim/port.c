@@ -9,6 +9,7 @@
 #include "port/work.h"
 #include "sim/doorbells.h"
 #include "sim/sim.h"
+#include "sim/trace.h"
 
 /* Steps in which a wait for the engine goes on */
 #define TURN_NS 100
@@ -114,6 +115,15 @@ static void sim_channel(struct tofu_port_gates *gates)
 	sim_spend(node, node->sim->params.machine->store_ns);
 }
 
+/* Work from before it is not spent yet: a mark takes no time. */
+void tofu_work_marked(uint64_t *at)
+{
+	struct sim_node *node = (struct sim_node *)((char *)at -
+						    offsetof(struct sim_node, mark));
+
+	sim_trace_mark(node, sim_time(node), *at);
+}
+
 static uint64_t sim_now(struct tofu_port_dev *dev)
 {
 	tofu_work(TOFU_WORK_CLOCK);
@@ -157,9 +167,15 @@ static int sim_cq_create(struct tofu_port_dev *dev, unsigned int tni,
 			 uint32_t flags, unsigned int toq_code,
 			 unsigned int mrq_code, struct tofu_port_cq **cq)
 {
+	struct sim_node *node = node_of(dev);
+	int err;
+
 	tofu_work(TOFU_WORK_QUEUE);
-	sim_act(node_of(dev));
-	return tofu_soft_cq_create(dev, tni, flags, toq_code, mrq_code, cq);
+	sim_act(node);
+	err = tofu_soft_cq_create(dev, tni, flags, toq_code, mrq_code, cq);
+	if (!err)
+		(*cq)->mark = &node->mark;
+	return err;
 }
 
 static void sim_cq_destroy(struct tofu_port_cq *cq)

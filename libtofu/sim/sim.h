@@ -131,6 +131,7 @@ struct sim_poll {
  * @last_error: utofu_get_last_error()'s
  * @saved_errno: errno, while it does not run
  * @status: exit status, once @ended
+ * @mark:   where its program stores marks
  * @moved:  bytes of packets that its engines have sent and received
  * @waited: by port: the network's last wait_ns
  * @trace:  file of its trace, or NULL
@@ -157,6 +158,7 @@ struct sim_node {
 	int status;
 	bool begun;
 	bool ended;
+	uint64_t mark;
 	uint64_t moved;
 	uint64_t waited[TOFU_PORTS];
 	struct tofu_trace *trace;

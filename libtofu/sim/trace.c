@@ -46,6 +46,20 @@ void sim_trace_add(struct sim_node *node, const struct icc_trace *r)
 		node->sim->stop = "a trace cannot be written";
 }
 
+void sim_trace_mark(struct sim_node *node, uint64_t time, uint64_t name)
+{
+	const struct icc_trace mark = {
+		.kind = ICC_TRACE_MARK,
+		.time = time,
+		.end = time,
+		.id = name,
+		.origin = node->number,
+		.peer = node->number,
+	};
+
+	sim_trace_add(node, &mark);
+}
+
 static bool is_response(const struct tofu_packet *pkt)
 {
 	return pkt->type >= TOFU_PKT_DONE;

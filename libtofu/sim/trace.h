@@ -16,6 +16,9 @@ void sim_trace_close(struct sim_node *node);
 /* sim_trace_add - a record of a node */
 void sim_trace_add(struct sim_node *node, const struct icc_trace *record);
 
+/* sim_trace_mark - a program stores a mark, at a time that it may not have reached */
+void sim_trace_mark(struct sim_node *node, uint64_t time, uint64_t name);
+
 /* sim_trace_link - the crosses of struct tofu_net_ops */
 void sim_trace_link(void *sim, const struct tofu_net_packet *packet,
 		    uint32_t number, enum tofu_port port, uint64_t start,

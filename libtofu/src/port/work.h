@@ -240,6 +240,9 @@ static inline void tofu_work_note_found(void)
 	tofu_worked.found = true;
 }
 
+/* tofu_work_marked - a mark has been stored at a queue's @mark, which does not trap */
+void tofu_work_marked(uint64_t *at);
+
 /*
  * Turns of a loop that polls in vain are alike, unless the loop counts them to do
  * something else after some. A home may leave out such turns while nothing
@@ -320,6 +323,11 @@ static inline unsigned int tofu_work_turns(unsigned int *mark)
 
 static inline void tofu_work_note_found(void)
 {
+}
+
+static inline void tofu_work_marked(uint64_t *at)
+{
+	(void)at;
 }
 
 static inline void tofu_work_times(enum tofu_work work, uint64_t times)

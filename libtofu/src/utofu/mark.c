@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include <tofu/mark.h>
 
+#include "port/work.h"
 #include "utofu/instance.h"
 #include "utofu/mark.h"
 
 void tofu_mark(uint64_t name)
 {
-	uint64_t *at =
-		__atomic_load_n(&tofu_instance()->mark, __ATOMIC_RELAXED);
+	struct tofu_instance *instance = tofu_instance();
+	uint64_t *at = __atomic_load_n(&instance->mark, __ATOMIC_RELAXED);
 
 	__atomic_store_n(at, name, __ATOMIC_RELAXED);
+	if (at != &instance->nowhere)
+		tofu_work_marked(at);
 }
 
 static void mark_move(uint64_t *at)

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <tofu/mark.h>
+#include <tofu/time.h>
 #include <utofu.h>
 
 static int node, nodes;
@@ -42,6 +44,22 @@ static void poll_times(unsigned long times)
 }
 
 /* ---- Acts ---- */
+
+/* Two phases of its own length each; what is outside of its queue's life is none. */
+static void act_marks(void)
+{
+	utofu_vcq_hdl_t vcq;
+
+	tofu_mark(TOFU_MARK_NAME("early"));
+	vcq = open_queue();
+	tofu_mark(TOFU_MARK_NAME("first"));
+	tofu_compute(1000 * (uint64_t)(node + 1));
+	tofu_mark(TOFU_MARK_NAME("second"));
+	tofu_compute(500);
+	tofu_mark(TOFU_MARK_END);
+	utofu_free_vcq(vcq);
+	tofu_mark(TOFU_MARK_NAME("late"));
+}
 
 /* Adds to a word of its own node, and says what came of it. */
 static void act_armw(void)
@@ -211,6 +229,7 @@ static const struct {
 	{ "sleep", act_sleep },
 	{ "nothing", act_nothing },
 	{ "armw", act_armw },
+	{ "marks", act_marks },
 };
 
 int main(int argc, char **argv)
