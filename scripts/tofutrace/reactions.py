@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""How long software takes from what comes to the command that it gives next.
+
+A reaction ends with a doorbell. It begins when the last packet of another node
+that wrote memory before it did so, or with the doorbell before, if that is
+later: then what software answers, if anything, had been there.
+
+A program that polls sees what comes with its next round. So the times of
+reactions that it waited for begin at what it does in any case, and spread over
+the length of a round.
+"""
+
+import json
+import statistics
+
+from .errors import TraceError
+from .records import ARMW, DOORBELL, MARK, PUT, RECEIVE, mark_name
+
+WAITED, THERE = "waited for", "there before"
+COLUMNS = ["came", "count", "least", "quarter", "median", "3/4", "most", "mean"]
+
+
+def _events(file):
+    """(time, what) of a node: arrivals, doorbells and marks, in order."""
+    wanted = {RECEIVE: lambda record: record.type in (PUT, ARMW) and record.peer != file.node,
+              DOORBELL: lambda record: True, MARK: lambda record: True}
+    found = [(record.end if record.kind == RECEIVE else record.time, record)
+             for record in file.in_order() if wanted.get(record.kind, lambda _: False)(record)]
+    return sorted(found, key=lambda event: event[0])
+
+
+def _of_node(file, phase):
+    """(what, ns) of each doorbell of a node in phases of that name, but the first of each."""
+    inside, arrival, doorbell = phase is None, None, None
+    for time, record in _events(file):
+        if record.kind == MARK:
+            if phase is not None:
+                inside, arrival, doorbell = mark_name(record.id) == phase, None, None
+        elif record.kind == RECEIVE:
+            arrival = time
+        else:
+            if inside and doorbell is not None:
+                waited = arrival is not None and arrival > doorbell
+                yield (WAITED, time - arrival) if waited else (THERE, time - doorbell)
+            doorbell = time
+
+
+def reactions(trace, phase=None):
+    """Nanoseconds of all reactions, by what they began with."""
+    found = {WAITED: [], THERE: []}
+    for file in trace.files:
+        for what, ns in _of_node(file, phase):
+            found[what].append(ns)
+    if not any(found.values()):
+        where = "" if phase is None else f" in a phase {phase!r}"
+        raise TraceError(f"no node rang two doorbells{where}")
+    return found
+
+
+def _summary(times):
+    times = sorted(times)
+    last = len(times) - 1
+    return [len(times), *(times[round(last * part / 4)] for part in range(5)),
+            round(statistics.mean(times))]
+
+
+def table(trace, phase):
+    found = reactions(trace, phase)
+    yield f"{COLUMNS[0]:12}" + "".join(f"{name:>9}" for name in COLUMNS[1:])
+    for what, times in found.items():
+        if times:
+            yield f"{what:12}" + "".join(f"{value:>9}" for value in _summary(times))
+
+
+def as_json(trace, phase):
+    names = ["count", "least_ns", "quarter_ns", "median_ns", "three_quarters_ns", "most_ns",
+             "mean_ns"]
+    return json.dumps({what: dict(zip(names, _summary(times)))
+                       for what, times in reactions(trace, phase).items() if times}, indent=1)
