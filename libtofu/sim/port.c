@@ -10,6 +10,7 @@
 #include "sim/doorbells.h"
 #include "sim/sim.h"
 #include "sim/trace.h"
+#include "utofu/instance.h"
 
 /* Steps in which a wait for the engine goes on */
 #define TURN_NS 100
@@ -113,6 +114,11 @@ static void sim_channel(struct tofu_port_gates *gates)
 			   gates->gate[0]);
 	icc_channel_start(node->soft.icc, gates->tni, gates->gate[0]);
 	sim_spend(node, node->sim->params.machine->store_ns);
+}
+
+void tofu_work_pass(void)
+{
+	sim_spend_work(node_of(tofu_instance()->port));
 }
 
 /* Work from before it is not spent yet: a mark takes no time. */

@@ -168,6 +168,7 @@ void p2p_standing_look(struct tofu_p2p *p2p, unsigned int turns)
 			part = standing->memory;
 		}
 	}
+	tofu_work_pass();
 }
 
 void p2p_standing_rotate(struct tofu_p2p *p2p, unsigned int turns)

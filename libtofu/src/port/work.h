@@ -240,6 +240,9 @@ static inline void tofu_work_note_found(void)
 	tofu_worked.found = true;
 }
 
+/* tofu_work_pass - what has come until now is seen by what the caller looks at next */
+void tofu_work_pass(void);
+
 /* tofu_work_marked - a mark has been stored at a queue's @mark, which does not trap */
 void tofu_work_marked(uint64_t *at);
 
@@ -322,6 +325,10 @@ static inline unsigned int tofu_work_turns(unsigned int *mark)
 }
 
 static inline void tofu_work_note_found(void)
+{
+}
+
+static inline void tofu_work_pass(void)
 {
 }
 

@@ -88,9 +88,9 @@ def _programs(machine, nodes):
     yield "single", ("tofu-perf", "--json", "--no-phases", "--op", "all", "--size", "8,1K,64K"), \
         _of_perf
     yield "barrier", ("tofu-coll", "--json", "--collective", "barrier", "--algorithm",
-                      "gates,dissemination", "--iterations", 21), by("{algorithm}", "middle_us")
+                      "gates,dissemination", "--iterations", 101), by("{algorithm}", "middle_us")
     yield "allreduce", ("tofu-coll", "--json", "--algorithm", "doubling,ring", "--bytes",
-                        "8,16K", "--iterations", 11), by("{bytes} B, {algorithm}", "middle_us")
+                        "8,16K", "--iterations", 31), by("{bytes} B, {algorithm}", "middle_us")
 
 
 def _names(machine, nodes):
