@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """How long software takes from what comes to the command that it gives next.
 
-A reaction ends with a doorbell. It begins when the last packet of another node
-that wrote memory before it did so, or with the doorbell before, if that is
-later: then what software answers, if anything, had been there.
+A reaction ends with a doorbell. It begins when the last packet that brought
+something has done so: a put or an atomic of another node, or data or a value that
+this one has asked for. If the doorbell before is later, it begins with that: then
+what software answers, if anything, had been there.
 
 A program that polls sees what comes with its next round. So the times of
 reactions that it waited for begin at what it does in any case, and spread over
@@ -14,15 +15,16 @@ import json
 import statistics
 
 from .errors import TraceError
-from .records import ARMW, DOORBELL, MARK, PUT, RECEIVE, mark_name
+from .records import ARMW, DATA, DOORBELL, MARK, PUT, RECEIVE, VALUE, mark_name
 
+BRING = (PUT, ARMW, DATA, VALUE)
 WAITED, THERE = "waited for", "there before"
 COLUMNS = ["came", "count", "least", "quarter", "median", "3/4", "most", "mean"]
 
 
 def _events(file):
     """(time, what) of a node: arrivals, doorbells and marks, in order."""
-    wanted = {RECEIVE: lambda record: record.type in (PUT, ARMW) and record.peer != file.node,
+    wanted = {RECEIVE: lambda record: record.type in BRING and record.peer != file.node,
               DOORBELL: lambda record: True, MARK: lambda record: True}
     found = [(record.end if record.kind == RECEIVE else record.time, record)
              for record in file.in_order() if wanted.get(record.kind, lambda _: False)(record)]

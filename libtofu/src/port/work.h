@@ -84,9 +84,9 @@
  *	recursive doubling, or for rings of several directions
  * @TOFU_WORK_COLL_RING: more, where it moves or adds data in a ring
  * @TOFU_WORK_COLL_SUM: more, where it adds
- * @TOFU_WORK_COLL_COMMAND: more, where it is a put, before the put
- * @TOFU_WORK_COLL_PUT: and behind it
- * @TOFU_WORK_COLL_CARRY: or behind one that nobody waits for
+ * @TOFU_WORK_COLL_COMMAND: more, before a put is posted
+ * @TOFU_WORK_COLL_PUT: more, after a put whose end a lane waits for
+ * @TOFU_WORK_COLL_CARRY: more, after a put whose end nobody waits for
  * @TOFU_WORK_COLL_COMBINE: more, where it combines
  * @TOFU_WORK_COLL_REDUCE: combining TOFU_WORK_BYTES
  */
@@ -240,7 +240,13 @@ static inline void tofu_work_note_found(void)
 	tofu_worked.found = true;
 }
 
-/* tofu_work_pass - what has come until now is seen by what the caller looks at next */
+/*
+ * tofu_work_pass - spend what has been counted, so that the caller sees next what
+ * has come meanwhile
+ *
+ * Others run meanwhile, and packets may change this node's memory. The instance
+ * has a port.
+ */
 void tofu_work_pass(void);
 
 /* tofu_work_marked - a mark has been stored at a queue's @mark, which does not trap */

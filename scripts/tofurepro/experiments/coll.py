@@ -117,7 +117,7 @@ BCAST_REASON = (
     "not have.")
 ALLREDUCE_REASON = (
     "As broadcast; and one processor combines the segments of all routes one after the other, "
-    "51 ns for 256 bytes, and looks for the next one in between. In the formula the latency of a "
+    "52 ns for 256 bytes, and looks for the next one in between. In the formula the latency of a "
     "segment passes on all routes at once, and memory is the limit: 4.75 GB/s on K, 188 on Fugaku.")
 START_REASON = (
     "A step starts all engines in {start} µs, {formula} in the formula; 383 steps are t0. B is the "
@@ -128,10 +128,10 @@ LONG_REASONS = {
     "fugaku": "Starting six engines takes longer than they take for 128 KiB: of the three sizes, long "
               "in the formula, one is long here.",
 }
-DUPLEX = {"k": {"forward": "2.2", "duplex": "3.82", "link": "4.50", "alone": "5.6", "hop": "5.2"},
-          "fugaku": {"forward": "1.4", "duplex": "5.65", "link": "6.35", "alone": "4.2",
+DUPLEX = {"k": {"forward": "2.0", "duplex": "3.82", "link": "4.50", "alone": "5.4", "hop": "5.2"},
+          "fugaku": {"forward": "1.2", "duplex": "5.65", "link": "6.35", "alone": "4.1",
                      "hop": "4.0"}}
-START = {"k": {"start": "6.5", "formula": "4.0"}, "fugaku": {"start": "5.1", "formula": "3.6"}}
+START = {"k": {"start": "6.3", "formula": "4.0"}, "fugaku": {"start": "4.8", "formula": "3.6"}}
 
 
 ALL = ("B", "half", "t0")
