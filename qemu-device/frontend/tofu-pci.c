@@ -316,6 +316,7 @@ static bool tofu_pci_create_node(TofuPCIState *s, Error **errp)
         .pages = s->pages.memory,
         .ram_pages = !s->trap,
         .inline_max = s->inline_max,
+        .mtu = TOFU_PKT_INLINE_MAX,
         .armw = tofu_pci_armw(s),
         .assist = tofu_pci_assist(s),
         .machine = s->machine,
@@ -627,7 +628,7 @@ static void tofu_pci_describe_properties(ObjectClass *klass)
     object_class_property_set_description(klass, "tnis",
         "network interfaces, 1 to 6");
     object_class_property_set_description(klass, "inline-max",
-        "bytes of data that travel in a packet, 0 to 8448");
+        "more bytes than that travel by reference, 0 to 8448");
     object_class_property_set_description(klass, "trap",
         "CQ pages are registers instead of memory");
     object_class_property_set_description(klass, "assist",

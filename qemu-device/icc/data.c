@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Payload: from the node's memory into packets, and back. A packet does not
- * carry large payload: it refers to the sender's memory, and the receiver
- * copies from there.
+ * Payload: from the node's memory into packets, and back. A packet carries
+ * payload, or refers to the sender's memory, from which the receiver copies.
+ *
+ * Where the receiver has to ask the system for the sender's memory, both copy
+ * faster, at the same time: one into packets and the other out of them. But that
+ * needs both; so what is left goes by reference when the receiver does not keep up.
  */
 #include <errno.h>
 
@@ -40,7 +43,7 @@ static int probe(struct icc *icc, const struct tofu_ref *piece)
 		       -EFAULT : 0;
 }
 
-int icc_gather(struct icc *icc, struct icc_range *range, size_t inline_max,
+int icc_gather(struct icc *icc, struct icc_range *range, bool refer,
 	       struct icc_outbox *out)
 {
 	unsigned int refs = 0;
@@ -53,7 +56,7 @@ int icc_gather(struct icc *icc, struct icc_range *range, size_t inline_max,
 		range->left = 0;
 		return 0;
 	}
-	if (range->left <= inline_max)
+	if (!refer)
 		return gather_data(icc, range, out);
 
 	while (refs < TOFU_PKT_REFS_MAX) {
@@ -67,6 +70,26 @@ int icc_gather(struct icc *icc, struct icc_range *range, size_t inline_max,
 	out->refs = true;
 	out->bytes = refs * sizeof(struct tofu_ref);
 	return more < 0 ? more : 0;
+}
+
+enum icc_carriage icc_carriage(struct icc *icc, int64_t peer,
+			       enum tofu_class class_, uint64_t total,
+			       uint32_t *looks)
+{
+	unsigned int patience;
+
+	if (!icc->refers || peer < 0)
+		return ICC_CARRY;
+	if (total > icc->inline_max)
+		return ICC_REFER;
+	/* A single packet is as good as a reference. */
+	if (total <= icc->mtu ||
+	    icc->ops->tx_room(icc->host, (uint32_t)peer, class_))
+		return ICC_CARRY;
+	patience = icc->ops->patience(icc->host);
+	if (patience == ICC_PATIENT)
+		return ICC_WAIT;
+	return (*looks)++ < patience ? ICC_WAIT : ICC_REFER;
 }
 
 static int scatter_data(struct icc *icc, const struct tofu_packet *pkt,
@@ -152,9 +175,9 @@ static int scatter_refs(struct icc *icc, const struct tofu_packet *pkt,
 int icc_scatter(struct icc *icc, const struct tofu_packet *pkt,
 		const void *payload, struct icc_range *range, bool ordered)
 {
-	if ((pkt->flags & TOFU_PKT_F_REFS) && icc_streams(icc))
+	if (!(pkt->flags & TOFU_PKT_F_REFS))
+		return scatter_data(icc, pkt, payload, range, ordered);
+	if (!icc->refers)
 		return -EMSGSIZE;
-	if (pkt->flags & TOFU_PKT_F_REFS)
-		return scatter_refs(icc, pkt, payload, range, ordered);
-	return scatter_data(icc, pkt, payload, range, ordered);
+	return scatter_refs(icc, pkt, payload, range, ordered);
 }

@@ -436,11 +436,11 @@ static void send_command(struct icc *icc, struct icc_engine *e,
 			 struct icc_xfer *x, uint64_t start)
 {
 	const struct icc_command *c = &x->command;
-	const uint32_t fragments = c->fragments;
+	const uint32_t packets = c->packets;
 
 	icc_command_run(icc, x);
-	sent(icc, e, start, icc->out->bytes, !fragments,
-	     c->fragments == fragments ? 0 : command_gap(c));
+	sent(icc, e, start, icc->out->bytes, !packets,
+	     c->packets == packets ? 0 : command_gap(c));
 }
 
 static void send_answer(struct icc *icc, struct icc_engine *e, uint64_t start)

@@ -253,14 +253,13 @@ void icc_gates_peer_down(struct icc *icc, uint32_t endpoint)
 /* ---- Signals out ---- */
 
 /*
- * For traces: CQ 15 stands for none, the fragment is the gate, and the number
- * counts its signals.
+ * For traces: CQ 15 stands for none, and the number counts the gate's signals.
  */
 static uint64_t signal_tid(const struct icc_gate *gate)
 {
 	return TOFU_SET(ICC_TID_CQ, TOFU_MASK(ICC_TID_CQ_BITS)) |
 	       TOFU_SET(ICC_TID_TNI, gate->tni) |
-	       TOFU_SET(ICC_TID_FRAGMENT, gate->gate) |
+	       TOFU_SET(ICC_TID_GATE, gate->gate) |
 	       TOFU_SET(ICC_TID_SEQ, gate->fired);
 }
 

@@ -13,16 +13,14 @@ static bool modes_good(const struct icc_params *params)
 {
 	const struct tofu_preset *m = params->machine;
 
-	if (params->blank && !params->mtu)
+	if (params->mtu < TOFU_SIGNAL_BYTES ||
+	    params->mtu > (m ? TOFU_PKT_MTU_MAX : TOFU_PKT_INLINE_MAX))
 		return false;
-	if (params->mtu && (params->mtu < TOFU_SIGNAL_BYTES ||
-			    params->mtu > TOFU_PKT_MTU_MAX))
+	if (params->ops->patience &&
+	    !(params->ops->pull && params->ops->pull_ordered))
 		return false;
-	if (!params->mtu && !(params->ops->pull && params->ops->pull_ordered))
-		return false;
-	return !m || (params->doorbells && params->mtu &&
-		      params->mtu <= m->mtu && params->ops->now &&
-		      params->ppn <= 1);
+	return !m || (params->doorbells && params->mtu <= m->mtu &&
+		      params->ops->now && params->ppn <= 1);
 }
 
 static bool params_good(const struct icc_params *params)
@@ -33,7 +31,7 @@ static bool params_good(const struct icc_params *params)
 	       !tofu_shape_unpack(tofu_shape_pack(&params->shape), &shape) &&
 	       params->node < tofu_shape_nodes(&params->shape) &&
 	       (params->ppn <= 1 || params->ops->owner) && params->pages &&
-	       params->inline_max <= TOFU_PKT_INLINE_MAX && modes_good(params);
+	       modes_good(params);
 }
 
 void *icc_alloc_lines(size_t size)
@@ -79,8 +77,8 @@ struct icc *icc_create(const struct icc_params *params)
 	icc->armw = params->armw;
 	icc->changes = params->changes;
 	icc->mtu = params->mtu;
-	icc->inline_max = icc_streams(icc) ? TOFU_PKT_MTU_MAX :
-					     params->inline_max;
+	icc->inline_max = params->inline_max;
+	icc->refers = !icc->machine && icc->ops->patience;
 	icc->pages = params->pages;
 	if (icc->machine ? icc_time_create(icc) : untimed_create(icc)) {
 		icc_destroy(icc);
@@ -208,7 +206,7 @@ void icc_drop(struct icc *icc, const struct tofu_packet *pkt, const char *why)
 
 static size_t payload_max(const struct icc *icc)
 {
-	return icc_streams(icc) ? TOFU_PKT_MTU_MAX : TOFU_PKT_INLINE_MAX;
+	return icc->time ? TOFU_PKT_MTU_MAX : TOFU_PKT_INLINE_MAX;
 }
 
 static bool known_type(unsigned int type)
@@ -272,8 +270,7 @@ static void cq_peer_down(struct icc *icc, struct icc_cq *cq, uint32_t endpoint)
 		if (seq < cq->seq_tail || x->stage == ICC_ENDED ||
 		    x->command.peer != endpoint)
 			continue;
-		memset(x->command.pending, 0, sizeof(x->command.pending));
-		x->command.outstanding = 0;
+		x->command.awaits = false;
 		icc_command_fail(icc, x, TOFU_ST_PEER);
 	}
 }

@@ -62,6 +62,9 @@ struct icc;
  *           payload are complete
  * @tx_room: true when tx_begin() of the largest packet would succeed, or
  *           when @endpoint is gone (the packet then goes nowhere)
+ * @patience: after how many looks in vain for room, of those that found this
+ *           result, what is left of a transfer goes by reference; ICC_PATIENT: this
+ *           look does not count. NULL: no packet refers to memory
  * @ready:   false: handle no further entry of the calendar in this call, since
  *           what it sends may find no room; NULL: always true. Timed
  *           controllers only.
@@ -80,8 +83,7 @@ struct icc;
  * @read, @write, @store64, @armw and @pull return 0, or a negative errno:
  * -EFAULT where a bus address is not memory of the node; -EHOSTDOWN where @pull
  * cannot read the peer's memory. After an error the destination may be written
- * in part. @pull and @pull_ordered may be NULL where payload travels as a
- * stream.
+ * in part. @pull and @pull_ordered may be NULL without @patience.
  *
  * @tx_begin returns NULL and sets @err to -EAGAIN (no room now; the model
  * tries again in icc_progress()) or -EHOSTDOWN (no such node, or gone). With a
@@ -90,6 +92,8 @@ struct icc;
  *
  * All are called on the thread that called into the model.
  */
+#define ICC_PATIENT (~0U)
+
 struct icc_host_ops {
 	int (*read)(void *host, uint64_t addr, void *buf, size_t len);
 	int (*write)(void *host, uint64_t addr, const void *buf, size_t len);
@@ -108,6 +112,7 @@ struct icc_host_ops {
 					int *err);
 	void (*tx_commit)(void *host);
 	bool (*tx_room)(void *host, uint32_t endpoint, enum tofu_class class_);
+	unsigned int (*patience)(void *host);
 	bool (*ready)(void *host);
 	int64_t (*owner)(void *host, uint32_t node, enum tofu_share share,
 			 unsigned int tni, unsigned int number);
@@ -133,18 +138,18 @@ struct icc_host_ops {
  * @pages:  first half of TOFU_BAR_PAGES: TOFU_PAGES_HALF bytes that the CQs'
  *          owners write at any time
  * @ram_pages: the value of TOFU_CAPS_RAM_PAGES
- * @inline_max: by reference: payload up to this size travels in the packet; at
- *          most TOFU_PKT_INLINE_MAX
- * @mtu:    0: larger payload travels by reference: the receiver pulls it out of
- *          the sender's memory. Otherwise all payload travels as a stream of
- *          packets with at most this many bytes each, and @inline_max is
- *          ignored. From TOFU_SIGNAL_BYTES, since a signal is not divided, to
- *          TOFU_PKT_MTU_MAX.
+ * @mtu:    payload travels in packets with at most this many bytes each, of which
+ *          the last one is answered. From TOFU_SIGNAL_BYTES, since a signal is not
+ *          divided, to TOFU_PKT_MTU_MAX if timed, else TOFU_PKT_INLINE_MAX
+ * @inline_max: where @ops has @patience: commands with more bytes travel by
+ *          reference: the receiver pulls the payload out of the sender's memory.
+ *          What is left of others goes by reference when patience has ended. If
+ *          timed, there are no references
  * @doorbells: a CQ page is registers: the home calls icc_doorbell() for each
  *          store into fetch_start, and there are direct descriptors. Otherwise
  *          icc_progress() polls the pages.
- * @blank:  the controller knows blank regions (TOFU_STEERING_BLANK); with a
- *          stream only, and all controllers of a machine alike
+ * @blank:  the controller knows blank regions (TOFU_STEERING_BLANK); all
+ *          controllers of a machine do, or none
  * @armw:   the controller executes remote atomics. Without, it refuses ARMW
  *          commands as unknown ones, and ARMW requests of others.
  * @changes: a count that grows with every change of the node's translation
@@ -156,10 +161,8 @@ struct icc_host_ops {
  *          icc_takes_effect()
  * @ops, @host: the home
  *
- * icc_create() refuses these combinations: references where @ops has no @pull.
- * A timed controller without a stream: a packet occupies its links for as long
- * as its payload takes, and references would occupy none. A timed controller
- * with a larger @mtu than the machine's. A timed controller without doorbells:
+ * icc_create() refuses these combinations: references where @ops has no @pull. A
+ * timed controller with a larger @mtu than the machine's. A timed controller without doorbells:
  * a polled page does not tell when software stored. A timed controller whose
  * node has several processes: a node has one clock.
  */

@@ -249,7 +249,8 @@ struct icc {
 	unsigned int tnis;
 	bool ram_pages;
 	size_t inline_max;
-	uint32_t mtu; /* of streams; 0: payload by reference */
+	uint32_t mtu;
+	bool refers; /* packets may refer to memory */
 	bool doorbells;
 	bool blank;
 	bool armw; /* executes remote atomics */
@@ -276,12 +277,6 @@ struct icc {
 	uint64_t port_base[TOFU_PORTS][TOFU_PORT_COUNTERS];
 	struct icc_tni tni[TOFU_TNIS_MAX];
 };
-
-/* icc_streams - whether payload travels as a stream, not by reference */
-static inline bool icc_streams(const struct icc *icc)
-{
-	return icc->mtu;
-}
 
 /* ---- icc.c ---- */
 
@@ -420,40 +415,27 @@ void icc_xfer_run(struct icc *icc, struct icc_xfer *x);
 void icc_command_run(struct icc *icc, struct icc_xfer *x);
 
 /**
- * icc_command_fail - send no further fragments; the command ends when those
- * sent have been answered
+ * icc_command_fail - send no further data; the command ends when what has been
+ * sent has been answered
  */
 void icc_command_fail(struct icc *icc, struct icc_xfer *x,
 		      enum tofu_status status);
 
-/* icc_command_answered - a fragment has been answered */
+/* icc_command_answered - the last answer of a command has come */
 void icc_command_answered(struct icc *icc, struct icc_xfer *x,
-			  unsigned int fragment, enum tofu_status status);
-
-/**
- * struct icc_part - a fragment of a get
- * @offset: in the command
- * @length: bytes
- */
-struct icc_part {
-	uint64_t offset;
-	uint64_t length;
-};
-
-/* icc_get_part - fragment number @fragment of a get */
-struct icc_part icc_get_part(const struct icc_command *c,
-			     unsigned int fragment);
+			  enum tofu_status status);
 
 /**
  * icc_part_max - how many of @bytes one packet can cover
- * @mtu: TOFU_TOQ_MTU of the command
+ * @mtu:   TOFU_TOQ_MTU of the command
+ * @refer: by reference
  */
 static inline uint64_t icc_part_max(const struct icc *icc, unsigned int mtu,
-				    uint64_t bytes)
+				    bool refer, uint64_t bytes)
 {
 	uint64_t most = bytes;
 
-	if (!icc_streams(icc))
+	if (refer)
 		return bytes;
 	if (most > icc->mtu)
 		most = icc->mtu;
@@ -499,19 +481,19 @@ void icc_response(struct icc *icc, const struct tofu_packet *pkt,
 		  const void *payload);
 
 /*
- * tid: the initiator's name of a fragment. It need not be secret: a response
+ * tid: the initiator's name of a command. It need not be secret: a response
  * must also come from the node that the request went to.
  */
 #define ICC_TID_CQ_SHIFT 0
 #define ICC_TID_CQ_BITS 4
 #define ICC_TID_TNI_SHIFT 4
 #define ICC_TID_TNI_BITS 4
-#define ICC_TID_FRAGMENT_SHIFT 8
-#define ICC_TID_FRAGMENT_BITS 8
+#define ICC_TID_GATE_SHIFT 8 /* of a signal, else 0 */
+#define ICC_TID_GATE_BITS 8
 #define ICC_TID_SEQ_SHIFT 16
 #define ICC_TID_SEQ_BITS 48
 
-/* icc_tid - the name of a command's fragment 0 */
+/* icc_tid - the name of a command */
 static inline uint64_t icc_tid(const struct icc_cq *cq,
 			       const struct icc_command *c)
 {
@@ -564,12 +546,34 @@ static inline uint32_t icc_out_carried(const struct icc_outbox *out)
 
 /**
  * icc_gather - fill an outbox from a range
- * @inline_max: up to this many bytes left, copy data; beyond, references
+ * @refer: with references, as many as it has room for; else with data, which fit
  *
  * Return: 0, or -EFAULT.
  */
-int icc_gather(struct icc *icc, struct icc_range *range, size_t inline_max,
+int icc_gather(struct icc *icc, struct icc_range *range, bool refer,
 	       struct icc_outbox *out);
+
+/**
+ * enum icc_carriage - how the next part of a transfer goes
+ * @ICC_CARRY: its data go in the packet
+ * @ICC_REFER: by reference
+ * @ICC_WAIT:  not now
+ */
+enum icc_carriage {
+	ICC_CARRY,
+	ICC_REFER,
+	ICC_WAIT,
+};
+
+/**
+ * icc_carriage - decide that, before the part is read
+ * @peer:  the receiver, or -1
+ * @total: bytes of the command
+ * @looks: in vain for room, from 0
+ */
+enum icc_carriage icc_carriage(struct icc *icc, int64_t peer,
+			       enum tofu_class class_, uint64_t total,
+			       uint32_t *looks);
 
 /**
  * icc_scatter - put the payload of a packet into a range

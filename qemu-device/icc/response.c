@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The initiator's side of an answer. Any node can send a forged response. So a
- * response must match a fragment that is under way to its sender, and each
- * fragment is answered once.
+ * response must match a command that is under way to its sender, which has one
+ * last answer.
  */
 #include <errno.h>
 
@@ -20,27 +20,20 @@ static uint8_t expected_type(const struct icc_command *c)
 	}
 }
 
-/*
- * The fragment's number gives its offset. In a stream data arrive in order, and
- * the last packet completes them.
- */
-static bool place_good(const struct icc *icc, const struct icc_command *c,
+/* Data arrive in order, and the last packet completes them. */
+static bool place_good(const struct icc_command *c,
 		       const struct tofu_packet *pkt)
 {
 	const bool last = pkt->flags & TOFU_PKT_F_LAST;
-	struct icc_part part;
 
-	if (icc_streams(icc))
-		return pkt->status != TOFU_ST_OK ||
-		       (pkt->offset == c->received &&
-			pkt->length <= c->length - c->received &&
-			last == (pkt->length == c->length - c->received));
-	part = icc_get_part(c, TOFU_GET(pkt->tid, ICC_TID_FRAGMENT));
-	return pkt->offset == part.offset && pkt->length == part.length;
+	return pkt->status != TOFU_ST_OK ||
+	       (pkt->offset == c->received &&
+		pkt->length <= c->length - c->received &&
+		last == (pkt->length == c->length - c->received));
 }
 
-/* A stream's last answer is valid only after its last packet was sent. */
-static bool stream_good(const struct icc_xfer *x, const struct tofu_packet *pkt)
+/* The last answer to a put is valid only after its last packet was sent. */
+static bool last_good(const struct icc_xfer *x, const struct tofu_packet *pkt)
 {
 	return !(pkt->flags & TOFU_PKT_F_LAST) || x->command.all_sent;
 }
@@ -60,7 +53,6 @@ static struct icc_xfer *find(struct icc *icc, const struct tofu_packet *pkt)
 {
 	struct icc_cq *cq = icc_cq_at(icc, TOFU_GET(pkt->tid, ICC_TID_TNI),
 				      TOFU_GET(pkt->tid, ICC_TID_CQ));
-	const unsigned int fragment = TOFU_GET(pkt->tid, ICC_TID_FRAGMENT);
 	const struct icc_command *c;
 	struct icc_xfer *x;
 	uint64_t after;
@@ -72,17 +64,14 @@ static struct icc_xfer *find(struct icc *icc, const struct tofu_packet *pkt)
 		return NULL;
 	x = icc_window_at(cq, cq->seq_tail + after);
 	c = &x->command;
-	if (x->stage == ICC_ENDED || fragment >= c->fragments ||
-	    !(c->pending[fragment / 64] & (1ULL << fragment % 64)))
-		return NULL;
-	/* A stream has more packets than bits and counts as one fragment. */
-	if (icc_streams(icc) && (fragment || !stream_good(x, pkt)))
+	if (x->stage == ICC_ENDED || !c->awaits ||
+	    pkt->tid != icc_tid(cq, c) || !last_good(x, pkt))
 		return NULL;
 	if (pkt->src != c->peer || pkt->type != expected_type(c) ||
 	    pkt->src_tni != TOFU_GET(c->desc.route, TOFU_ROUTE_TNI) ||
 	    pkt->src_cq != TOFU_GET(c->desc.rmt, TOFU_ADDR_CQ))
 		return NULL;
-	if (pkt->type == TOFU_PKT_DATA && !place_good(icc, c, pkt))
+	if (pkt->type == TOFU_PKT_DATA && !place_good(c, pkt))
 		return NULL;
 	return x;
 }
@@ -169,15 +158,13 @@ static enum icc_stage response_notify(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_xfer *command = x->arrival.command;
 
-	/* More data of a get, or a stream's last answer, will follow. */
-	if (icc_streams(icc) && !(x->arrival.pkt->flags & TOFU_PKT_F_LAST)) {
+	/* More data of a get, or a put's last answer, will follow. */
+	if (!(x->arrival.pkt->flags & TOFU_PKT_F_LAST)) {
 		if (command->status == TOFU_ST_OK)
 			command->status = x->status;
 		return ICC_ENDED;
 	}
-	icc_command_answered(icc, x->arrival.command,
-			     TOFU_GET(x->arrival.pkt->tid, ICC_TID_FRAGMENT),
-			     x->status);
+	icc_command_answered(icc, x->arrival.command, x->status);
 	return ICC_ENDED;
 }
 

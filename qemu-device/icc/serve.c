@@ -24,22 +24,18 @@ static bool tells(const struct tofu_packet *pkt)
 	       ((pkt->flags & TOFU_PKT_F_RMT_NOTICE) || pkt->sps);
 }
 
-static size_t get_inline_max(const struct icc *icc,
-			     const struct tofu_packet *pkt)
+/* How the next part of an answer goes. */
+static enum icc_carriage carriage(struct icc *icc, struct icc_xfer *x)
 {
-	if (icc_streams(icc))
-		return icc->inline_max;
-	return tells(pkt) && icc->inline_max < TOFU_GET_TAIL ? TOFU_GET_TAIL :
-							       icc->inline_max;
+	struct icc_arrival *a = &x->arrival;
+
+	if (tells(a->pkt))
+		return ICC_CARRY;
+	return icc_carriage(icc, a->pkt->src, TOFU_RESPONSE, a->pkt->total,
+			    &a->looks);
 }
 
-/* Whether a get can be answered with one packet. */
-static bool get_fits(const struct tofu_packet *pkt)
-{
-	return pkt->length <= (tells(pkt) ? TOFU_GET_TAIL : TOFU_GET_FRAGMENT_MAX);
-}
-
-static bool length_good(const struct icc *icc, const struct tofu_packet *pkt)
+static bool length_good(const struct tofu_packet *pkt)
 {
 	const bool last = pkt->flags & TOFU_PKT_F_LAST;
 
@@ -51,7 +47,7 @@ static bool length_good(const struct icc *icc, const struct tofu_packet *pkt)
 	case TOFU_PKT_PUT:
 		return true;
 	case TOFU_PKT_GET:
-		return !pkt->payload && (icc_streams(icc) || get_fits(pkt));
+		return !pkt->payload;
 	default: /* ARMW */
 		return !pkt->payload && !pkt->offset &&
 		       pkt->length == pkt->armw_size &&
@@ -73,7 +69,7 @@ static enum tofu_status admit(struct icc *icc, struct icc_xfer *x)
 	x->arrival.life = x->cq->life;
 	if (pkt->type == TOFU_PKT_ARMW && !icc->armw)
 		return TOFU_ST_RMT_COMMAND;
-	if (!length_good(icc, pkt))
+	if (!length_good(pkt))
 		return TOFU_ST_RMT_LENGTH;
 	return fault_status[icc_translate(icc, x->cq, pkt->rmt, &span,
 					  &x->arrival.range)];
@@ -84,7 +80,7 @@ static enum icc_stage request_receive(struct icc *icc, struct icc_xfer *x)
 	const bool put = x->arrival.pkt->type == TOFU_PKT_PUT;
 
 	x->status = (uint8_t)admit(icc, x);
-	if (icc_streams(icc) && put)
+	if (put)
 		x->status = (uint8_t)icc_stream_status(icc, x->arrival.pkt,
 						       x->status);
 	if (x->status != TOFU_ST_OK)
@@ -119,24 +115,23 @@ static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_arrival *a = &x->arrival;
 	struct icc_outbox *out = outbox(icc, x);
+	const enum icc_carriage how = carriage(icc, x);
 
+	if (how == ICC_WAIT)
+		return ICC_READ;
 	/* A failed answer carries no data. */
 	out->bytes = 0;
 	out->blank = false;
-	a->part = (uint32_t)icc_part_max(icc, a->pkt->mtu,
+	a->part = (uint32_t)icc_part_max(icc, a->pkt->mtu, how == ICC_REFER,
 					 a->pkt->length - a->sent);
-	if (icc_streams(icc))
-		x->status = (uint8_t)next_part(icc, x);
+	x->status = (uint8_t)next_part(icc, x);
 	if (x->status != TOFU_ST_OK)
 		return ICC_INJECT;
-	/*
-	 * The outbox takes it all: a request is for TOFU_GET_FRAGMENT_MAX bytes
-	 * at most, and pages have 4 KiB at least.
-	 */
-	if (icc_gather(icc, &a->range, get_inline_max(icc, a->pkt), out)) {
+	if (icc_gather(icc, &a->range, how == ICC_REFER, out)) {
 		x->status = TOFU_ST_RMT_MEMORY;
 		return ICC_INJECT;
 	}
+	a->part -= (uint32_t)a->range.left;
 	x->cq->counter[TOFU_CQ_RX_BYTES] += a->part;
 	return a->sent + a->part == a->pkt->length ? ICC_NOTIFY : ICC_INJECT;
 }
@@ -181,7 +176,7 @@ static enum icc_stage request_write(struct icc *icc, struct icc_xfer *x)
 	const bool put = x->arrival.pkt->type == TOFU_PKT_PUT;
 
 	x->status = (uint8_t)(put ? write_put(icc, x) : write_armw(icc, x));
-	if (icc_streams(icc) && put && x->status != TOFU_ST_OK)
+	if (put && x->status != TOFU_ST_OK)
 		icc_stream_status(icc, x->arrival.pkt, x->status);
 	return x->status == TOFU_ST_OK ? ICC_NOTIFY : ICC_INJECT;
 }
@@ -309,7 +304,7 @@ static void response_packet(const struct icc *icc, const struct icc_xfer *x,
 		flags |= TOFU_PKT_F_REFS;
 	if (out && out->blank)
 		flags |= TOFU_PKT_F_BLANK;
-	if (icc_streams(icc) && response_last(x))
+	if (response_last(x))
 		flags |= TOFU_PKT_F_LAST;
 	*pkt = (struct tofu_packet){
 		.src = icc->node,
@@ -362,8 +357,8 @@ static enum icc_stage request_inject(struct icc *icc, struct icc_xfer *x)
 	struct tofu_packet *pkt;
 	int err;
 
-	/* Of a good stream only the last packet is answered. */
-	if (icc_streams(icc) && x->status == TOFU_ST_OK &&
+	/* Of a good put only the last packet is answered. */
+	if (x->status == TOFU_ST_OK &&
 	    req->type == TOFU_PKT_PUT && !(req->flags & TOFU_PKT_F_LAST))
 		return ICC_ENDED;
 	pkt = icc->ops->tx_begin(icc->host, req->src, TOFU_RESPONSE,

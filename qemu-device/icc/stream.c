@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Streams: payload that does not travel by reference arrives in several
- * packets. Packets from a CQ to an engine arrive in order, one put after the
+ * Streams: payload arrives in several packets. Packets from a CQ to an engine arrive in order, one put after the
  * other, so one status for each such pair is enough.
  *
  * A hash table holds the streams whose state matters: those that have failed,

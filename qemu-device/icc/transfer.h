@@ -14,7 +14,6 @@ TOFU_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	    "the model runs on little-endian hosts");
 
 #define ICC_BURST 16 /* commands that a CQ starts in one icc_progress() */
-#define ICC_FRAGMENTS_MAX 128 /* of one command */
 #define ICC_SETTINGS ((TOFU_CQ_GPID - TOFU_CQ_TOQ_BASE) / 8 + 1)
 #define ICC_ROUTES 64 /* routes remembered, a power of two */
 #define ICC_CHUNK 4 /* commands by which a window grows */
@@ -22,11 +21,6 @@ TOFU_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 TOFU_ASSERT(TOFU_WINDOW % ICC_CHUNK == 0 && TOFU_WINDOW <= 256,
 	    "a window is a whole number of chunks, and a byte numbers a slot");
-
-/* The worst put: every reference a 4 KiB page, the first one cut short. */
-TOFU_ASSERT(TOFU_LENGTH_MAX / ((TOFU_PKT_REFS_MAX - 1) * 4096) + 2 <=
-		    ICC_FRAGMENTS_MAX,
-	    "a bit for each fragment");
 
 /* ---- Translation ---- */
 
@@ -118,16 +112,15 @@ struct icc_outbox {
  * @peer:    endpoint of the target; -1: its coordinates are not in the machine,
  *           or no process owns that queue
  * @length:  bytes of the command
- * @sent:    bytes of the injected fragments
- * @part:    bytes of the fragment in the outbox
- * @fragments: count of injected fragments
- * @outstanding: count of injected fragments that are not answered
- * @pending: a bit for each fragment not answered
+ * @sent:    bytes of the injected packets
+ * @part:    bytes of the packet in the outbox
+ * @packets: count of injected packets
+ * @awaits:  the answer to the last packet, which need not be sent yet
  * @value:   of ARMW: the value before
- * @stream:  a put as a stream of packets; only the last one is answered, as
- *           fragment 0, and any packet that fails
+ * @stream:  a put: only its last packet is answered, and any that fails
  * @all_sent: its last packet has been sent, or cannot be
- * @received: bytes of a get that have arrived in a stream
+ * @received: bytes of a get that have arrived
+ * @looks:   of a put, see icc_carriage()
  * @last_block: no further block follows; always set unless strided
  * @lcl_beyond, @rmt_beyond: the address of the block does not fit its field
  * @doorbell: if timed: when software stored into fetch_start
@@ -145,8 +138,8 @@ struct icc_command {
 	uint32_t length;
 	uint32_t sent;
 	uint32_t part;
-	uint32_t fragments;
-	uint32_t outstanding;
+	uint32_t packets;
+	bool awaits;
 	bool stream;
 	bool all_sent;
 	bool last_block;
@@ -155,8 +148,8 @@ struct icc_command {
 	uint64_t doorbell;
 	uint64_t fetched;
 	uint64_t ready;
-	uint64_t pending[ICC_FRAGMENTS_MAX / 64];
 	uint32_t received;
+	uint32_t looks;
 	uint64_t value;
 	uint64_t data[4];
 };
@@ -184,6 +177,7 @@ struct icc_blocks {
  * @command: of a response: the command that it answers
  * @sent:    of GET: bytes that have been answered
  * @part:    of GET: bytes in the outbox
+ * @looks:   of GET, see icc_carriage()
  * @life:    of the CQ, when the request was admitted
  * @arrived: if timed: when the packet left the last link
  */
@@ -195,6 +189,7 @@ struct icc_arrival {
 	struct icc_xfer *command;
 	uint32_t sent;
 	uint32_t part;
+	uint32_t looks;
 	uint32_t life;
 	uint64_t arrived;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Translation: STAG → steering entry → memory block → pages. The tables are in
- * the node's memory. Each fragment reads them again, each entry once, so a
- * fragment that begins after a deregistration sees it. Where the home counts the
+ * the node's memory. Each packet reads them again, each entry once, so a
+ * packet that begins after a deregistration sees it. Where the home counts the
  * changes of its tables, entries are remembered until the next one.
  */
 #include <errno.h>

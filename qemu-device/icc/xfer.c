@@ -121,7 +121,7 @@ static void command_end(struct icc *icc, struct icc_xfer *x)
  */
 static enum icc_stage unsent(const struct icc_command *c)
 {
-	if (!c->outstanding)
+	if (!c->awaits)
 		return ICC_ENDED;
 	return c->stream && !c->all_sent ? ICC_READ : ICC_PARKED;
 }
@@ -152,17 +152,14 @@ void icc_command_fail(struct icc *icc, struct icc_xfer *x,
 }
 
 void icc_command_answered(struct icc *icc, struct icc_xfer *x,
-			  unsigned int fragment, enum tofu_status status)
+			  enum tofu_status status)
 {
-	struct icc_command *c = &x->command;
-
-	c->pending[fragment / 64] &= ~(1ULL << fragment % 64);
-	c->outstanding--;
+	x->command.awaits = false;
 	if (x->status == TOFU_ST_OK)
 		x->status = status;
 	if (x->cq->sending == x)
 		icc_command_run(icc, x);
-	else if (!c->outstanding)
+	else
 		command_end(icc, x);
 }
 
@@ -321,13 +318,14 @@ static enum icc_stage command_fetch(struct icc *icc, struct icc_xfer *x)
 	if (cq->session)
 		cq->steps--;
 	c->sent = 0;
-	c->fragments = 0;
-	c->outstanding = 0;
+	c->packets = 0;
+	c->awaits = false;
 	c->value = 0;
 	c->received = 0;
+	c->looks = 0;
 	c->all_sent = false;
-	c->stream = icc_streams(icc) && (kind_of(c) == TOFU_CMD_PUT ||
-					 kind_of(c) == TOFU_CMD_PUT_PIGGYBACK);
+	c->stream = kind_of(c) == TOFU_CMD_PUT ||
+		    kind_of(c) == TOFU_CMD_PUT_PIGGYBACK;
 	icc_window_add(cq, x);
 	x->status = TOFU_ST_OK;
 	if (!icc->time)
@@ -351,7 +349,7 @@ static enum icc_stage command_fetch(struct icc *icc, struct icc_xfer *x)
  */
 static enum icc_stage read_failed(struct icc_xfer *x, enum icc_fault fault)
 {
-	if (x->command.fragments)
+	if (x->command.packets)
 		return failed(x, fault == ICC_FAULT_STADD ?
 					 TOFU_ST_LCL_STADD :
 					 TOFU_ST_LCL_MEMORY);
@@ -362,19 +360,24 @@ static enum icc_stage read_failed(struct icc_xfer *x, enum icc_fault fault)
 static enum icc_stage read_put(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_command *c = &x->command;
+	const uint32_t left = c->length - c->sent;
+	const enum icc_carriage how = icc_carriage(
+		icc, c->peer, TOFU_REQUEST, c->length, &c->looks);
+	const bool refer = how == ICC_REFER;
 	const struct icc_span span = {
 		.total = c->length,
 		.offset = c->sent,
 		.length = icc_part_max(icc,
 				       TOFU_GET(c->desc.ctrl, TOFU_TOQ_MTU),
-				       c->length - c->sent),
+				       refer, left),
 	};
 	struct icc_range range;
 	enum icc_fault fault;
 
+	if (how == ICC_WAIT)
+		return ICC_READ;
 	fault = icc_translate(icc, x->cq, c->desc.lcl, &span, &range);
-	if (!fault && icc_gather(icc, &range, icc->inline_max,
-				 icc_cq_out(icc, x->cq)))
+	if (!fault && icc_gather(icc, &range, refer, icc_cq_out(icc, x->cq)))
 		fault = ICC_FAULT_MEMORY;
 	if (fault)
 		return read_failed(x, fault);
@@ -382,40 +385,11 @@ static enum icc_stage read_put(struct icc *icc, struct icc_xfer *x)
 	return ICC_INJECT;
 }
 
-/*
- * A notice at the target, or a step for its session, means that its memory has
- * been read. So the fragment that brings them is small enough to be answered
- * with a copy of the data, and it is sent after the data of all others have
- * arrived.
- */
-struct icc_part icc_get_part(const struct icc_command *c, unsigned int fragment)
-{
-	const bool tells = has_flag(c, TOFU_TOQ_F_RMT_NOTICE) ||
-			   TOFU_GET(c->desc.ctrl, TOFU_TOQ_SPS);
-	const uint64_t tail = tells ? TOFU_GET_TAIL : 0;
-	const uint64_t body = c->length > tail ? c->length - tail : 0;
-	struct icc_part part = { .offset = fragment * TOFU_GET_FRAGMENT_MAX };
-
-	if (part.offset >= body) {
-		part.offset = body;
-		part.length = c->length - body;
-	} else {
-		part.length = body - part.offset;
-		if (part.length > TOFU_GET_FRAGMENT_MAX)
-			part.length = TOFU_GET_FRAGMENT_MAX;
-	}
-	return part;
-}
-
 static enum icc_stage read_get(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_command *c = &x->command;
-	const struct icc_part whole = { .offset = 0, .length = c->length };
-	const struct icc_part part =
-		icc_streams(icc) ? whole : icc_get_part(c, c->fragments);
 	const struct icc_span span = { .total = c->length,
-				       .offset = part.offset,
-				       .length = part.length,
+				       .length = c->length,
 				       .write = true };
 	struct icc_range range;
 	enum icc_fault fault;
@@ -538,9 +512,7 @@ static void command_packet(const struct icc *icc, const struct icc_xfer *x,
 		.length = c->part,
 		.total = c->length,
 		.offset = c->sent,
-		.tid = icc_tid(cq, c) |
-		       TOFU_SET(ICC_TID_FRAGMENT,
-				icc_streams(icc) ? 0 : c->fragments),
+		.tid = icc_tid(cq, c),
 		.rmt = c->desc.rmt,
 		.lcl = own_stadd(c),
 		.sps = step_of(x),
@@ -594,15 +566,10 @@ static enum icc_stage unreachable(struct icc_xfer *x)
 	return failed(x, TOFU_ST_PEER);
 }
 
-static void command_fragment(struct icc *icc, struct icc_command *c)
+static void command_sent(struct icc_command *c)
 {
-	const uint32_t fragment = icc_streams(icc) ? 0 : c->fragments;
-
-	if (!icc_streams(icc) || !c->fragments) {
-		c->pending[fragment / 64] |= 1ULL << fragment % 64;
-		c->outstanding++;
-	}
-	c->fragments++;
+	c->awaits = true;
+	c->packets++;
 	c->sent += c->part;
 	c->all_sent = c->sent == c->length;
 }
@@ -622,10 +589,6 @@ static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 		return failed(x, TOFU_ST_PEER);
 	if (c->rmt_beyond)
 		return failed(x, TOFU_ST_RMT_STADD);
-	/* The last fragment brings the notice: it waits for all answers. */
-	if (c->sent + c->part == c->length && c->outstanding && !c->stream)
-		return ICC_INJECT;
-
 	pkt = icc->ops->tx_begin(icc->host, (uint32_t)c->peer, TOFU_REQUEST,
 				 icc_out_carried(out), &err);
 	if (!pkt)
@@ -636,7 +599,7 @@ static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 	icc->ops->tx_commit(icc->host);
 	if (icc->time)
 		icc_engine_committed(icc, cq->tni);
-	command_fragment(icc, c);
+	command_sent(c);
 	return ICC_ROUTE;
 }
 
@@ -699,10 +662,10 @@ void icc_command_run(struct icc *icc, struct icc_xfer *x)
 /* Retry a packet that could not be injected. */
 static bool resume(struct icc *icc, struct icc_xfer *x)
 {
-	const uint32_t fragments = x->command.fragments;
+	const uint32_t packets = x->command.packets;
 
 	icc_command_run(icc, x);
-	return x->cq->sending != x || x->command.fragments != fragments;
+	return x->cq->sending != x || x->command.packets != packets;
 }
 
 bool icc_cq_start(struct icc *icc, struct icc_cq *cq)

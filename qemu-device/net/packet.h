@@ -45,22 +45,15 @@ enum tofu_share { TOFU_SHARE_CQ,
 /* struct tofu_packet.flags */
 #define TOFU_PKT_F_STRONG_ORDER (1U << 0)
 #define TOFU_PKT_F_RMT_NOTICE (1U << 1)
-#define TOFU_PKT_F_LAST (1U << 2) /* last fragment of the command */
+#define TOFU_PKT_F_LAST (1U << 2) /* last packet of the command, or of the answer */
 #define TOFU_PKT_F_REFS (1U << 3) /* the payload is struct tofu_ref[] */
 #define TOFU_PKT_F_BLANK (1U << 4) /* the payload takes time, but is not there */
 #define TOFU_PKT_F_INJECT (1U << 5) /* into the cache of the target's processor */
 #define TOFU_PKT_F_ASK (1U << 6) /* of SIGNAL: a question or, with F_LAST, its answer */
 
 #define TOFU_PKT_INLINE_MAX 8448 /* bytes of data in a packet: 8 KiB and their header */
-#define TOFU_GET_TAIL 1024 /* bytes at the end of a get with a notice: always data */
-#define TOFU_PKT_MTU_MAX 2048 /* bytes of data in a packet of a stream */
+#define TOFU_PKT_MTU_MAX 2048 /* the same in virtual time */
 #define TOFU_PKT_REFS_MAX 64
-
-/*
- * Bytes of a get's fragment: TOFU_PKT_REFS_MAX references to pages of 4 KiB
- * describe it, wherever it begins.
- */
-#define TOFU_GET_FRAGMENT_MAX ((TOFU_PKT_REFS_MAX - 1) * 4096ULL)
 
 /**
  * struct tofu_ref - bytes of the sender's memory
@@ -105,9 +98,9 @@ TOFU_ASSERT_SIZE(struct tofu_ref, 16);
  * @tag:     TOFU_ROUTE_TAG of the command
  * @armw_op: enum tofu_armw_op
  * @armw_size: 4 or 8
- * @length:  bytes of this fragment
+ * @length:  bytes of the command that it covers
  * @total:   bytes of the whole command
- * @offset:  of this fragment in the command
+ * @offset:  of these in the command
  * @tid:     chosen by the initiator, echoed by responses
  * @rmt:     TOFU_ADDR_* of the target as in the command
  * @lcl:     STADD of the initiator as in the command

@@ -52,6 +52,22 @@ static bool host_tx_room(void *host, uint32_t node, enum tofu_class class_)
 				   class_);
 }
 
+/*
+ * While this node polls it can fill a ring as fast as its reader empties it. But a
+ * ring is small: if its reader waits for this processor, which others want, or if
+ * this node has to be woken for the rest, the reader gets it by itself.
+ */
+#define PATIENCE 16
+
+static unsigned int host_patience(void *host)
+{
+	const struct tofu_node *node = host;
+
+	if (__atomic_load_n(&node->crowded, __ATOMIC_RELAXED))
+		return 0;
+	return node->polling ? ICC_PATIENT : PATIENCE;
+}
+
 static void host_fence_begin(void *host)
 {
 	tofu_fabric_fence_begin(((struct tofu_node *)host)->fabric);
@@ -87,6 +103,7 @@ const struct icc_host_ops tofu_host_ops = {
 	.tx_begin = host_tx_begin,
 	.tx_commit = host_tx_commit,
 	.tx_room = host_tx_room,
+	.patience = host_patience,
 	.owner = host_owner,
 	.fence_begin = host_fence_begin,
 	.fence_done = host_fence_done,

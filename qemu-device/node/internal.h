@@ -34,6 +34,7 @@ struct tofu_trace;
  * @door:   held by the thread that waits for @lock next
  * @again:  a thread found the lock taken: its holder makes progress before it
  *          releases the lock
+ * @polling: a poll runs the engine
  * @polled: whether the last kick was by a poll
  * @assists: count of kicks by polls that followed a poll, not a post
  * @assists_seen: value of @assists when the node's thread last went to sleep
@@ -56,6 +57,7 @@ struct tofu_node {
 	pthread_mutex_t lock;
 	pthread_mutex_t door;
 	bool again;
+	bool polling;
 	bool polled;
 	unsigned int assists;
 	unsigned int assists_seen;
@@ -133,7 +135,7 @@ int tofu_memory_pull_ordered(void *host, uint32_t from, uint64_t src,
  * Return: true when there was work. Does not wait for the lock: its holder then
  * makes progress before it releases it.
  */
-bool tofu_node_try_progress(struct tofu_node *node);
+bool tofu_node_try_progress(struct tofu_node *node, bool poll);
 
 /* ---- virtual.c ---- */
 

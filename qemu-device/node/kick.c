@@ -128,7 +128,7 @@ bool tofu_node_kick(struct tofu_node *node, bool poll)
 	if (poll)
 		count_assist(node);
 	__atomic_store_n(&node->polled, poll, __ATOMIC_RELAXED);
-	work = tofu_node_try_progress(node);
+	work = tofu_node_try_progress(node, poll);
 	if (!poll)
 		tofu_node_idle_end(node);
 	else if (!work)

@@ -54,6 +54,7 @@ struct tofu_node_ops {
  * @node:   number in the machine, see tofu_fabric_attach()
  * @whole:  refuse a machine whose nodes can have several processes
  * @tnis, @pages, @ram_pages, @inline_max, @armw: see struct icc_params
+ * @mtu:    the same, without a machine
  * @assist: ask polls that find nothing to kick
  * @machine, @quiet_ns: virtual time, see struct icc_params; or NULL. With a
  *          @quiet_ns, nodes that do not use their controllers yet, or no longer,
@@ -69,6 +70,7 @@ struct tofu_node_params {
 	void *pages;
 	bool ram_pages;
 	size_t inline_max;
+	uint32_t mtu;
 	bool armw;
 	bool assist;
 	const struct tofu_preset *machine;

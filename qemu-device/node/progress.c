@@ -106,7 +106,7 @@ void tofu_node_unlock(struct tofu_node *node)
 	}
 }
 
-bool tofu_node_try_progress(struct tofu_node *node)
+bool tofu_node_try_progress(struct tofu_node *node, bool poll)
 {
 	bool work;
 
@@ -119,7 +119,9 @@ bool tofu_node_try_progress(struct tofu_node *node)
 		(void)__atomic_exchange_n(&node->again, false,
 					  __ATOMIC_SEQ_CST);
 	}
+	node->polling = poll;
 	work = progress_rounds(node);
+	node->polling = false;
 	tofu_node_unlock(node);
 	return work;
 }

@@ -50,10 +50,10 @@ static struct net_mode take_mode(struct input *in)
 
 	if (what % 4 == 3)
 		return (struct net_mode)NET_TIMED;
-	if (what % 4 == 2)
-		return (struct net_mode){ .mtu = TOFU_SIGNAL_BYTES + bytes / 2,
-					  .doorbells = what & 4 };
-	return (struct net_mode){ .inline_max = most, .doorbells = what & 4 };
+	return (struct net_mode){ .mtu = TOFU_SIGNAL_BYTES + bytes / 2,
+				  .inline_max = most,
+				  .refers = what % 4 != 2,
+				  .doorbells = what & 4 };
 }
 
 static void machine_create(struct machine *m, const struct net_mode *mode)

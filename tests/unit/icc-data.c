@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Payload: scattered pages, references, fragments, a network without room.
+ * Payload: scattered pages, references, streams, a network without room.
  */
 #include "harness.h"
 
@@ -19,9 +19,11 @@ FIXTURE_VARIANT(data)
 };
 
 NET_MODES(data);
-FIXTURE_VARIANT_ADD(data, inline_none) { .mode = { .inline_max = 0 } };
+FIXTURE_VARIANT_ADD(data, inline_none) { .mode = { .mtu = 1000, .refers = true } };
 FIXTURE_VARIANT_ADD(data, inline_most) {
-	.mode = { .inline_max = TOFU_PKT_INLINE_MAX } };
+	.mode = { .mtu = TOFU_PKT_INLINE_MAX,
+		  .inline_max = TOFU_PKT_INLINE_MAX,
+		  .refers = true } };
 FIXTURE_VARIANT_ADD(data, short_packets) {
 	.mode = { .mtu = TOFU_SIGNAL_BYTES, .doorbells = true } };
 
@@ -40,7 +42,7 @@ TEST_F(data, any_misalignment_and_length)
 	static const uint64_t lengths[] = {
 		1,    7,    8,
 		199,  200,  201,
-		TOFU_GET_TAIL - 1, TOFU_GET_TAIL, TOFU_GET_TAIL + 1,
+		999,  1000, 1001,
 		4096, 4097, TOFU_PKT_INLINE_MAX - 1,
 		TOFU_PKT_INLINE_MAX, TOFU_PKT_INLINE_MAX + 1, 12345
 	};
@@ -281,40 +283,6 @@ TEST(adjacent_pages_are_one_reference)
 	pair_destroy(p);
 }
 
-TEST_F(large_now, the_last_fragment_waits_for_the_others)
-{
-	struct pair *p = &self->p;
-
-	p->put.length = 1 << 20;
-	transfer_post(&p->put);
-	p->b->node->held = true;
-	net_run(p->net);
-	EXPECT_LT(1, under_way(p));
-	for (unsigned int i = 0; i < under_way(p); i++)
-		EXPECT_EQ(0, p->b->node->queue[TOFU_REQUEST]
-					     .packet[i]->pkt.flags &
-				     TOFU_PKT_F_LAST);
-	p->b->node->held = false;
-	net_run(p->net);
-	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(p->a));
-}
-
-TEST_F(large_now, no_command_starts_before_the_last_fragment)
-{
-	struct pair *p = &self->p;
-	struct transfer nop = { .cmd = TOFU_CMD_NOP, .cq = p->a };
-
-	p->put.length = 1 << 20;
-	transfer_push(&p->put);
-	transfer_post(&nop);
-	p->b->node->held = true;
-	net_run(p->net);
-	EXPECT_EQ(1, cq_reg(p->a, TOFU_CQ_TOQ_HEAD));
-	p->b->node->held = false;
-	net_run(p->net);
-	EXPECT_EQ(2, cq_reg(p->a, TOFU_CQ_TOQ_HEAD));
-}
-
 TEST_F(large, no_notice_after_an_error_in_any_page)
 {
 	struct pair *p = &self->p;
@@ -339,7 +307,7 @@ TEST_F(large, no_notice_after_an_error_in_any_page)
 	}
 }
 
-TEST_F(largest, local_error_after_the_first_fragment_is_told_by_the_mrq)
+TEST_F(largest, local_error_after_the_first_packet_is_told_by_the_mrq)
 {
 	struct pair *p = &self->p;
 
@@ -352,7 +320,7 @@ TEST_F(largest, local_error_after_the_first_fragment_is_told_by_the_mrq)
 	EXPECT_EQ(-1, cq_mrq_status(p->b));
 }
 
-TEST_F(large_now, deregistered_between_fragments)
+TEST_F(large_now, deregistered_between_packets)
 {
 	struct pair *p = &self->p;
 

@@ -359,12 +359,24 @@ struct net *net_create_with(const char *text, unsigned int tnis,
 	return net;
 }
 
+/* One look in vain for room is allowed, the next one is one too many. */
+static unsigned int host_patience(void *host)
+{
+	(void)host;
+	return 1;
+}
+
 struct net *net_create(const char *text, unsigned int tnis,
 		       const struct net_mode *mode)
 {
+	static struct icc_host_ops refers;
+
 	if (mode->machine)
 		return clock_create(text, mode->machine);
-	return net_create_with(text, tnis, mode, &net_ops);
+	refers = net_ops;
+	refers.patience = host_patience;
+	return net_create_with(text, tnis, mode,
+			       mode->refers ? &refers : &net_ops);
 }
 
 void net_destroy(struct net *net)

@@ -68,11 +68,13 @@ struct net_node {
 
 /**
  * struct net_mode - capabilities of struct icc_params
+ * @refers: packets can refer to memory
  * @no_armw: the opposite of @armw there
  */
 struct net_mode {
 	size_t inline_max;
 	uint32_t mtu;
+	bool refers;
 	bool doorbells;
 	bool no_armw;
 	const uint64_t *changes;
@@ -80,9 +82,12 @@ struct net_mode {
 };
 
 /* Initialisers: one for each combination that a test may depend on. */
-#define NET_BY_REFERENCE { .inline_max = 256 }
 #define NET_STREAM { .mtu = 1000 }
-#define NET_DOORBELLS { .inline_max = 256, .doorbells = true }
+#define NET_BY_REFERENCE { .mtu = 1000, .inline_max = 256, .refers = true }
+#define NET_DOORBELLS                                                         \
+	{ .mtu = 1000, .inline_max = 256, .refers = true, .doorbells = true }
+#define NET_IMPATIENT                                                         \
+	{ .mtu = 1000, .inline_max = TOFU_LENGTH_MAX, .refers = true }
 #define NET_TIMED { .mtu = 1000, .doorbells = true, .machine = &toy }
 
 extern const struct net_mode by_reference;
@@ -92,6 +97,7 @@ extern const struct net_mode by_reference;
 	FIXTURE_VARIANT_ADD(fixture, by_reference) {                          \
 		.mode = NET_BY_REFERENCE };                                   \
 	FIXTURE_VARIANT_ADD(fixture, stream) { .mode = NET_STREAM };          \
+	FIXTURE_VARIANT_ADD(fixture, impatient) { .mode = NET_IMPATIENT };    \
 	FIXTURE_VARIANT_ADD(fixture, doorbells) { .mode = NET_DOORBELLS }
 #define NET_MODES(fixture)                                                    \
 	NET_MODES_WITHOUT_TIME(fixture);                                      \

@@ -23,7 +23,10 @@ FIXTURE_VARIANT(memo)
 };
 
 FIXTURE_VARIANT_ADD(memo, by_reference) {
-	.mode = { .inline_max = 256, .changes = &changes } };
+	.mode = { .mtu = 1000,
+		  .inline_max = 256,
+		  .refers = true,
+		  .changes = &changes } };
 FIXTURE_VARIANT_ADD(memo, stream) {
 	.mode = { .mtu = 1000, .changes = &changes } };
 

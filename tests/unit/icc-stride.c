@@ -250,7 +250,7 @@ TEST_F(stride_now, no_more_commands_than_the_window_are_below_the_head)
 	}
 }
 
-TEST_F(stride, blocks_of_several_fragments)
+TEST_F(stride, blocks_of_several_packets)
 {
 	struct pair p;
 	struct transfer cmds[2];
@@ -647,7 +647,8 @@ TEST(random_blocks_are_plain_copies)
 {
 	for (uint32_t seed = 1; seed <= 30; seed++) {
 		const struct net_mode mode = { .inline_max = seed % 5 * (TOFU_PKT_INLINE_MAX / 4),
-					       .mtu = seed % 2 * (50 + seed * 31),
+					       .mtu = 50 + seed * 31,
+					       .refers = seed % 2,
 					       .doorbells = seed % 3 };
 		struct net *net = net_create("2", 2, &mode);
 
