@@ -628,7 +628,7 @@ static void tofu_pci_describe_properties(ObjectClass *klass)
     object_class_property_set_description(klass, "tnis",
         "network interfaces, 1 to 6");
     object_class_property_set_description(klass, "inline-max",
-        "more bytes than that travel by reference, 0 to 8448");
+        "more bytes than that travel by reference, 0 to 16128");
     object_class_property_set_description(klass, "trap",
         "CQ pages are registers instead of memory");
     object_class_property_set_description(klass, "assist",

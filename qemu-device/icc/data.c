@@ -8,20 +8,22 @@
  * needs both; so what is left goes by reference when the receiver does not keep up.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "icc/internal.h"
 
 static int gather_data(struct icc *icc, struct icc_range *range,
 		       struct icc_outbox *out)
 {
+	uint8_t *to = out->pkt ? (uint8_t *)(out->pkt + 1) : out->data;
 	struct tofu_ref piece;
 	int more;
 
 	out->refs = false;
 	out->bytes = 0;
 	while ((more = icc_range_next(icc, range, &piece)) > 0) {
-		if (icc->ops->read(icc->host, piece.addr,
-				   out->data + out->bytes, piece.len))
+		if (icc->ops->read(icc->host, piece.addr, to + out->bytes,
+				   piece.len))
 			return -EFAULT;
 		out->bytes += (uint32_t)piece.len;
 	}
@@ -41,6 +43,32 @@ static int probe(struct icc *icc, const struct tofu_ref *piece)
 					      piece->addr + piece->len - 1,
 					      &byte, 1) ?
 		       -EFAULT : 0;
+}
+
+void icc_out_begin(struct icc *icc, struct icc_outbox *out, uint32_t peer,
+		   enum tofu_class class_, size_t bytes)
+{
+	if (!icc->time)
+		out->pkt = icc->ops->tx_begin(icc->host, peer, class_, bytes,
+					      &out->err);
+}
+
+struct tofu_packet *icc_out_packet(struct icc *icc, struct icc_outbox *out,
+				   uint32_t peer, enum tofu_class class_,
+				   int *err)
+{
+	struct tofu_packet *pkt = out->pkt;
+
+	*err = out->err;
+	out->pkt = NULL;
+	out->err = 0;
+	if (pkt || *err)
+		return pkt;
+	pkt = icc->ops->tx_begin(icc->host, peer, class_, icc_out_carried(out),
+				 err);
+	if (pkt)
+		memcpy(pkt + 1, out->data, icc_out_carried(out));
+	return pkt;
 }
 
 int icc_gather(struct icc *icc, struct icc_range *range, bool refer,

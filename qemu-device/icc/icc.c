@@ -179,6 +179,11 @@ static bool tni_progress(struct icc *icc, struct icc_tni *tni)
 	return done;
 }
 
+bool icc_goes_on(const struct icc *icc)
+{
+	return icc->sending || icc->answering || icc->flushes;
+}
+
 bool icc_progress(struct icc *icc)
 {
 	bool done = false;

@@ -237,6 +237,9 @@ void icc_channel_poll(struct icc *icc, unsigned int tni, unsigned int channel,
  */
 bool icc_progress(struct icc *icc);
 
+/* icc_goes_on - untimed: whether something is under way that waits for room */
+bool icc_goes_on(const struct icc *icc);
+
 /**
  * icc_doorbell - software has stored into fetch_start of a CQ page
  * @value: the word

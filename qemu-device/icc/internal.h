@@ -263,6 +263,7 @@ struct icc {
 	struct icc_route *route; /* if not timed, ICC_ROUTES */
 	struct icc_server *server; /* if not timed, by TNI */
 	struct icc_streams streams;
+	uint32_t sending; /* CQs with a command that has begun and is not sent */
 	uint32_t answering; /* TNIs with an incomplete answer, a bit each */
 	uint8_t *pages;
 	uint32_t need_kick;
@@ -543,6 +544,21 @@ static inline uint32_t icc_out_carried(const struct icc_outbox *out)
 {
 	return out->blank ? 0 : out->bytes;
 }
+
+/*
+ * icc_out_begin - begin the packet for data that are gathered next, if there is room:
+ * then they need no second copy
+ */
+void icc_out_begin(struct icc *icc, struct icc_outbox *out, uint32_t peer,
+		   enum tofu_class class_, size_t bytes);
+
+/*
+ * icc_out_packet - the packet for an outbox, with its payload behind the header, as of
+ * tx_begin
+ */
+struct tofu_packet *icc_out_packet(struct icc *icc, struct icc_outbox *out,
+				   uint32_t peer, enum tofu_class class_,
+				   int *err);
 
 /**
  * icc_gather - fill an outbox from a range

@@ -120,6 +120,8 @@ static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 	if (how == ICC_WAIT)
 		return ICC_READ;
 	/* A failed answer carries no data. */
+	out->pkt = NULL;
+	out->err = 0;
 	out->bytes = 0;
 	out->blank = false;
 	a->part = (uint32_t)icc_part_max(icc, a->pkt->mtu, how == ICC_REFER,
@@ -127,6 +129,8 @@ static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 	x->status = (uint8_t)next_part(icc, x);
 	if (x->status != TOFU_ST_OK)
 		return ICC_INJECT;
+	if (how == ICC_CARRY)
+		icc_out_begin(icc, out, a->pkt->src, TOFU_RESPONSE, a->part);
 	if (icc_gather(icc, &a->range, how == ICC_REFER, out)) {
 		x->status = TOFU_ST_RMT_MEMORY;
 		return ICC_INJECT;
@@ -325,8 +329,6 @@ static void response_packet(const struct icc *icc, const struct icc_xfer *x,
 		.compare = x->arrival.value,
 		.time = response_time(icc, out),
 	};
-	if (out)
-		memcpy(pkt + 1, out->data, icc_out_carried(out));
 }
 
 static void response_trace(struct icc *icc, const struct tofu_packet *req,
@@ -353,7 +355,7 @@ static enum icc_stage request_inject(struct icc *icc, struct icc_xfer *x)
 	const struct tofu_packet *req = x->arrival.pkt;
 	const bool with_data = req->type == TOFU_PKT_GET &&
 			       x->status == TOFU_ST_OK;
-	const struct icc_outbox *out = with_data ? outbox(icc, x) : NULL;
+	struct icc_outbox *out = with_data ? outbox(icc, x) : NULL;
 	struct tofu_packet *pkt;
 	int err;
 
@@ -361,8 +363,11 @@ static enum icc_stage request_inject(struct icc *icc, struct icc_xfer *x)
 	if (x->status == TOFU_ST_OK &&
 	    req->type == TOFU_PKT_PUT && !(req->flags & TOFU_PKT_F_LAST))
 		return ICC_ENDED;
-	pkt = icc->ops->tx_begin(icc->host, req->src, TOFU_RESPONSE,
-				 out ? icc_out_carried(out) : 0, &err);
+	if (out)
+		pkt = icc_out_packet(icc, out, req->src, TOFU_RESPONSE, &err);
+	else
+		pkt = icc->ops->tx_begin(icc->host, req->src, TOFU_RESPONSE, 0,
+					 &err);
 	if (!pkt) /* gone: drop the answer */
 		return err == -EAGAIN ? ICC_INJECT : ICC_ENDED;
 	response_packet(icc, x, out, pkt);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Streams: payload arrives in several packets. Packets from a CQ to an engine arrive in order, one put after the
- * other, so one status for each such pair is enough.
+ * Streams: payload arrives in several packets. Those from a CQ to an engine
+ * arrive in order, one put after the other, so one status for each such pair is enough.
  *
  * A hash table holds the streams whose state matters: those that have failed,
  * and those with a request that is still to be carried out. It is searched

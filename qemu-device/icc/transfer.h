@@ -88,11 +88,15 @@ enum icc_stage {
 
 /**
  * struct icc_outbox - payload between reading and injecting
+ * @pkt:   the packet that has been begun for it: data are there, behind the header;
+ *         or NULL, and why: @err, or 0 where none was
  * @bytes: of payload
  * @refs:  the payload is references
  * @blank: the payload comes out of a blank region, and is not there
  */
 struct icc_outbox {
+	struct tofu_packet *pkt;
+	int err;
 	uint32_t bytes;
 	bool refs;
 	bool blank;

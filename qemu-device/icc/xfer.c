@@ -138,8 +138,10 @@ static void command_left(struct icc *icc, struct icc_xfer *x)
 {
 	if (x->stage < ICC_STAGES)
 		return;
-	if (x->cq->sending == x)
+	if (x->cq->sending == x) {
 		x->cq->sending = NULL;
+		icc->sending--;
+	}
 	if (x->stage == ICC_ENDED)
 		command_end(icc, x);
 }
@@ -328,8 +330,10 @@ static enum icc_stage command_fetch(struct icc *icc, struct icc_xfer *x)
 		    kind_of(c) == TOFU_CMD_PUT_PIGGYBACK;
 	icc_window_add(cq, x);
 	x->status = TOFU_ST_OK;
-	if (!icc->time)
+	if (!icc->time) {
 		cq->sending = x;
+		icc->sending++;
+	}
 	if (block)
 		return ICC_READ;
 
@@ -359,6 +363,7 @@ static enum icc_stage read_failed(struct icc_xfer *x, enum icc_fault fault)
 
 static enum icc_stage read_put(struct icc *icc, struct icc_xfer *x)
 {
+	struct icc_outbox *out = icc_cq_out(icc, x->cq);
 	struct icc_command *c = &x->command;
 	const uint32_t left = c->length - c->sent;
 	const enum icc_carriage how = icc_carriage(
@@ -377,7 +382,10 @@ static enum icc_stage read_put(struct icc *icc, struct icc_xfer *x)
 	if (how == ICC_WAIT)
 		return ICC_READ;
 	fault = icc_translate(icc, x->cq, c->desc.lcl, &span, &range);
-	if (!fault && icc_gather(icc, &range, refer, icc_cq_out(icc, x->cq)))
+	if (!fault && !refer && c->peer >= 0)
+		icc_out_begin(icc, out, (uint32_t)c->peer, TOFU_REQUEST,
+			      span.length);
+	if (!fault && icc_gather(icc, &range, refer, out))
 		fault = ICC_FAULT_MEMORY;
 	if (fault)
 		return read_failed(x, fault);
@@ -414,6 +422,8 @@ static enum icc_stage command_read(struct icc *icc, struct icc_xfer *x)
 	struct icc_command *c = &x->command;
 	struct icc_outbox *out = icc_cq_out(icc, x->cq);
 
+	out->pkt = NULL;
+	out->err = 0;
 	out->bytes = 0;
 	out->refs = false;
 	out->blank = false;
@@ -578,9 +588,9 @@ static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_command *c = &x->command;
 	struct icc_cq *cq = x->cq;
-	const struct icc_outbox *out = icc_cq_out(icc, cq);
+	struct icc_outbox *out = icc_cq_out(icc, cq);
 	struct tofu_packet *pkt;
-	int err = 0;
+	int err;
 
 	if (x->status != TOFU_ST_OK && !c->stream)
 		return unsent(c);
@@ -589,12 +599,10 @@ static enum icc_stage command_inject(struct icc *icc, struct icc_xfer *x)
 		return failed(x, TOFU_ST_PEER);
 	if (c->rmt_beyond)
 		return failed(x, TOFU_ST_RMT_STADD);
-	pkt = icc->ops->tx_begin(icc->host, (uint32_t)c->peer, TOFU_REQUEST,
-				 icc_out_carried(out), &err);
+	pkt = icc_out_packet(icc, out, (uint32_t)c->peer, TOFU_REQUEST, &err);
 	if (!pkt)
 		return err == -EAGAIN ? ICC_INJECT : unreachable(x);
 	command_packet(icc, x, out, pkt);
-	memcpy(pkt + 1, out->data, icc_out_carried(out));
 	command_stamp(icc, x, pkt);
 	icc->ops->tx_commit(icc->host);
 	if (icc->time)

@@ -51,7 +51,7 @@ enum tofu_share { TOFU_SHARE_CQ,
 #define TOFU_PKT_F_INJECT (1U << 5) /* into the cache of the target's processor */
 #define TOFU_PKT_F_ASK (1U << 6) /* of SIGNAL: a question or, with F_LAST, its answer */
 
-#define TOFU_PKT_INLINE_MAX 8448 /* bytes of data in a packet: 8 KiB and their header */
+#define TOFU_PKT_INLINE_MAX 16128 /* bytes of data in a packet: a ring holds four */
 #define TOFU_PKT_MTU_MAX 2048 /* the same in virtual time */
 #define TOFU_PKT_REFS_MAX 64
 

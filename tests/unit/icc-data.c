@@ -283,6 +283,83 @@ TEST(adjacent_pages_are_one_reference)
 	pair_destroy(p);
 }
 
+FIXTURE(impatient)
+{
+	struct pair p;
+};
+
+FIXTURE_VARIANT(impatient)
+{
+	enum tofu_command cmd;
+	enum tofu_class class_;
+};
+
+FIXTURE_VARIANT_ADD(impatient, put) { TOFU_CMD_PUT, TOFU_REQUEST };
+FIXTURE_VARIANT_ADD(impatient, get) { TOFU_CMD_GET, TOFU_RESPONSE };
+
+FIXTURE_SETUP(impatient)
+{
+	const struct net_mode mode = NET_IMPATIENT;
+
+	pair_create(&self->p, &mode, PAIR_MIDDLE);
+	self->p.put.cmd = variant->cmd;
+	self->p.put.flags &= ~TOFU_TOQ_F_RMT_NOTICE;
+}
+
+FIXTURE_TEARDOWN(impatient)
+{
+	pair_destroy(&self->p);
+}
+
+/* How many of the first packets in a queue refer to memory */
+static unsigned int referring(const struct net_queue *queue, unsigned int of)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < of; i++)
+		count += !!(queue->packet[i]->pkt.flags & TOFU_PKT_F_REFS);
+	return count;
+}
+
+TEST_F(impatient, what_is_left_goes_by_reference)
+{
+	struct pair *p = &self->p;
+	struct cq *taker = variant->class_ == TOFU_REQUEST ? p->b : p->a;
+	struct net_queue *queue = &taker->node->queue[variant->class_];
+
+	p->put.length = 300000;
+	region_fill(p->put.cmd == TOFU_CMD_PUT ? p->src : p->dst, 5);
+	queue->room = 10;
+	taker->node->held = true;
+	transfer_post(&p->put);
+	/* A look in vain, and the one with which patience ends */
+	for (unsigned int look = 0; look < 2; look++) {
+		net_run(p->net);
+		EXPECT_EQ(10, queue->count);
+		EXPECT_EQ(0, referring(queue, queue->count));
+	}
+	queue->room = 100;
+	net_run(p->net);
+	ASSERT_LT(10, queue->count);
+	EXPECT_EQ(0, referring(queue, 10));
+	EXPECT_EQ(queue->count - 10, referring(queue, queue->count));
+	taker->node->held = false;
+	net_run(p->net);
+	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(p->a));
+	EXPECT_LT(0, taker->node->pulls);
+	EXPECT_EQ(-1, region_differs(p->src, 0, p->dst, 0, p->put.length));
+}
+
+TEST_F(impatient, who_keeps_up_gets_data)
+{
+	struct pair *p = &self->p;
+
+	p->put.length = 300000;
+	EXPECT_EQ(TOFU_ST_OK, pair_run(p, &p->put));
+	EXPECT_EQ(0, p->a->node->pulls + p->b->node->pulls);
+	EXPECT_EQ(-1, region_differs(p->src, 0, p->dst, 0, p->put.length));
+}
+
 TEST_F(large, no_notice_after_an_error_in_any_page)
 {
 	struct pair *p = &self->p;

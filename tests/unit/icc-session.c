@@ -364,8 +364,7 @@ TEST_F(session_now, the_notice_comes_before_the_step)
 /* A get's step means that the source has been read, even without a notice. */
 TEST(a_step_of_a_get_comes_when_its_source_has_been_read)
 {
-	const struct net_mode all_references = { .mtu = 1000,
-						 .refers = true };
+	const struct net_mode all_references = { .mtu = 1000, .refers = true };
 	struct pair p;
 	struct transfer t;
 	uint8_t old;

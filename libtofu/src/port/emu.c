@@ -23,12 +23,6 @@
 /* Higher addresses are the kernel's, on all 64-bit processors. */
 #define ADDRESSES_END (1ULL << 63)
 
-/*
- * Most data in a packet. To read another process's memory, page by page, takes its
- * receiver longer than it takes both to copy, into packets and out of them.
- */
-#define PACKET_BYTES 8192
-
 /* How long an exiting process waits for peers that still read its memory. */
 #define LEAVE_NS 1000000000ULL
 
@@ -320,7 +314,7 @@ static int emu_node_create(struct emu_port *port)
 		.pages = port->soft.pages,
 		.ram_pages = true,
 		.inline_max = TOFU_LENGTH_MAX,
-		.mtu = PACKET_BYTES,
+		.mtu = TOFU_PKT_INLINE_MAX,
 		.armw = port->job.armw,
 		.assist = true,
 		.ops = &emu_node_ops,
