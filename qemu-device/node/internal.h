@@ -35,12 +35,14 @@ struct tofu_trace;
  * @again:  a thread found the lock taken: its holder makes progress before it
  *          releases the lock
  * @polling: a poll runs the engine
+ * @looks:  count of polls without packets
  * @polled: whether the last kick was by a poll
  * @assists: count of kicks by polls that followed a poll, not a post
  * @assists_seen: value of @assists when the node's thread last went to sleep
  * @assisted_until: the node's thread leaves the work to polls until this time
  * @idle_since: time of the first kick of a poll since which the node had no
  *          work; 0: no such kick
+ * @idle_kicks: count of kicks of polls that found nothing
  * @yields: count of kicks that gave way
  * @crowded: the last of them let another task run; @yield_ns: the least that one
  *          took
@@ -58,11 +60,13 @@ struct tofu_node {
 	pthread_mutex_t door;
 	bool again;
 	bool polling;
+	unsigned int looks;
 	bool polled;
 	unsigned int assists;
 	unsigned int assists_seen;
 	uint64_t assisted_until;
 	uint64_t idle_since;
+	unsigned int idle_kicks;
 	unsigned int yields;
 	bool crowded;
 	uint64_t yield_ns;

@@ -12,6 +12,9 @@
 /* Rounds of bounded work that a kick does; the node's thread does the rest. */
 #define KICK_ROUNDS 16
 
+/* One poll in so many runs the engine without a reason. */
+#define LOOKS 8
+
 #define NS_PER_S 1000000000
 
 static int packet(void *ctx, const struct tofu_packet *pkt, const void *payload)
@@ -36,6 +39,23 @@ bool tofu_node_progress(struct tofu_node *node)
 	return work;
 }
 
+/*
+ * What a poll does. Whoever polls looks whether that was what it waits for, or polls
+ * again. What has been posted has had its own kick, so without packets there is
+ * nothing new; one poll in a few looks all the same, for whatever waits.
+ */
+static bool poll_progress(struct tofu_node *node)
+{
+	const bool packets = tofu_fabric_poll(node->fabric, &handler, node);
+
+	if (!packets && !icc_goes_on(node->icc) && ++node->looks % LOOKS)
+		return false;
+	if (!icc_progress(node->icc) && !packets)
+		return false;
+	tofu_node_idle_end(node);
+	return true;
+}
+
 /* The rounds of a kick; the node's thread is woken for further work. */
 static bool progress_rounds(struct tofu_node *node)
 {
@@ -46,6 +66,14 @@ static bool progress_rounds(struct tofu_node *node)
 	if (round == KICK_ROUNDS)
 		tofu_fabric_wake(node->fabric);
 	return round > 0;
+}
+
+/* What has been posted leaves before others' packets are looked at. */
+static bool post_progress(struct tofu_node *node)
+{
+	const bool started = icc_progress(node->icc);
+
+	return progress_rounds(node) || started;
 }
 
 /*
@@ -120,7 +148,7 @@ bool tofu_node_try_progress(struct tofu_node *node, bool poll)
 					  __ATOMIC_SEQ_CST);
 	}
 	node->polling = poll;
-	work = progress_rounds(node);
+	work = poll ? poll_progress(node) : post_progress(node);
 	node->polling = false;
 	tofu_node_unlock(node);
 	return work;
