@@ -23,6 +23,8 @@ LOADER_FOLDERS = ("/lib", "/usr/lib", "/lib64", "/lib/x86_64-linux-gnu",
 # Where the guests' shell looks, and their programs of the same name are
 PROGRAM_FOLDERS = ("/bin", "/usr/libexec/tofu")
 OPEN_MPI_WITHOUT_PMI = 5
+# Of an MPICH that is built as itself, which talks to libtofu-pmi.so
+MPICH = "libmpi.so.12"
 UPLOAD_SECONDS = 120
 TOOL_SECONDS = 60
 
@@ -165,14 +167,18 @@ def _mpi_components(folder, chosen):
             yield path
 
 
-def _add_mpi(files, image, env):
-    """Add what Open MPI and libfabric load by name, and how the host configures them."""
+def _add_provider(files, image):
+    """Add what libfabric loads by name."""
     provider = BUILD / PROVIDER
     if not provider.is_file():
         raise ClusterError(f"--mpi: no {provider}: it is built where libfabric's headers are "
                            "(libfabric-dev)")
     _add_libraries(files, image, provider)
     files.add_file(f"/{PROVIDER}", provider, once=True)
+
+
+def _add_open_mpi(files, image, env):
+    """Add what Open MPI loads by name, and how the host configures it."""
     folders = _mpi_folders()
     for path in _mpi_components(folders["pkglibdir"], _mpi_choices(env)):
         _add_libraries(files, image, path)
@@ -182,13 +188,16 @@ def _add_mpi(files, image, env):
             files.add_file(str(path), path, once=True)
 
 
-def _require_mpi(program, places):
+def _is_open_mpi(program, places):
+    """Whether a program with these libraries uses that; otherwise an MPICH for libfabric."""
     names = [os.path.basename(place) for place in places]
     if any(name.startswith("libmpich.so") for name in names):
-        raise ClusterError(f"--mpi: {program} uses MPICH; only Open MPI finds Tofu so: build it "
-                           "with mpicc.openmpi")
+        raise ClusterError(f"--mpi: {program} uses MPICH as the distribution has it, without "
+                           "libfabric: build it with mpicc.openmpi, or with an MPICH for "
+                           "libfabric")
     if not any(name.startswith("libmpi.so") for name in names):
-        raise ClusterError(f"--mpi: {program} does not use Open MPI: it needs no libmpi.so")
+        raise ClusterError(f"--mpi: {program} does not use an MPI: it needs no libmpi.so")
+    return MPICH not in names
 
 
 # ---- A run ----
@@ -201,20 +210,20 @@ def _find(program, image):
 
 
 def _add_program(files, args, status, node, image, program):
-    """Add a program if it is a file of the host; returns its path in the guests."""
+    """Add a program if it is a file of the host.
+
+    Returns its path in the guests, and its libraries; None where it is there already.
+    """
     source = pathlib.Path(program)
     if "/" not in program or not source.is_file():
-        return program
+        return program, None
     if source.is_absolute() and _have_program(args.name, status, node, image, program):
-        return program
+        return program, None
     data = source.read_bytes()
     # The folder is named by the content: running programs are not replaced.
     place = f"/tmp/run-{hashlib.sha256(data).hexdigest()[:12]}/{source.name}"
     files.add(place, data, 0o755, once=False)
-    places = _add_libraries(files, image, source) if libraries.is_dynamic(source) else []
-    if args.mpi:
-        _require_mpi(program, places)
-    return place
+    return place, _add_libraries(files, image, source) if libraries.is_dynamic(source) else []
 
 
 def _add_inputs(files, args):
@@ -232,9 +241,11 @@ def of_run(args, status, node, program, env):
     files, image = Files(), Image(status)
     if args.mpi:
         program = _find(program, image)
-    place = _add_program(files, args, status, node, image, program)
+    place, places = _add_program(files, args, status, node, image, program)
     if args.mpi:
-        _add_mpi(files, image, env)
+        _add_provider(files, image)
+        if places is None or _is_open_mpi(program, places):
+            _add_open_mpi(files, image, env)
     _add_inputs(files, args)
     folders = ":".join(files.library_folders)
     if folders and "LD_LIBRARY_PATH" not in env:

@@ -39,7 +39,8 @@ static const char usage[] =
 	"                         fewer than processes, one that it shares with others\n"
 	"      --spins            PROGRAM waits for words in memory without calling the\n"
 	"                         library: --bind, and quicker turns on shared processors\n"
-	"      --mpi              PROGRAM uses Open MPI: its messages go over Tofu\n"
+	"      --mpi              PROGRAM uses Open MPI, or an MPICH for libfabric:\n"
+	"                         its messages go over Tofu\n"
 	"      --print-env        print what mpirun's ranks need in their environment for\n"
 	"                         that, and exit\n"
 	"      --hosts TABLE      the machine is spread over several hosts: NAME:NODES\n"
@@ -247,10 +248,11 @@ static void mpi_check(const struct tofu_plan *plan)
 		     plan->tnis, plan->ppn);
 	if (mpi == TOFU_MPI_MPICH)
 		errx(EXIT_USAGE,
-		     "--mpi: %s uses MPICH; only Open MPI finds Tofu so: build "
-		     "it with mpicc.openmpi",
+		     "--mpi: %s uses MPICH as the distribution has it, without "
+		     "libfabric: build it with mpicc.openmpi, or with an MPICH "
+		     "for libfabric",
 		     plan->program[0]);
-	if (plan->mpi && !plan->on_node)
+	if (plan->mpi && !plan->on_node && mpi != TOFU_MPI_WIRE)
 		version_check(plan);
 }
 

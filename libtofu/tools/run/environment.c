@@ -76,10 +76,25 @@ void tofu_mpi_print(void)
 		printf("%s=%s\n", of_mpi[i].name, of_mpi[i].value);
 }
 
+/* An MPICH talks to a process manager, which the library that is loaded first is. */
+static void wire_environment(const char *library)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char list[2 * PATH_MAX];
+
+	if (snprintf(list, sizeof(list), "%s%s%s", library,
+		     before ? ":" : "", before ? before : "") >=
+	    (int)sizeof(list))
+		return;
+	setenv("LD_PRELOAD", list, 1);
+	setenv("TOFU_PMI_WIRE", "1", 1);
+}
+
 /* What the user has set stays. */
-void tofu_mpi_environment(pid_t job, bool yields)
+void tofu_mpi_environment(enum tofu_mpi mpi, pid_t job, bool yields)
 {
 	char path[PATH_MAX];
+	const char *pmi;
 	char id[16];
 
 	if (library_find("libfabric", path))
@@ -92,6 +107,8 @@ void tofu_mpi_environment(pid_t job, bool yields)
 	snprintf(id, sizeof(id), "%d",
 		 job ? (int)((job - 1) % JOB_MAX + 1) : ONLY_JOB);
 	setenv("FLUX_JOB_ID", id, 1);
-	setenv("FLUX_PMI_LIBRARY_PATH",
-	       library_find(PMI_NAME, path) ? path : PMI_NAME, 1);
+	pmi = library_find(PMI_NAME, path) ? path : PMI_NAME;
+	setenv("FLUX_PMI_LIBRARY_PATH", pmi, 1);
+	if (mpi == TOFU_MPI_WIRE)
+		wire_environment(pmi);
 }

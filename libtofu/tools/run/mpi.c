@@ -28,6 +28,7 @@ static const struct {
 	const char *prefix;
 	enum tofu_mpi mpi;
 } libraries[] = {
+	{ "libmpi.so.12", TOFU_MPI_WIRE },
 	{ "libmpi.so", TOFU_MPI_OTHER },
 	{ "libmpi_", TOFU_MPI_OTHER },
 	{ "libmpich", TOFU_MPI_MPICH },

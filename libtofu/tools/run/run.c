@@ -149,7 +149,8 @@ static void environment_set(const struct run *run, unsigned int rank,
 	number_set("TOFU_PPN", run->plan.ppn);
 	number_set("TOFU_NODES", tofu_plan_nodes(&run->plan));
 	if (run->plan.mpi)
-		tofu_mpi_environment(job_number(run, parent),
+		tofu_mpi_environment(tofu_program_mpi(run->plan.program[0]),
+				     job_number(run, parent),
 				     run->plan.processes > processors_count());
 }
 

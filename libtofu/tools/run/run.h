@@ -116,12 +116,14 @@ void tofu_output_close(struct tofu_output *output);
 /**
  * enum tofu_mpi - the MPI library that a program needs
  * @TOFU_MPI_NONE:  none
- * @TOFU_MPI_MPICH: MPICH or a derivative that is not named like Open MPI
+ * @TOFU_MPI_MPICH: the distribution's MPICH, or one with its names
+ * @TOFU_MPI_WIRE:  an MPICH under its own name, or what has its binary interface
  * @TOFU_MPI_OTHER: Open MPI, or one that is named like it
  */
 enum tofu_mpi {
 	TOFU_MPI_NONE,
 	TOFU_MPI_MPICH,
+	TOFU_MPI_WIRE,
 	TOFU_MPI_OTHER,
 };
 
@@ -145,10 +147,11 @@ void tofu_mpi_print(void);
 
 /**
  * tofu_mpi_environment - set what a process needs that no mpirun starts
+ * @mpi:    of its program
  * @job:    number of the job, the same in all its processes and different from
  *          those of others on this host; 0: there are no others
  * @yields: there are more processes than processors
  */
-void tofu_mpi_environment(pid_t job, bool yields);
+void tofu_mpi_environment(enum tofu_mpi mpi, pid_t job, bool yields);
 
 #endif /* TOFU_RUN_H */

@@ -54,7 +54,7 @@ def _lost_node(tap, cluster):
 
 
 def _refused(tap, cluster):
-    cases = [(("--mpi",), OUT / "bin/tofu-info", "does not use Open MPI"),
+    cases = [(("--mpi",), OUT / "bin/tofu-info", "does not use an MPI"),
              (("--mpi", "--ppn", "5"), PROGRAMS / "messages", "nodes have 4 for 5 processes"),
              (("--mpi", "--nodes", "1,2"), PROGRAMS / "messages", "are on node 0"),
              (("--file", "/no/file"), "true", "--file: no file /no/file")]
@@ -90,6 +90,8 @@ def functional(tap):
         for ppn in 1, 2:
             result = cluster.run(PROGRAMS / "messages", options=(*MPI, "--ppn", ppn))
             tap.forward(f"{ppn} a node", result.out(), result.status, result.everything())
+        result = cluster.run(PROGRAMS / "wire", options=(*MPI, "--ppn", 2))
+        tap.forward("an MPICH's lines", result.out(), result.status, result.everything())
         result = cluster.run("sh", "-c", "echo $TOFU_RANK of $TOFU_RANKS",
                              options=("--ppn", 3, "--nodes", "0-1"))
         lines = [f"{rank} of 6" for rank in range(6)]
@@ -112,6 +114,8 @@ def virtual(tap):
                   "an MPI program in virtual time, with a trace", str(first))
         compare(tap, first, Traced(cluster, folder, TIMES, MPI),
                 "once more: not a nanosecond differs")
+        result = cluster.run(PROGRAMS / "wire", options=MPI)
+        tap.forward("an MPICH's lines", result.out(), result.status, result.everything())
 
 
 TESTS = {"mpi": functional}
