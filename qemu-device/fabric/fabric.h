@@ -151,6 +151,7 @@ struct tofu_fabric_ops {
 	bool (*fence_done)(struct tofu_fabric *fabric);
 	bool (*poll)(struct tofu_fabric *fabric,
 		     const struct tofu_fabric_handler *handler, void *ctx);
+	bool (*quiet)(const struct tofu_fabric *fabric);
 
 	void (*want_wake)(struct tofu_fabric *fabric, bool want);
 	void (*want_wake_late)(struct tofu_fabric *fabric);
@@ -495,6 +496,17 @@ static inline bool tofu_fabric_poll(struct tofu_fabric *fabric,
 				    void *ctx)
 {
 	return fabric->ops->poll(fabric, handler, ctx);
+}
+
+/*
+ * tofu_fabric_quiet - true when nobody has sent since the last tofu_fabric_poll() looked
+ *
+ * Any thread may call it at any time. What that poll has left, or that a peer is gone,
+ * it does not tell.
+ */
+static inline bool tofu_fabric_quiet(const struct tofu_fabric *fabric)
+{
+	return fabric->ops->quiet(fabric);
 }
 
 /* ---- Sleeping ---- */

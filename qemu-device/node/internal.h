@@ -35,7 +35,8 @@ struct tofu_trace;
  * @again:  a thread found the lock taken: its holder makes progress before it
  *          releases the lock
  * @polling: a poll runs the engine
- * @looks:  count of polls without packets
+ * @goes_on: there was something to do, or something waits for room
+ * @looks:  count of polls after one that has found nothing
  * @polled: whether the last kick was by a poll
  * @assists: count of kicks by polls that followed a poll, not a post
  * @assists_seen: value of @assists when the node's thread last went to sleep
@@ -60,6 +61,7 @@ struct tofu_node {
 	pthread_mutex_t door;
 	bool again;
 	bool polling;
+	bool goes_on;
 	unsigned int looks;
 	bool polled;
 	unsigned int assists;

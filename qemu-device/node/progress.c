@@ -29,31 +29,36 @@ static void peer_down(void *ctx, uint32_t node)
 
 static const struct tofu_fabric_handler handler = { packet, peer_down };
 
-bool tofu_node_progress(struct tofu_node *node)
+/* For polls, which look without the lock whether there is anything to do */
+static bool worked(struct tofu_node *node, bool work)
 {
-	bool packets = tofu_fabric_poll(node->fabric, &handler, node);
-	bool work = icc_progress(node->icc) || packets;
-
+	__atomic_store_n(&node->goes_on, work || icc_goes_on(node->icc),
+			 __ATOMIC_RELAXED);
 	if (work)
 		tofu_node_idle_end(node);
 	return work;
 }
 
-/*
- * What a poll does. Whoever polls looks whether that was what it waits for, or polls
- * again. What has been posted has had its own kick, so without packets there is
- * nothing new; one poll in a few looks all the same, for whatever waits.
- */
-static bool poll_progress(struct tofu_node *node)
+bool tofu_node_progress(struct tofu_node *node)
 {
-	const bool packets = tofu_fabric_poll(node->fabric, &handler, node);
+	bool packets = tofu_fabric_poll(node->fabric, &handler, node);
 
-	if (!packets && !icc_goes_on(node->icc) && ++node->looks % LOOKS)
+	return worked(node, icc_progress(node->icc) || packets);
+}
+
+/*
+ * A poll that follows one that has found nothing. What has been posted since had a kick
+ * of its own, so without packets there is nothing new; one poll in a few looks all the
+ * same, for whatever waits. Where two threads poll, a lost count does no harm.
+ */
+static bool nothing_new(struct tofu_node *node)
+{
+	unsigned int looks = __atomic_load_n(&node->looks, __ATOMIC_RELAXED) + 1;
+
+	if (__atomic_load_n(&node->goes_on, __ATOMIC_RELAXED))
 		return false;
-	if (!icc_progress(node->icc) && !packets)
-		return false;
-	tofu_node_idle_end(node);
-	return true;
+	__atomic_store_n(&node->looks, looks, __ATOMIC_RELAXED);
+	return looks % LOOKS && tofu_fabric_quiet(node->fabric);
 }
 
 /* The rounds of a kick; the node's thread is woken for further work. */
@@ -138,6 +143,8 @@ bool tofu_node_try_progress(struct tofu_node *node, bool poll)
 {
 	bool work;
 
+	if (poll && nothing_new(node))
+		return false;
 	if (pthread_mutex_trylock(&node->lock)) {
 		__atomic_store_n(&node->again, true, __ATOMIC_SEQ_CST);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -148,7 +155,8 @@ bool tofu_node_try_progress(struct tofu_node *node, bool poll)
 					  __ATOMIC_SEQ_CST);
 	}
 	node->polling = poll;
-	work = poll ? poll_progress(node) : post_progress(node);
+	/* Whoever polls looks whether that was what it waits for, or polls again. */
+	work = poll ? tofu_node_progress(node) : post_progress(node);
 	node->polling = false;
 	tofu_node_unlock(node);
 	return work;

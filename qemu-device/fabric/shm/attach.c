@@ -442,6 +442,7 @@ static const struct tofu_fabric_ops shm_ops = {
 	.fence_begin = tofu_shm_fence_begin,
 	.fence_done = tofu_shm_fence_done,
 	.poll = tofu_shm_poll,
+	.quiet = tofu_shm_quiet,
 	.want_wake = tofu_shm_want_wake,
 	.want_wake_late = tofu_shm_want_wake_late,
 	.wake_unseen = tofu_shm_wake_unseen,

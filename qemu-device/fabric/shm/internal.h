@@ -470,6 +470,7 @@ bool tofu_shm_fence_done(struct tofu_fabric *fabric);
 /* receive.c */
 bool tofu_shm_poll(struct tofu_fabric *fabric,
 		   const struct tofu_fabric_handler *handler, void *ctx);
+bool tofu_shm_quiet(const struct tofu_fabric *fabric);
 
 /* wake.c */
 void tofu_shm_want_wake(struct tofu_fabric *fabric, bool want);

@@ -290,6 +290,19 @@ bool tofu_shm_poll(struct tofu_fabric *fabric,
 	return work;
 }
 
+bool tofu_shm_quiet(const struct tofu_fabric *fabric)
+{
+	const struct tofu_shm *shm =
+		tofu_shm_of((struct tofu_fabric *)fabric);
+	const struct tofu_shm_node *entry =
+		tofu_shm_node_of(shm, fabric->self);
+	uint64_t pending = 0;
+
+	for (uint32_t w = 0; w * 64 < fabric->nodes; w++)
+		pending |= tofu_load(&entry->pending[w]);
+	return !pending;
+}
+
 /* ---- Virtual time ---- */
 
 /* Join the connections that @node has begun. */
