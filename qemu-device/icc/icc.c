@@ -47,8 +47,9 @@ void *icc_alloc_lines(size_t size)
 static int untimed_create(struct icc *icc)
 {
 	icc->route = calloc(ICC_ROUTES, sizeof(*icc->route));
-	icc->server = calloc(icc->tnis, sizeof(*icc->server));
-	return icc->route && icc->server ? 0 : -ENOMEM;
+	icc->answer = calloc((size_t)icc->nodes * icc->ppn, sizeof(*icc->answer));
+	icc->out = calloc(1, sizeof(*icc->out));
+	return icc->route && icc->answer && icc->out ? 0 : -ENOMEM;
 }
 
 struct icc *icc_create(const struct icc_params *params)
@@ -98,7 +99,9 @@ void icc_destroy(struct icc *icc)
 	icc_time_destroy(icc);
 	icc_streams_destroy(icc);
 	free(icc->route);
-	free(icc->server);
+	free(icc->answer);
+	if (!icc->machine)
+		free(icc->out);
 	free(icc);
 }
 
@@ -193,8 +196,8 @@ bool icc_progress(struct icc *icc)
 		return icc_flush_progress(icc) || done;
 	}
 	icc->turn++;
-	if (icc->answering)
-		done = icc_serve_progress(icc);
+	done = icc->answered;
+	icc->answered = false;
 	for (unsigned int t = 0; t < icc->tnis; t++)
 		done |= tni_progress(icc,
 				     &icc->tni[(icc->turn + t) % icc->tnis]);
@@ -242,12 +245,13 @@ int icc_receive(struct icc *icc, const struct tofu_packet *pkt,
 	case TOFU_PKT_PUT:
 	case TOFU_PKT_GET:
 	case TOFU_PKT_ARMW:
-		if (icc_serve_busy(icc, pkt) ||
-		    !icc->ops->tx_room(icc->host, pkt->src, TOFU_RESPONSE))
-			return -EAGAIN;
-		icc_port_count_arrived(icc, pkt);
-		icc_serve(icc, pkt, payload);
-		return 0;
+		if (!icc_serve_begun(icc, pkt)) {
+			if (!icc->ops->tx_room(icc->host, pkt->src,
+					       TOFU_RESPONSE))
+				return -EAGAIN;
+			icc_port_count_arrived(icc, pkt);
+		}
+		return icc_serve(icc, pkt, payload) ? 0 : -EAGAIN;
 	case TOFU_PKT_SIGNAL:
 		icc_port_count_arrived(icc, pkt);
 		icc_gate_signal(icc, pkt, payload);
@@ -289,6 +293,8 @@ void icc_peer_down(struct icc *icc, uint32_t endpoint)
 		}
 	}
 	icc_gates_peer_down(icc, endpoint);
+	if (!icc->time)
+		icc_serve_forget(icc, endpoint);
 	icc_flush_progress(icc);
 }
 

@@ -43,6 +43,9 @@
 
 struct icc;
 
+/* A result of patience */
+#define ICC_PATIENT (~0U)
+
 /**
  * struct icc_host_ops - what the model asks of its home
  * @read:    copy @len bytes of the node's memory at bus address @addr
@@ -92,8 +95,6 @@ struct icc;
  *
  * All are called on the thread that called into the model.
  */
-#define ICC_PATIENT (~0U)
-
 struct icc_host_ops {
 	int (*read)(void *host, uint64_t addr, void *buf, size_t len);
 	int (*write)(void *host, uint64_t addr, const void *buf, size_t len);
@@ -162,9 +163,9 @@ struct icc_host_ops {
  * @ops, @host: the home
  *
  * icc_create() refuses these combinations: references where @ops has no @pull. A
- * timed controller with a larger @mtu than the machine's. A timed controller without doorbells:
- * a polled page does not tell when software stored. A timed controller whose
- * node has several processes: a node has one clock.
+ * timed controller with a larger @mtu than the machine's. A timed controller
+ * without doorbells: a polled page does not tell when software stored. A timed
+ * controller whose node has several processes: a node has one clock.
  */
 struct icc_params {
 	unsigned int tnis;

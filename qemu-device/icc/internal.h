@@ -175,15 +175,18 @@ struct icc_tni {
 };
 
 /**
- * struct icc_server - the request that an engine serves; untimed controllers
- * @arrival: the request being taken
- * @asked:   header of that request while its answer is incomplete
- * @out:     outbox of its response
+ * struct icc_answer - the answer to an endpoint that waits for room
+ *
+ * Its request stays in the transport's queue, so that requests of others go on.
+ *
+ * @tid:  of the request
+ * @sent, @looks, @life: of its arrival; @sent is 0 where nothing waits
  */
-struct icc_server {
-	struct icc_xfer arrival;
-	struct tofu_packet asked;
-	struct icc_outbox out;
+struct icc_answer {
+	uint64_t tid;
+	uint32_t sent;
+	uint32_t looks;
+	uint32_t life;
 };
 
 /**
@@ -259,12 +262,13 @@ struct icc {
 	uint32_t quiet_ns;
 	uint32_t open; /* count of enabled CQs and gates */
 	struct icc_time *time; /* if timed, else NULL */
-	struct icc_outbox *out; /* if timed, of the packet being sent */
+	struct icc_outbox *out; /* of the packet being sent; if untimed, of answers */
 	struct icc_route *route; /* if not timed, ICC_ROUTES */
-	struct icc_server *server; /* if not timed, by TNI */
+	struct icc_answer *answer; /* if not timed, by endpoint */
 	struct icc_streams streams;
 	uint32_t sending; /* CQs with a command that has begun and is not sent */
-	uint32_t answering; /* TNIs with an incomplete answer, a bit each */
+	uint32_t answering; /* incomplete answers */
+	bool answered; /* one of these has gone on since icc_progress() */
 	uint8_t *pages;
 	uint32_t need_kick;
 	unsigned int turn; /* CQ with which icc_progress() begins */
@@ -467,15 +471,20 @@ void icc_request_begin(struct icc *icc, struct icc_xfer *x,
 bool icc_response_begin(struct icc *icc, struct icc_xfer *x,
 			const struct tofu_packet *pkt, const void *payload);
 
-/* icc_serve - serve a request; there is room for the (first) response */
-void icc_serve(struct icc *icc, const struct tofu_packet *pkt,
+/*
+ * icc_serve - serve a request, or go on with it; where it is new, there is room for the
+ * (first) response
+ *
+ * Return: whether it is done; else it is to be offered again.
+ */
+bool icc_serve(struct icc *icc, const struct tofu_packet *pkt,
 	       const void *payload);
 
-/* icc_serve_busy - whether an earlier answer of the engine is incomplete */
-bool icc_serve_busy(const struct icc *icc, const struct tofu_packet *pkt);
+/* icc_serve_begun - whether a part of the answer has been sent */
+bool icc_serve_begun(const struct icc *icc, const struct tofu_packet *pkt);
 
-/* icc_serve_progress - continue incomplete answers; true when there was work */
-bool icc_serve_progress(struct icc *icc);
+/* icc_serve_forget - nothing is to be sent to an endpoint any more */
+void icc_serve_forget(struct icc *icc, uint32_t endpoint);
 
 /* icc_response - take a response */
 void icc_response(struct icc *icc, const struct tofu_packet *pkt,

@@ -24,15 +24,22 @@ static bool tells(const struct tofu_packet *pkt)
 	       ((pkt->flags & TOFU_PKT_F_RMT_NOTICE) || pkt->sps);
 }
 
-/* How the next part of an answer goes. */
+/*
+ * How the next part of an answer goes. A part that has been read, and told at this node,
+ * must find room, except by reference, of which nothing is told.
+ */
 static enum icc_carriage carriage(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_arrival *a = &x->arrival;
+	enum icc_carriage how = ICC_CARRY;
 
-	if (tells(a->pkt))
-		return ICC_CARRY;
-	return icc_carriage(icc, a->pkt->src, TOFU_RESPONSE, a->pkt->total,
-			    &a->looks);
+	if (!tells(a->pkt))
+		how = icc_carriage(icc, a->pkt->src, TOFU_RESPONSE,
+				   a->pkt->total, &a->looks);
+	if (how == ICC_CARRY && a->sent && !icc->time &&
+	    !icc->ops->tx_room(icc->host, a->pkt->src, TOFU_RESPONSE))
+		return ICC_WAIT;
+	return how;
 }
 
 static bool length_good(const struct tofu_packet *pkt)
@@ -65,8 +72,10 @@ static enum tofu_status admit(struct icc *icc, struct icc_xfer *x)
 
 	if (!x->cq || !icc_cq_enabled(x->cq) || x->cq->gpid != pkt->gpid)
 		return TOFU_ST_PEER;
-	x->cq->counter[TOFU_CQ_RX_REQUESTS]++;
-	x->arrival.life = x->cq->life;
+	if (!x->arrival.sent) {
+		x->cq->counter[TOFU_CQ_RX_REQUESTS]++;
+		x->arrival.life = x->cq->life;
+	}
 	if (pkt->type == TOFU_PKT_ARMW && !icc->armw)
 		return TOFU_ST_RMT_COMMAND;
 	if (!length_good(pkt))
@@ -90,12 +99,6 @@ static enum icc_stage request_receive(struct icc *icc, struct icc_xfer *x)
 
 /* ---- Read and write ---- */
 
-static struct icc_outbox *outbox(const struct icc *icc,
-				 const struct icc_xfer *x)
-{
-	return icc->time ? icc->out : &icc->server[x->cq->tni].out;
-}
-
 /* A stream is read packet by packet; the CQ may be disabled in between. */
 static enum tofu_status next_part(struct icc *icc, struct icc_xfer *x)
 {
@@ -114,7 +117,7 @@ static enum tofu_status next_part(struct icc *icc, struct icc_xfer *x)
 static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 {
 	struct icc_arrival *a = &x->arrival;
-	struct icc_outbox *out = outbox(icc, x);
+	struct icc_outbox *out = icc->out;
 	const enum icc_carriage how = carriage(icc, x);
 
 	if (how == ICC_WAIT)
@@ -355,7 +358,7 @@ static enum icc_stage request_inject(struct icc *icc, struct icc_xfer *x)
 	const struct tofu_packet *req = x->arrival.pkt;
 	const bool with_data = req->type == TOFU_PKT_GET &&
 			       x->status == TOFU_ST_OK;
-	struct icc_outbox *out = with_data ? outbox(icc, x) : NULL;
+	struct icc_outbox *out = with_data ? icc->out : NULL;
 	struct tofu_packet *pkt;
 	int err;
 
@@ -415,46 +418,44 @@ void icc_request_begin(struct icc *icc, struct icc_xfer *x,
 
 /* ---- Answers that go on ---- */
 
-static unsigned int server_of(const struct icc *icc,
-			      const struct tofu_packet *pkt)
+/* The sender can change the header in its queue: then it is another request. */
+bool icc_serve_begun(const struct icc *icc, const struct tofu_packet *pkt)
 {
-	return pkt->dst_tni < icc->tnis ? pkt->dst_tni : 0;
+	const struct icc_answer *answer = &icc->answer[pkt->src];
+
+	return answer->sent && pkt->type == TOFU_PKT_GET &&
+	       answer->tid == pkt->tid && answer->sent < pkt->length;
 }
 
-bool icc_serve_busy(const struct icc *icc, const struct tofu_packet *pkt)
+void icc_serve_forget(struct icc *icc, uint32_t endpoint)
 {
-	return icc->answering & 1U << server_of(icc, pkt);
+	icc->answering -= icc->answer[endpoint].sent != 0;
+	icc->answer[endpoint].sent = 0;
 }
 
-void icc_serve(struct icc *icc, const struct tofu_packet *pkt,
+bool icc_serve(struct icc *icc, const struct tofu_packet *pkt,
 	       const void *payload)
 {
-	const unsigned int t = server_of(icc, pkt);
-	struct icc_server *server = &icc->server[t];
+	struct icc_answer *answer = &icc->answer[pkt->src];
+	const bool begun = icc_serve_begun(icc, pkt);
+	struct icc_xfer x;
 
-	icc_request_begin(icc, &server->arrival, pkt, payload);
-	icc_xfer_run(icc, &server->arrival);
-	if (server->arrival.stage == ICC_ENDED)
-		return;
-	server->asked = *pkt;
-	server->arrival.arrival.pkt = &server->asked;
-	icc->answering |= 1U << t;
-}
-
-bool icc_serve_progress(struct icc *icc)
-{
-	bool done = false;
-
-	for (unsigned int t = 0; t < icc->tnis; t++) {
-		struct icc_xfer *x = &icc->server[t].arrival;
-		const uint32_t sent = x->arrival.sent;
-
-		if (!(icc->answering & 1U << t))
-			continue;
-		icc_xfer_run(icc, x);
-		done |= x->stage == ICC_ENDED || x->arrival.sent != sent;
-		if (x->stage == ICC_ENDED)
-			icc->answering &= ~(1U << t);
+	icc_request_begin(icc, &x, pkt, payload);
+	if (begun) {
+		x.arrival.sent = answer->sent;
+		x.arrival.looks = answer->looks;
+		x.arrival.life = answer->life;
 	}
-	return done;
+	icc_xfer_run(icc, &x);
+	icc->answered |= begun && (x.stage == ICC_ENDED ||
+				   x.arrival.sent != answer->sent);
+	icc_serve_forget(icc, pkt->src);
+	if (x.stage == ICC_ENDED)
+		return true;
+	icc->answering += x.arrival.sent != 0;
+	*answer = (struct icc_answer){ .tid = pkt->tid,
+				       .sent = x.arrival.sent,
+				       .looks = x.arrival.looks,
+				       .life = x.arrival.life };
+	return false;
 }

@@ -135,6 +135,9 @@ static int host_pull_ordered(void *host, uint32_t number, uint64_t src,
 
 /* ---- Network ---- */
 
+/* Payload for which a tight queue has room: a few references */
+#define TIGHT_BYTES 512
+
 static struct tofu_packet *host_tx_begin(void *host, uint32_t number,
 					 enum tofu_class class_, size_t payload,
 					 int *err)
@@ -146,7 +149,8 @@ static struct tofu_packet *host_tx_begin(void *host, uint32_t number,
 		abort();
 	*err = peer->down ? -EHOSTDOWN : -EAGAIN;
 	node->tx_queue = &peer->queue[class_];
-	if (peer->down || node->tx_queue->count >= node->tx_queue->room)
+	if (peer->down || node->tx_queue->count >= node->tx_queue->room ||
+	    (node->tx_queue->tight && payload > TIGHT_BYTES))
 		return NULL;
 	/* Exactly the size asked for, so that a sanitizer sees an overrun. */
 	free(node->tx);
@@ -167,7 +171,8 @@ static bool host_tx_room(void *host, uint32_t number, enum tofu_class class_)
 	struct net_node *peer = &((struct net_node *)host)->net->node[number];
 
 	return peer->down ||
-	       peer->queue[class_].count < peer->queue[class_].room;
+	       (peer->queue[class_].count < peer->queue[class_].room &&
+		!peer->queue[class_].tight);
 }
 
 void net_send(struct net *net, uint32_t to, const struct tofu_packet *pkt,

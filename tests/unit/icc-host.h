@@ -24,11 +24,13 @@ struct net_packet {
 /**
  * struct net_queue - packets of a class under way to a node
  * @room: count of packets that fit
+ * @tight: no room for the largest packet, but for short ones
  */
 struct net_queue {
 	struct net_packet *packet[NET_QUEUE];
 	unsigned int count;
 	unsigned int room;
+	bool tight;
 };
 
 /**

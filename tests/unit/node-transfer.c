@@ -117,6 +117,34 @@ TEST_F(pair, puts_and_gets_of_every_length_arrive)
 	}
 }
 
+/* Its own requests wait behind the answer that it does not take, but nobody else's. */
+TEST(who_takes_no_answer_holds_up_nobody)
+{
+	const uint64_t much = 300001;
+	struct home home[3];
+	char path[32];
+	int fd = machine_create(3, path);
+
+	for (int i = 0; i < 3; i++)
+		ASSERT_TRUE(home_open(&home[i], path, i, true, true));
+	fill(&home[1], 5, much);
+	home_post(&home[2], TOFU_CMD_GET, NOTICES, 1, much, 0, 0);
+	tofu_node_kick(home[2].node, false);
+	for (int i = 0; i < 100; i++)
+		tofu_node_kick(home[1].node, true);
+	EXPECT_EQ(-1, home_mrq(&home[1]));
+	home_post(&home[0], TOFU_CMD_GET, NOTICES, 1, 4096, 0, 0);
+	EXPECT_EQ(0, wait_mrq(&home[0], &home[1]));
+	EXPECT_TRUE(!memcmp(home[0].data, home[1].data, 4096));
+	EXPECT_EQ(0, home_mrq(&home[1]));
+	EXPECT_EQ(0, wait_mrq(&home[2], &home[1]));
+	EXPECT_TRUE(!memcmp(home[2].data, home[1].data, much));
+	EXPECT_EQ(0, home_mrq(&home[1]));
+	for (int i = 0; i < 3; i++)
+		home_close(&home[i]);
+	close(fd);
+}
+
 static unsigned int reads;
 
 ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *local,
