@@ -293,7 +293,7 @@ void icc_peer_down(struct icc *icc, uint32_t endpoint)
 		}
 	}
 	icc_gates_peer_down(icc, endpoint);
-	if (!icc->time)
+	if (!icc->time && endpoint < icc->nodes * icc->ppn)
 		icc_serve_forget(icc, endpoint);
 	icc_flush_progress(icc);
 }

@@ -35,6 +35,7 @@ struct tofu_trace;
  * @again:  a thread found the lock taken: its holder makes progress before it
  *          releases the lock
  * @polling: a poll runs the engine
+ * @kicked: whatever is posted kicks; else the node's thread is awake, and looks
  * @goes_on: there was something to do, or something waits for room
  * @looks:  count of polls after one that has found nothing
  * @polled: whether the last kick was by a poll
@@ -61,6 +62,7 @@ struct tofu_node {
 	pthread_mutex_t door;
 	bool again;
 	bool polling;
+	bool kicked;
 	bool goes_on;
 	unsigned int looks;
 	bool polled;

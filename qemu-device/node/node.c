@@ -36,6 +36,7 @@ static int create_icc(struct tofu_node *node,
 	node->icc = icc_create(&icc);
 	if (!node->icc)
 		return -errno;
+	node->kicked = true;
 	/* In virtual time every store is a doorbell: no kicks are needed. */
 	icc_set_need_kick(node->icc, params->machine ?
 					     0 :

@@ -47,15 +47,16 @@ bool tofu_node_progress(struct tofu_node *node)
 }
 
 /*
- * A poll that follows one that has found nothing. What has been posted since had a kick
- * of its own, so without packets there is nothing new; one poll in a few looks all the
+ * A poll that follows one that has found nothing. Where what has been posted since had a
+ * kick of its own, there is nothing new without packets; one poll in a few looks all the
  * same, for whatever waits. Where two threads poll, a lost count does no harm.
  */
 static bool nothing_new(struct tofu_node *node)
 {
 	unsigned int looks = __atomic_load_n(&node->looks, __ATOMIC_RELAXED) + 1;
 
-	if (__atomic_load_n(&node->goes_on, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&node->goes_on, __ATOMIC_RELAXED) ||
+	    !__atomic_load_n(&node->kicked, __ATOMIC_RELAXED))
 		return false;
 	__atomic_store_n(&node->looks, looks, __ATOMIC_RELAXED);
 	return looks % LOOKS && tofu_fabric_quiet(node->fabric);

@@ -34,6 +34,7 @@ static bool assisted(struct tofu_node *node)
 
 static void set_awake(struct tofu_node *node)
 {
+	__atomic_store_n(&node->kicked, false, __ATOMIC_RELAXED);
 	icc_set_need_kick(node->icc, tofu_node_kicks(node, false));
 	tofu_fabric_want_wake(node->fabric, false);
 }
@@ -57,6 +58,8 @@ int tofu_node_sleep(struct tofu_node *node)
 	if (tofu_node_progress(node)) {
 		set_awake(node);
 		timeout = 0;
+	} else {
+		__atomic_store_n(&node->kicked, true, __ATOMIC_RELAXED);
 	}
 	tofu_node_unlock(node);
 	return timeout;

@@ -106,7 +106,7 @@ int world_turn(struct world *world)
 }
 
 /* Whether it is worth another turn; of a loop that began then */
-static bool turn_again(time_t since)
+bool turn_again(time_t since)
 {
 	sched_yield();
 	return time(NULL) - since <= WAIT_SECONDS;

@@ -59,6 +59,9 @@ int world_wait(struct world *world, unsigned int rank,
 	       struct tofu_p2p_request **request,
 	       struct tofu_p2p_status *status);
 
+/* turn_again - whether a wait that began then may go on; gives way */
+bool turn_again(time_t since);
+
 /* world_ended - turns until an endpoint has something to tell, or too many */
 int world_ended(struct world *world, unsigned int rank,
 		struct tofu_p2p_end *end);
