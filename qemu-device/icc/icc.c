@@ -19,6 +19,8 @@ static bool modes_good(const struct icc_params *params)
 	if (params->ops->patience &&
 	    !(params->ops->pull && params->ops->pull_ordered))
 		return false;
+	if (params->blank && params->ops->patience && !m)
+		return false;
 	return !m || (params->doorbells && params->mtu <= m->mtu &&
 		      params->ops->now && params->ppn <= 1);
 }

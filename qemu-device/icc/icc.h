@@ -162,8 +162,8 @@ struct icc_host_ops {
  *          icc_takes_effect()
  * @ops, @host: the home
  *
- * icc_create() refuses these combinations: references where @ops has no @pull. A
- * timed controller with a larger @mtu than the machine's. A timed controller
+ * icc_create() refuses these combinations: references where @ops has no @pull, or
+ * with blank regions, which have no memory. A timed controller with a larger @mtu than the machine's. A timed controller
  * without doorbells: a polled page does not tell when software stored. A timed
  * controller whose node has several processes: a node has one clock.
  */
@@ -238,7 +238,10 @@ void icc_channel_poll(struct icc *icc, unsigned int tni, unsigned int channel,
  */
 bool icc_progress(struct icc *icc);
 
-/* icc_goes_on - untimed: whether something is under way that waits for room */
+/*
+ * icc_goes_on - untimed: whether a command or an answer is under way that is not sent, or
+ * a flush. Gates and requests that wait for room it does not tell.
+ */
 bool icc_goes_on(const struct icc *icc);
 
 /**

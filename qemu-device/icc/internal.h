@@ -441,7 +441,7 @@ static inline uint64_t icc_part_max(const struct icc *icc, unsigned int mtu,
 	uint64_t most = bytes;
 
 	if (refer)
-		return bytes;
+		return most < ICC_REFER_MAX ? most : ICC_REFER_MAX;
 	if (most > icc->mtu)
 		most = icc->mtu;
 	if (mtu && most > mtu * TOFU_LINE)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The target's side: a request is checked against the node's own tables,
- * executed on its own memory, notified and answered. All stages run at once,
- * since there was room for the answer before they began.
+ * executed on its own memory, notified and answered. All stages run at once, since
+ * there was room for the answer before they began; but a long answer to a GET goes on
+ * when there is room again.
  */
 #include <errno.h>
 #include <string.h>
@@ -122,7 +123,10 @@ static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 
 	if (how == ICC_WAIT)
 		return ICC_READ;
-	/* A failed answer carries no data. */
+	/*
+	 * A failed answer carries no data. What is gathered leaves in this run or
+	 * is forgotten: a fence, or a flush, waits for references that were sent.
+	 */
 	out->pkt = NULL;
 	out->err = 0;
 	out->bytes = 0;
@@ -139,7 +143,6 @@ static enum icc_stage request_read(struct icc *icc, struct icc_xfer *x)
 		return ICC_INJECT;
 	}
 	a->part -= (uint32_t)a->range.left;
-	x->cq->counter[TOFU_CQ_RX_BYTES] += a->part;
 	return a->sent + a->part == a->pkt->length ? ICC_NOTIFY : ICC_INJECT;
 }
 
@@ -391,6 +394,8 @@ static enum icc_stage request_route(struct icc *icc, struct icc_xfer *x)
 					    x->status == TOFU_ST_OK ?
 				    x->arrival.part :
 				    0);
+	if (pkt->type == TOFU_PKT_GET && x->status == TOFU_ST_OK)
+		x->cq->counter[TOFU_CQ_RX_BYTES] += x->arrival.part;
 	if (pkt->type != TOFU_PKT_GET || response_last(x))
 		return ICC_ENDED;
 	x->arrival.sent += x->arrival.part;

@@ -14,6 +14,9 @@ TOFU_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	    "the model runs on little-endian hosts");
 
 #define ICC_BURST 16 /* commands that a CQ starts in one icc_progress() */
+#define ICC_PARTS 16 /* packets of a command, or answer, that are sent at once */
+/* Bytes that a packet refers to: one pull, and what a bridge keeps of an answer */
+#define ICC_REFER_MAX (63 * 4096U)
 #define ICC_SETTINGS ((TOFU_CQ_GPID - TOFU_CQ_TOQ_BASE) / 8 + 1)
 #define ICC_ROUTES 64 /* routes remembered, a power of two */
 #define ICC_CHUNK 4 /* commands by which a window grows */

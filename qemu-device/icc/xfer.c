@@ -159,10 +159,7 @@ void icc_command_answered(struct icc *icc, struct icc_xfer *x,
 	x->command.awaits = false;
 	if (x->status == TOFU_ST_OK)
 		x->status = status;
-	if (x->cq->sending == x)
-		icc_command_run(icc, x);
-	else
-		command_end(icc, x);
+	command_end(icc, x);
 }
 
 /* ---- Blocks of a strided command ---- */
@@ -642,21 +639,27 @@ static icc_stage_fn *const *const stages[ICC_KINDS] = {
 	[ICC_RESPONSE] = icc_response_stage,
 };
 
-/* In virtual time each packet waits for the engine before READ. */
-static bool waits(const struct icc *icc, enum icc_stage stage)
+/*
+ * In virtual time each packet waits for the engine before READ. Otherwise others have
+ * their turn after some, even where the receiver makes room all the time.
+ */
+static bool waits(const struct icc *icc, enum icc_stage stage,
+		  unsigned int *parts)
 {
-	return icc->time && stage == ICC_READ;
+	return stage == ICC_READ && (icc->time || ++*parts > ICC_PARTS);
 }
 
 void icc_xfer_run(struct icc *icc, struct icc_xfer *x)
 {
+	unsigned int parts = 0;
+
 	while (x->stage < ICC_STAGES) {
 		const enum icc_stage next = stages[x->kind][x->stage](icc, x);
 
 		if (next == x->stage)
 			break;
 		x->stage = (uint8_t)next;
-		if (waits(icc, next))
+		if (waits(icc, next, &parts))
 			break;
 	}
 }

@@ -139,6 +139,7 @@ int tofu_memory_pull_ordered(void *host, uint32_t from, uint64_t src,
 
 /**
  * tofu_node_try_progress - the bounded progress of a kick; takes the lock
+ * @poll: of a poll, which is a single round
  *
  * Return: true when there was work. Does not wait for the lock: its holder then
  * makes progress before it releases it.

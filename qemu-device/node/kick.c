@@ -17,7 +17,10 @@
  */
 #define IDLE_NS 5000
 
-/* One in so many kicks that find nothing looks at the clock, a third of its cost. */
+/*
+ * One in so many kicks that find nothing looks at the clock, a third of its cost, and
+ * goes on from there; where others want the processor, each does.
+ */
 #define IDLE_LOOKS 8
 
 /*

@@ -53,6 +53,7 @@ static struct net_mode take_mode(struct input *in)
 	return (struct net_mode){ .mtu = TOFU_SIGNAL_BYTES + bytes / 2,
 				  .inline_max = most,
 				  .refers = what % 4 != 2,
+				  .patience = what & 8 ? ICC_PATIENT : what >> 4,
 				  .doorbells = what & 4 };
 }
 

@@ -273,10 +273,10 @@ TEST(adjacent_pages_are_one_reference)
 		region_table(p->src)[i] = a->page[0] + i * 4096ULL;
 	region_steering(p->src)->mbva = 0;
 	p->put.rmt = b;
-	p->put.length = 1 << 20;
+	p->put.length = 200000;
 	region_fill(a, 77);
 	EXPECT_EQ(TOFU_ST_OK, pair_run(p, &p->put));
-	EXPECT_EQ(-1, region_differs(a, 0, b, 0, 1 << 20));
+	EXPECT_EQ(-1, region_differs(a, 0, b, 0, 200000));
 	EXPECT_EQ(1, p->b->node->pulls);
 	region_destroy(a);
 	region_destroy(b);
@@ -348,6 +348,36 @@ TEST_F(impatient, what_is_left_goes_by_reference)
 	EXPECT_EQ(TOFU_ST_OK, cq_mrq_status(p->a));
 	EXPECT_LT(0, taker->node->pulls);
 	EXPECT_EQ(-1, region_differs(p->src, 0, p->dst, 0, p->put.length));
+}
+
+/* What it would refer to, when there is room, is no longer registered. */
+TEST(an_answer_without_room_refers_to_nothing)
+{
+	const struct net_mode mode = NET_BY_REFERENCE;
+	struct net_queue *queue;
+	struct pair pair, *p = &pair;
+
+	pair_create(p, &mode, PAIR_LARGE);
+	queue = &p->a->node->queue[TOFU_RESPONSE];
+	p->put.cmd = TOFU_CMD_GET;
+	p->put.flags &= ~TOFU_TOQ_F_RMT_NOTICE;
+	p->put.length = 2 << 20;
+	queue->room = 1;
+	p->a->node->held = true;
+	transfer_post(&p->put);
+	net_run(p->net);
+	ASSERT_EQ(1, queue->count);
+	region_steering(p->dst)->ctrl = 0;
+	queue->room = 100;
+	net_run(p->net);
+	EXPECT_EQ(2, queue->count);
+	EXPECT_EQ(TOFU_ST_RMT_STADD, queue->packet[1]->pkt.status);
+	EXPECT_EQ(queue->packet[0]->pkt.length,
+		  cq_reg(p->b, TOFU_CQ_COUNTER(TOFU_CQ_RX_BYTES)));
+	p->a->node->held = false;
+	net_run(p->net);
+	EXPECT_EQ(TOFU_ST_RMT_STADD, cq_mrq_status(p->a));
+	pair_destroy(p);
 }
 
 TEST_F(impatient, who_keeps_up_gets_data)

@@ -364,11 +364,9 @@ struct net *net_create_with(const char *text, unsigned int tnis,
 	return net;
 }
 
-/* One look in vain for room is allowed, the next one is one too many. */
 static unsigned int host_patience(void *host)
 {
-	(void)host;
-	return 1;
+	return ((struct net_node *)host)->net->mode.patience;
 }
 
 struct net *net_create(const char *text, unsigned int tnis,

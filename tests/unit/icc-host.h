@@ -70,13 +70,14 @@ struct net_node {
 
 /**
  * struct net_mode - capabilities of struct icc_params
- * @refers: packets can refer to memory
+ * @refers: packets can refer to memory; @patience: of the host
  * @no_armw: the opposite of @armw there
  */
 struct net_mode {
 	size_t inline_max;
 	uint32_t mtu;
 	bool refers;
+	unsigned int patience;
 	bool doorbells;
 	bool no_armw;
 	const uint64_t *changes;
@@ -89,7 +90,10 @@ struct net_mode {
 #define NET_DOORBELLS                                                         \
 	{ .mtu = 1000, .inline_max = 256, .refers = true, .doorbells = true }
 #define NET_IMPATIENT                                                         \
-	{ .mtu = 1000, .inline_max = TOFU_LENGTH_MAX, .refers = true }
+	{ .mtu = 1000,                                                        \
+	  .inline_max = TOFU_LENGTH_MAX,                                      \
+	  .refers = true,                                                     \
+	  .patience = 1 }
 #define NET_TIMED { .mtu = 1000, .doorbells = true, .machine = &toy }
 
 extern const struct net_mode by_reference;

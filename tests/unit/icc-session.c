@@ -172,7 +172,7 @@ TEST_F(session, every_request_can_bring_a_step)
 	}
 }
 
-TEST_F(session, a_command_of_many_fragments_brings_its_steps_once)
+TEST_F(session, a_command_of_many_packets_brings_its_steps_once)
 {
 	struct pair p;
 	struct transfer t;

@@ -7,6 +7,8 @@
 #ifndef UNIT_P2P_UTIL_H
 #define UNIT_P2P_UTIL_H
 
+#include <time.h>
+
 #include <stdbool.h>
 
 #include <tofu/p2p.h>

@@ -287,8 +287,8 @@ static const struct tofu_port_ops emu_ops = {
 /* ---- Opening ---- */
 
 /*
- * Other nodes read large payloads straight out of this process, so all of its
- * memory is declared as the node's. Where the system restricts such reads to
+ * Other nodes read payload straight out of this process, so all of its memory is
+ * declared as the node's. Where the system restricts such reads to
  * descendants (Yama), the process permits them, to the same user's processes.
  */
 static int emu_publish(struct tofu_node *node)
