@@ -163,9 +163,10 @@ struct icc_host_ops {
  * @ops, @host: the home
  *
  * icc_create() refuses these combinations: references where @ops has no @pull, or
- * with blank regions, which have no memory. A timed controller with a larger @mtu than the machine's. A timed controller
- * without doorbells: a polled page does not tell when software stored. A timed
- * controller whose node has several processes: a node has one clock.
+ * with blank regions, which have no memory. A timed controller with a larger @mtu
+ * than the machine's. A timed controller without doorbells: a polled page does not
+ * tell when software stored. A timed controller whose node has several processes: a
+ * node has one clock.
  */
 struct icc_params {
 	unsigned int tnis;
