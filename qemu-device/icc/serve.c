@@ -452,8 +452,10 @@ bool icc_serve(struct icc *icc, const struct tofu_packet *pkt,
 		x.arrival.life = answer->life;
 	}
 	icc_xfer_run(icc, &x);
-	icc->answered |= begun && (x.stage == ICC_ENDED ||
-				   x.arrival.sent != answer->sent);
+	/* The transport does not count a request that stays as work. */
+	icc->answered |= x.stage == ICC_ENDED ?
+				 begun :
+				 x.arrival.sent != (begun ? answer->sent : 0);
 	icc_serve_forget(icc, pkt->src);
 	if (x.stage == ICC_ENDED)
 		return true;
