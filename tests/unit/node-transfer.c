@@ -462,6 +462,15 @@ TEST_F(wait, a_program_that_has_stopped_is_woken_by_one_that_waits_for_it)
 	EXPECT_EQ(0, wait_mrq(&self->a, NULL));
 }
 
+/* Others have had their turn after its first packets, and there is room for more. */
+TEST_F(wait, no_thread_sleeps_while_its_answer_can_go_on)
+{
+	home_post(&self->a, TOFU_CMD_GET, NOTICES, 1, 40000, 0, 0);
+	home_kick(&self->a, false);
+	EXPECT_EQ(0, tofu_node_sleep(self->b.node));
+	EXPECT_EQ(0, wait_mrq(&self->a, &self->b));
+}
+
 TEST_F(wait, a_program_that_goes_on_polling_has_its_thread_left_asleep)
 {
 	wait_by_polls(&self->b);
