@@ -304,9 +304,14 @@ __attribute__((constructor)) static void wire_begin(void)
 
 	if (!is_wanted())
 		return;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) ||
-	    !thread_start(fd[1])) {
-		perror("libtofu-pmi: no socket or thread for the MPI");
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd)) {
+		perror("libtofu-pmi: no socket for the MPI");
+		return;
+	}
+	if (!thread_start(fd[1])) {
+		fputs("libtofu-pmi: no thread for the MPI\n", stderr);
+		close(fd[0]);
+		close(fd[1]);
 		return;
 	}
 	snprintf(number, sizeof(number), "%d", fd[0]);
