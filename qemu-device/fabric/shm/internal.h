@@ -65,6 +65,27 @@ struct tofu_rx {
 	bool ready;
 };
 
+/* tofu_tx_followed - whether the consumer looks at the tail by itself */
+static inline bool tofu_tx_followed(const struct tofu_tx *tx)
+{
+	return tofu_load(&tx->ring->followed) == tx->conn;
+}
+
+/* Most nodes whose rings a node follows */
+#define TOFU_FOLLOWS 4
+
+/**
+ * struct tofu_follow - a node whose rings this one follows
+ * @used:  it has sent something since others were preferred to it
+ * @ring:  by class; @seen: its tail, as last read
+ */
+struct tofu_follow {
+	uint32_t node;
+	bool used;
+	const struct tofu_shm_ring *ring[TOFU_CLASSES];
+	uint64_t seen[TOFU_CLASSES];
+};
+
 /**
  * struct tofu_peer_ram - a piece of a peer's memory, checked
  * @map:     mapping of it, or NULL
@@ -152,6 +173,9 @@ struct tofu_own_rings {
  * @fenced: peers that the fence waits for
  * @ram:    TOFU_FABRIC_RAM_MAX entries for each node, since the data path must not
  *          allocate; those of nodes that are not connected are never touched
+ * @follow: nodes whose rings this one follows, @follows of them
+ * @hand:   the next of them to make room
+ * @others: packets since then of nodes that it does not follow
  * @unseen: peers that were sent something and not woken, since they want to be
  *          woken late
  */
@@ -184,6 +208,10 @@ struct tofu_shm {
 	uint64_t known[TOFU_FABRIC_WORDS];
 	uint64_t todo[TOFU_FABRIC_WORDS];
 	uint64_t fenced[TOFU_FABRIC_WORDS];
+	struct tofu_follow follow[TOFU_FOLLOWS];
+	unsigned int follows;
+	unsigned int hand;
+	unsigned int others;
 	uint64_t unseen[TOFU_FABRIC_WORDS];
 	struct tofu_peer *peers;
 	struct tofu_peer_ram *ram;
@@ -372,6 +400,23 @@ void tofu_ring_connect(struct tofu_shm *shm, uint32_t node);
 
 /* tofu_ring_notify - set the pending bit at @node, and wake it if it wants */
 void tofu_ring_notify(struct tofu_shm *shm, uint32_t node);
+
+/* ---- follow.c ---- */
+
+/* tofu_follow_look - add to @shm->todo the followed nodes that have sent */
+void tofu_follow_look(struct tofu_shm *shm);
+
+/* tofu_follow_quiet - whether none of them has sent; any thread, at any time */
+bool tofu_follow_quiet(const struct tofu_shm *shm);
+
+/* tofu_follow_seen - these tails of a node's rings have been read; @taken: and packets
+ * taken, so that the next poll looks once more
+ */
+void tofu_follow_seen(struct tofu_shm *shm, uint32_t node, const uint64_t tail[TOFU_CLASSES],
+		      bool taken);
+
+/* tofu_follow_forget - a node is gone */
+void tofu_follow_forget(struct tofu_shm *shm, uint32_t node);
 
 /* ---- memory.c ---- */
 

@@ -18,7 +18,7 @@
 #include "fabric/clock.h"
 
 #define TOFU_SHM_MAGIC 0x4d48535f55464f54ULL /* "TOFU_SHM" in memory order */
-#define TOFU_SHM_VERSION 9
+#define TOFU_SHM_VERSION 10
 #define TOFU_SHM_PAGE 4096
 #define TOFU_SHM_RING 65536 /* bytes of data of a ring */
 #define TOFU_SHM_ALIGN 64   /* of a record */
@@ -137,6 +137,7 @@ TOFU_ASSERT_OFFSET(struct tofu_shm_node, cq_owner, 1344);
  * @conn:      producer: TOFU_SHM_CONN, written after @start and @tail
  * @want_head: set by the producer; a consumer that moves the head changes it
  *             to 0 and wakes the producer
+ * @followed:  consumer: @conn, as long as it looks at @tail by itself
  * @head:      consumer: bytes released so far
  * @head_conn: consumer: the connection that @head is about
  */
@@ -145,10 +146,12 @@ struct tofu_shm_ring {
 	uint64_t start;
 	uint64_t conn;
 	uint32_t want_head;
-	uint8_t reserved0[36];
+	uint32_t reserved0;
+	uint64_t followed;
+	uint8_t reserved1[24];
 	uint64_t head;
 	uint64_t head_conn;
-	uint8_t reserved1[48];
+	uint8_t reserved2[48];
 };
 TOFU_ASSERT_SIZE(struct tofu_shm_ring, 128);
 TOFU_ASSERT_OFFSET(struct tofu_shm_ring, head, 64);

@@ -251,6 +251,7 @@ void tofu_peer_forget(struct tofu_shm *shm, uint32_t node)
 {
 	struct tofu_peer *peer = &shm->peers[node];
 
+	tofu_follow_forget(shm, node);
 	tofu_ram_forget(peer);
 	tofu_memory_forget(peer);
 	unwatch(shm, peer);

@@ -104,6 +104,9 @@ static enum taken take_record(const struct look *look, uint32_t node,
 	struct tofu_shm_record record;
 	enum taken result = TAKEN;
 
+	/* A little payload is on a line of its own, and is copied last. */
+	__builtin_prefetch(shared + sizeof(record));
+	__builtin_prefetch(shared + sizeof(record) + TOFU_SHM_ALIGN);
 	if (avail > TOFU_SHM_RING - pos)
 		avail = TOFU_SHM_RING - pos;
 	tofu_copy_once(&record, shared, prefix);
@@ -184,21 +187,22 @@ static bool take_from(const struct look *look, uint32_t node)
 {
 	struct tofu_shm *shm = look->shm;
 	struct tofu_peer *peer = tofu_peer_get(shm, node);
-	uint64_t requests, responses;
+	uint64_t tail[TOFU_CLASSES];
 	bool work;
 
 	tofu_bit_clear(shm->todo, node);
 	if (!peer || peer->lost || peer->broken)
 		return false;
-	requests = rx_tail(shm, node, &peer->rx[TOFU_REQUEST]);
-	responses = rx_tail(shm, node, &peer->rx[TOFU_RESPONSE]);
-	work = take_responses(look, node, responses);
-	if (peer->rx[TOFU_RESPONSE].head == responses)
-		work |= take_ring(look, node, TOFU_REQUEST, requests,
+	tail[TOFU_REQUEST] = rx_tail(shm, node, &peer->rx[TOFU_REQUEST]);
+	tail[TOFU_RESPONSE] = rx_tail(shm, node, &peer->rx[TOFU_RESPONSE]);
+	work = take_responses(look, node, tail[TOFU_RESPONSE]);
+	if (peer->rx[TOFU_RESPONSE].head == tail[TOFU_RESPONSE])
+		work |= take_ring(look, node, TOFU_REQUEST, tail[TOFU_REQUEST],
 				  REQUESTS_A_POLL);
-	if (peer->rx[TOFU_REQUEST].head != requests ||
-	    peer->rx[TOFU_RESPONSE].head != responses)
+	if (peer->rx[TOFU_REQUEST].head != tail[TOFU_REQUEST] ||
+	    peer->rx[TOFU_RESPONSE].head != tail[TOFU_RESPONSE])
 		tofu_bit_set(shm->todo, node);
+	tofu_follow_seen(shm, node, tail, work);
 	return work;
 }
 
@@ -279,6 +283,7 @@ bool tofu_shm_poll(struct tofu_fabric *fabric,
 
 	if (peers_changed(shm))
 		work = drop_peers(&look);
+	tofu_follow_look(shm);
 	for (uint32_t w = 0; w * 64 < shm->fabric.nodes; w++) {
 		uint64_t todo;
 
@@ -300,7 +305,7 @@ bool tofu_shm_quiet(const struct tofu_fabric *fabric)
 
 	for (uint32_t w = 0; w * 64 < fabric->nodes; w++)
 		pending |= tofu_load(&entry->pending[w]);
-	return !pending;
+	return !pending && tofu_follow_quiet(shm);
 }
 
 /* ---- Virtual time ---- */

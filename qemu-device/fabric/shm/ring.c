@@ -9,7 +9,7 @@
  *	record				pending bit := 0
  *	tail (release)			tail (ordered)
  *	full fence			record
- *	pending bit			head (release)
+ *	pending bit, or followed?	head (release)
  *	want_wake?			full fence
  *	  wake				want_head?
  *					  wake
@@ -19,12 +19,18 @@
  * both are sequentially consistent, since an acquiring load may overtake even a
  * releasing store. The same holds for the word that begins a connection.
  *
+ * A consumer that follows the ring (follow.c) looks at the tail whenever it looks at its
+ * pending bits. It begins and ends that with a full fence behind the word "followed",
+ * and looks at the tail after it: so either the producer has found the word cleared,
+ * and has set the bit, or the consumer sees the tail.
+ *
  * A consumer whose program polls sleeps with TOFU_SHM_WAKE_LATE in want_wake.
  * Its polls look at the bits, so a producer that sends does not wake it, but
  * remembers it as unseen. A producer that has waited in vain then looks at its
  * bit in the consumer's word:
  *
- *	clear	The consumer has looked since: there is nothing to do.
+ *	clear	The consumer has looked since: there is nothing to do. Where it
+ *		follows the ring, that is told by its head instead.
  *	set	The consumer has not looked. The producer wakes it, for any
  *		want_wake but 0. With 0 the consumer is awake and looks before
  *		it sleeps: it stores want_wake, executes a full fence, then
@@ -121,16 +127,31 @@ static void connect_rx(struct tofu_shm *shm, uint32_t node,
 	rx->ready = false;
 }
 
-void tofu_ring_notify(struct tofu_shm *shm, uint32_t node)
+static void pending_set(struct tofu_shm *shm, uint32_t node)
 {
 	struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
 	uint64_t *word = &entry->pending[shm->fabric.self / 64];
 	uint64_t bit = 1ULL << (shm->fabric.self % 64);
 
 	/* If the bit is set, the consumer clears it later and sees the tail. */
-	tofu_fence_full();
 	if (!(tofu_load(word) & bit))
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+}
+
+void tofu_ring_notify(struct tofu_shm *shm, uint32_t node)
+{
+	tofu_fence_full();
+	pending_set(shm, node);
+	tofu_peer_tell(shm, node);
+}
+
+/* The tail has moved. */
+static void tail_notify(struct tofu_shm *shm, uint32_t node,
+			const struct tofu_tx *tx)
+{
+	tofu_fence_full();
+	if (!tofu_tx_followed(tx))
+		pending_set(shm, node);
 	tofu_peer_tell(shm, node);
 }
 
@@ -257,6 +278,21 @@ static void write_pad(struct tofu_tx *tx, uint32_t bytes)
 	tx->tail += bytes;
 }
 
+/* Lines of a packet without data, or with little */
+#define NEXT_LINES 3
+
+/*
+ * The consumer has read where the next record will be a round of the ring ago. To take
+ * those lines from it is half of what a short packet costs: so it is done now.
+ */
+static void next_prepare(const struct tofu_tx *tx)
+{
+	for (uint64_t line = 0; line < NEXT_LINES; line++)
+		__builtin_prefetch(tx->data + ((tx->tail + line * TOFU_SHM_ALIGN) &
+					       (TOFU_SHM_RING - 1)),
+				   1);
+}
+
 void tofu_shm_tx_commit(struct tofu_fabric *fabric)
 {
 	struct tofu_shm *shm = tofu_shm_of(fabric);
@@ -285,7 +321,8 @@ void tofu_shm_tx_commit(struct tofu_fabric *fabric)
 	tofu_store_release(&tx->ring->tail, tx->tail);
 	/* In virtual time the log notifies. */
 	if (!shm->timed)
-		tofu_ring_notify(shm, shm->open_node);
+		tail_notify(shm, shm->open_node, tx);
+	next_prepare(tx);
 }
 
 /*

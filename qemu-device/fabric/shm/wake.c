@@ -136,14 +136,21 @@ void tofu_peer_tell(struct tofu_shm *shm, uint32_t node)
 		wake_peer(shm, node, want);
 }
 
-/* Whether @node has not looked since this one last set its pending bit. */
+static bool unread(const struct tofu_tx *tx)
+{
+	return tofu_tx_followed(tx) && tofu_load(&tx->ring->head) != tx->tail;
+}
+
+/* Whether @node has not looked since this one last sent something to it. */
 static bool still_pending(const struct tofu_shm *shm, uint32_t node)
 {
 	const struct tofu_shm_node *entry = tofu_shm_node_of(shm, node);
+	const struct tofu_tx *tx = shm->peers[node].tx;
 
-	return tofu_load(&entry->pending[shm->fabric.self / 64]) >>
-		       (shm->fabric.self % 64) &
-	       1;
+	return (tofu_load(&entry->pending[shm->fabric.self / 64]) >>
+			(shm->fabric.self % 64) &
+		1) ||
+	       unread(&tx[TOFU_REQUEST]) || unread(&tx[TOFU_RESPONSE]);
 }
 
 /* The top of ring.c shows that no node is missed. */
