@@ -305,17 +305,6 @@ static int read_slot(struct icc *icc, const struct icc_cq *cq, uint64_t index,
 			      slot, sizeof(struct tofu_toq_desc));
 }
 
-/* Count of slots to fetch, as far as the engine knows. */
-static uint64_t filled_slots(const struct icc *icc, const struct icc_cq *cq)
-{
-	if (icc->doorbells)
-		return cq->known - cq->toq.pos;
-	/* Acquire: the slots were written before software moved the tail. */
-	return (icc_load_acquire(&cq->page->fetch_start) &
-		~TOFU_FETCH_DIRECT) -
-	       cq->toq.pos;
-}
-
 static unsigned int fetch_direct(struct icc_cq *cq, uint64_t slots,
 				 struct icc_command *command)
 {
@@ -329,7 +318,7 @@ static unsigned int fetch_direct(struct icc_cq *cq, uint64_t slots,
 unsigned int icc_cq_fetch(struct icc *icc, struct icc_cq *cq,
 			  struct icc_command *command)
 {
-	const uint64_t filled = filled_slots(icc, cq);
+	const uint64_t filled = icc_cq_filled(icc, cq);
 	unsigned int slots = 1;
 
 	if (!filled)

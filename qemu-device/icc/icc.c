@@ -191,18 +191,20 @@ bool icc_goes_on(const struct icc *icc)
 
 bool icc_progress(struct icc *icc)
 {
+	unsigned int first;
 	bool done = false;
 
 	if (icc->time) {
 		done = icc_time_run(icc);
 		return icc_flush_progress(icc) || done;
 	}
-	icc->turn++;
+	first = ++icc->turn % icc->tnis;
 	done = icc->answered;
 	icc->answered = false;
-	for (unsigned int t = 0; t < icc->tnis; t++)
-		done |= tni_progress(icc,
-				     &icc->tni[(icc->turn + t) % icc->tnis]);
+	for (unsigned int t = first; t < icc->tnis; t++)
+		done |= tni_progress(icc, &icc->tni[t]);
+	for (unsigned int t = 0; t < first; t++)
+		done |= tni_progress(icc, &icc->tni[t]);
 	done |= icc_gates_progress(icc);
 	return icc_flush_progress(icc) || done;
 }

@@ -300,6 +300,23 @@ void *icc_alloc_lines(size_t size);
 /* icc_drop - count an invalid packet, and otherwise ignore it */
 void icc_drop(struct icc *icc, const struct tofu_packet *pkt, const char *why);
 
+/* ---- Shared words of a CQ page ---- */
+
+static inline uint64_t icc_load_acquire(const __le64 *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static inline void icc_store_release(__le64 *word, uint64_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static inline void icc_store_relaxed32(__le32 *word, uint32_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
 /* ---- cq.c ---- */
 
 static inline bool icc_cq_enabled(const struct icc_cq *cq)
@@ -384,6 +401,15 @@ unsigned int icc_cq_fetch(struct icc *icc, struct icc_cq *cq,
 static inline bool icc_cq_blocks_left(const struct icc_cq *cq)
 {
 	return cq->blocks.next != cq->blocks.count;
+}
+
+/* icc_cq_filled - count of slots to fetch, as far as the engine knows */
+static inline uint64_t icc_cq_filled(const struct icc *icc, const struct icc_cq *cq)
+{
+	if (icc->doorbells)
+		return cq->known - cq->toq.pos;
+	/* Acquire: the slots were written before software moved the tail. */
+	return (icc_load_acquire(&cq->page->fetch_start) & ~TOFU_FETCH_DIRECT) - cq->toq.pos;
 }
 
 /**
@@ -657,22 +683,5 @@ void icc_flush_begin(struct icc *icc, struct icc_cq *cq);
 bool icc_flush_progress(struct icc *icc);
 
 void icc_reset_begin(struct icc *icc);
-
-/* ---- Shared words of a CQ page ---- */
-
-static inline uint64_t icc_load_acquire(const __le64 *word)
-{
-	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-}
-
-static inline void icc_store_release(__le64 *word, uint64_t value)
-{
-	__atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
-
-static inline void icc_store_relaxed32(__le32 *word, uint32_t value)
-{
-	__atomic_store_n(word, value, __ATOMIC_RELAXED);
-}
 
 #endif /* ICC_INTERNAL_H */

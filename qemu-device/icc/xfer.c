@@ -685,6 +685,10 @@ bool icc_cq_start(struct icc *icc, struct icc_cq *cq)
 	struct icc_xfer *x;
 	bool done = false;
 
+	/* Most of the CQs that are looked at have nothing to do. */
+	if (!cq->sending && !icc_cq_filled(icc, cq) && !icc_cq_blocks_left(cq) &&
+	    icc_cq_enabled(cq))
+		return false;
 	if (cq->sending)
 		done = resume(icc, cq->sending);
 	if (!cq->sending)

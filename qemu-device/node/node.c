@@ -26,6 +26,7 @@ static int create_icc(struct tofu_node *node,
 		.mtu = params->machine ? params->machine->mtu : params->mtu,
 		.doorbells = params->machine != NULL,
 		.armw = params->armw,
+		.changes = params->changes,
 		.machine = params->machine,
 		.quiet_ns = params->quiet_ns,
 		.ops = params->machine ? &tofu_virtual_host_ops :

@@ -53,7 +53,7 @@ struct tofu_node_ops {
  * @fabric: path, see tofu_fabric_attach()
  * @node:   number in the machine, see tofu_fabric_attach()
  * @whole:  refuse a machine whose nodes can have several processes
- * @tnis, @pages, @ram_pages, @inline_max, @armw: see struct icc_params
+ * @tnis, @pages, @ram_pages, @inline_max, @armw, @changes: see struct icc_params
  * @mtu:    the same, without a machine
  * @assist: ask polls that find nothing to kick
  * @machine, @quiet_ns: virtual time, see struct icc_params; or NULL. With a
@@ -72,6 +72,7 @@ struct tofu_node_params {
 	size_t inline_max;
 	uint32_t mtu;
 	bool armw;
+	const uint64_t *changes;
 	bool assist;
 	const struct tofu_preset *machine;
 	uint32_t quiet_ns;

@@ -316,6 +316,7 @@ static int emu_node_create(struct emu_port *port)
 		.inline_max = TOFU_LENGTH_MAX,
 		.mtu = TOFU_PKT_INLINE_MAX,
 		.armw = port->job.armw,
+		.changes = &port->soft.changes,
 		.assist = true,
 		.ops = &emu_node_ops,
 		.home = port,
