@@ -136,9 +136,14 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 	ssize_t taken;
 
 	tofu_fi_lock(cq->domain);
-	if (!cq->count)
+	/*
+	 * MPIs read until there is nothing, before they do anything with what they got. So a
+	 * read after one that has told all does not look for more: the next one does.
+	 */
+	if (!cq->count && !cq->emptied)
 		cq_progress(cq, count);
 	taken = (ssize_t)entries_take(cq, buf, count, source);
+	cq->emptied = taken && (size_t)taken < count;
 	if (!taken)
 		taken = cq->count && entry_at(cq, 0)->is.err ? -FI_EAVAIL :
 							       -FI_EAGAIN;

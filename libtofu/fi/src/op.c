@@ -233,12 +233,15 @@ static void ops_break(struct tofu_fi_ep *ep, int code)
 void tofu_fi_progress(struct tofu_fi_ep *ep, size_t most)
 {
 	struct tofu_p2p_end end;
-	int code = UTOFU_SUCCESS;
+	int code;
 
-	if (!ep->p2p)
+	if (!ep->p2p || !most)
 		return;
-	while (most-- && !(code = tofu_p2p_ended(ep->p2p, &end)))
+	code = tofu_p2p_ended(ep->p2p, &end);
+	while (!code) {
 		end_take(ep, &end);
+		code = --most ? tofu_p2p_told(ep->p2p, &end) : UTOFU_ERR_NOT_FOUND;
+	}
 	if (code && code != UTOFU_ERR_NOT_FOUND)
 		ops_break(ep, code);
 }

@@ -184,6 +184,7 @@ struct tofu_fi_entry {
  * @entry: ring of @room entries, a power of two; @count of them from @first on
  * @bell:  that there are some
  * @signalled: whoever waits comes back
+ * @emptied: the last read got all there were, and had room for more
  */
 struct tofu_fi_cq {
 	struct fid_cq fid;
@@ -197,6 +198,7 @@ struct tofu_fi_cq {
 	size_t count;
 	struct tofu_fi_bell bell;
 	bool signalled;
+	bool emptied;
 };
 
 /**

@@ -459,6 +459,19 @@ int tofu_p2p_post_receive(struct tofu_p2p *p2p,
  */
 int tofu_p2p_ended(struct tofu_p2p *p2p, struct tofu_p2p_end *end);
 
+/**
+ * tofu_p2p_told - get the end of a posted message without making progress
+ * @p2p: endpoint
+ * @end: filled
+ *
+ * For those that the last tofu_p2p_ended() has found beside its own: who has one need not
+ * look for more before it does something with it.
+ *
+ * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_FOUND, which says nothing of what may have come;
+ * UTOFU_ERR_INVALID_POINTER.
+ */
+int tofu_p2p_told(struct tofu_p2p *p2p, struct tofu_p2p_end *end);
+
 struct tofu_p2p_claim;
 
 /**

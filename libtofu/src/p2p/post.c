@@ -270,6 +270,13 @@ static void one_doubt(struct tofu_p2p *p2p)
 	}
 }
 
+int tofu_p2p_told(struct tofu_p2p *p2p, struct tofu_p2p_end *end)
+{
+	if (!p2p || !end)
+		return UTOFU_ERR_INVALID_POINTER;
+	return told_find(p2p, end) ? UTOFU_SUCCESS : UTOFU_ERR_NOT_FOUND;
+}
+
 int tofu_p2p_ended(struct tofu_p2p *p2p, struct tofu_p2p_end *end)
 {
 	int code;
