@@ -152,7 +152,7 @@ static int selective_errors(void)
 
 /* ---- When ---- */
 
-static int delivered_one(uint64_t flags, size_t bytes)
+static int matched_one(uint64_t flags, size_t bytes)
 {
 	struct done sent = { 0 }, got = { 0 };
 	uint8_t *from = room(bytes), *to = room(bytes);
@@ -170,12 +170,36 @@ static int delivered_one(uint64_t flags, size_t bytes)
 	return 0;
 }
 
-static int delivered(void)
+static int matched(void)
 {
 	RUN(port_open(&port, NULL));
 	for (size_t bytes = 0; bytes <= 70000; bytes = bytes ? bytes * 40 : 8) {
-		RUN(delivered_one(FI_DELIVERY_COMPLETE, bytes));
-		RUN(delivered_one(FI_MATCH_COMPLETE, bytes));
+		RUN(matched_one(FI_MATCH_COMPLETE, bytes));
+		RUN(matched_one(FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE, bytes));
+	}
+	/* There is no memory of the receiver's for so much. */
+	RUN(matched_one(FI_DELIVERY_COMPLETE, 70000));
+	return port_close(&port);
+}
+
+/* A short message that nobody waits for yet is the receiver's when it makes calls. */
+static int delivered(void)
+{
+	uint8_t from[8], to[8];
+
+	RUN(port_open(&port, NULL));
+	fill(from, sizeof(from), (unsigned int)rank);
+	for (uint64_t tag = 1; tag <= 3; tag++) {
+		struct done sent = { 0 }, got = { 0 };
+
+		TEST(meet());
+		TEST(!send_flagged(&port, right, from, sizeof(from), tag,
+				   FI_COMPLETION | FI_DELIVERY_COMPLETE, &sent));
+		TEST(succeeded(&sent, 1));
+		TEST(meet());
+		TEST(!receive_tagged(&port, left, to, sizeof(to), tag, 0, &got));
+		TEST(succeeded(&got, 1));
+		TEST(filled(to, sizeof(to), (unsigned int)left));
 	}
 	return port_close(&port);
 }
@@ -330,7 +354,8 @@ static const struct test tests[] = {
 	{ "an entry says what its queue's format has", formats },
 	{ "only what asks for it completes", selective },
 	{ "errors are told of what does not ask, too", selective_errors },
-	{ "with delivery complete a send waits for its receive", delivered },
+	{ "with match complete a send waits for its receive", matched },
+	{ "with delivery complete it waits until its receiver has it", delivered },
 	{ "twenty thousand completions wait to be read", unread },
 	{ "all kinds and lengths at once, from all to all", mixed },
 };

@@ -106,6 +106,10 @@ static const unsigned int flags[] = {
 	TOFU_P2P_SYNCHRONOUS | TOFU_P2P_DATA,
 	TOFU_P2P_SYNCHRONOUS | TOFU_P2P_COPY,
 	TOFU_P2P_SYNCHRONOUS | TOFU_P2P_DATA | TOFU_P2P_COPY,
+	TOFU_P2P_DELIVERED,
+	TOFU_P2P_DELIVERED | TOFU_P2P_DATA,
+	TOFU_P2P_DELIVERED | TOFU_P2P_COPY,
+	TOFU_P2P_DELIVERED | TOFU_P2P_DATA | TOFU_P2P_COPY,
 };
 
 #define FLAGS (sizeof(flags) / sizeof(flags[0]))
@@ -269,6 +273,94 @@ TEST_F(by, copies_wait_for_their_turn)
 	}
 	turns(_metadata, &self->world);
 	EXPECT_EQ(tofu_p2p_ended(P2P(0), &end), UTOFU_ERR_NOT_FOUND);
+}
+
+/* ---- Delivered ---- */
+
+/* Only the sender makes calls, for a while, and its message is in the ring meanwhile. */
+static void only_sender(struct harness_test *_metadata, struct world *world,
+			const struct tofu_p2p_request *request)
+{
+	const time_t since = time(NULL);
+	struct tofu_p2p_end end;
+	int code;
+
+	do {
+		ASSERT_EQ(tofu_p2p_ended(world->p2p[0], &end), UTOFU_ERR_NOT_FOUND);
+		code = tofu_p2p_away(world->p2p[0], request);
+	} while (turn_again(since) && code == UTOFU_ERR_NOT_COMPLETED);
+	ASSERT_EQ(code, 0);
+	for (int i = 0; i < 200; i++)
+		ASSERT_EQ(tofu_p2p_ended(world->p2p[0], &end), UTOFU_ERR_NOT_FOUND);
+}
+
+/* Not before its receiver makes a call, and then without a receive. */
+TEST_F(by, delivered_when_it_is_taken)
+{
+	const uint64_t from = 0x1234;
+	const struct tofu_p2p_send send = {
+		.buf = &from,
+		.bytes = sizeof(from),
+		.dest = 1,
+		.flags = TOFU_P2P_DELIVERED,
+	};
+	uint64_t to = 0;
+	const struct tofu_p2p_receive receive = { .buf = &to, .room = sizeof(to) };
+	struct tofu_p2p_request *request;
+	struct tofu_p2p_end end;
+
+	/* They know each other after the first. */
+	for (int i = 0; i < 3; i++) {
+		to = 0;
+		ASSERT_EQ(tofu_p2p_post_send(P2P(0), &send, &request), 0);
+		only_sender(_metadata, &self->world, request);
+		ASSERT_EQ(END(0, &end), 0);
+		EXPECT_EQ(end.code, 0);
+		ASSERT_EQ(tofu_p2p_post_receive(P2P(1), &receive, NULL), 0);
+		ASSERT_EQ(END(1, &end), 0);
+		EXPECT_EQ(to, from);
+	}
+}
+
+/* A receive that has been posted has it by then. */
+TEST_F(by, delivered_into_its_buffer)
+{
+	enum { COUNT = 100 };
+	uint64_t from[COUNT], to[COUNT] = { 0 };
+	struct tofu_p2p_end end;
+
+	for (uint64_t i = 0; i < COUNT; i++) {
+		const struct tofu_p2p_receive receive = {
+			.buf = &to[i],
+			.room = sizeof(to[i]),
+			.tag = i,
+		};
+
+		ASSERT_EQ(tofu_p2p_post_receive(P2P(1), &receive, NULL), 0);
+	}
+	for (uint64_t i = 0; i < COUNT; i++) {
+		const struct tofu_p2p_send send = {
+			.buf = &from[i],
+			.bytes = sizeof(from[i]),
+			.tag = i,
+			.dest = 1,
+			.flags = i % 3 ? TOFU_P2P_DELIVERED : TOFU_P2P_SILENT,
+			.context = &from[i],
+		};
+
+		from[i] = i + 1;
+		ASSERT_EQ(tofu_p2p_post_send(P2P(0), &send, NULL), 0);
+	}
+	for (uint64_t i = 0; i < COUNT; i++) {
+		if (i % 3 == 0)
+			continue;
+		ASSERT_EQ(END(0, &end), 0);
+		/* Those that are delivered end in their order. */
+		EXPECT_EQ(end.context, &from[i]);
+		EXPECT_EQ(to[i], i + 1);
+	}
+	for (int i = 0; i < COUNT; i++)
+		ASSERT_EQ(END(1, &end), 0);
 }
 
 /* ---- Masks ---- */

@@ -25,9 +25,8 @@ static unsigned int send_flags(uint64_t flags)
 {
 	return (flags & FI_REMOTE_CQ_DATA ? TOFU_P2P_DATA : 0) |
 	       (flags & FI_INJECT ? TOFU_P2P_COPY : 0) |
-	       (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ?
-			TOFU_P2P_SYNCHRONOUS :
-			0);
+	       (flags & FI_DELIVERY_COMPLETE ? TOFU_P2P_DELIVERED : 0) |
+	       (flags & FI_MATCH_COMPLETE ? TOFU_P2P_SYNCHRONOUS : 0);
 }
 
 static ssize_t send_check(const struct tofu_fi_ep *ep,

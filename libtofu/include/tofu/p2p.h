@@ -343,6 +343,12 @@ int tofu_p2p_flush(struct tofu_p2p *p2p);
 /* Flag of an end: it is that of a put, get or atomic operation */
 #define TOFU_P2P_ONESIDED 32U
 
+/*
+ * Flag of a send: it ends when its receiver has taken the message, in a call: into the
+ * buffer of a receive that was posted by then, or else into memory of its own
+ */
+#define TOFU_P2P_DELIVERED 64U
+
 /**
  * struct tofu_p2p_send - a message to send
  * @buf:     the message; not to be written until it has been sent
@@ -350,7 +356,8 @@ int tofu_p2p_flush(struct tofu_p2p *p2p);
  * @tag:     any but TOFU_P2P_ANY_TAG
  * @dest:    rank, which may be this one
  * @data:    immediate data, with TOFU_P2P_DATA
- * @flags:   TOFU_P2P_DATA, TOFU_P2P_SYNCHRONOUS, TOFU_P2P_COPY, TOFU_P2P_SILENT
+ * @flags:   TOFU_P2P_DATA, TOFU_P2P_SYNCHRONOUS, TOFU_P2P_DELIVERED, TOFU_P2P_COPY,
+ *           TOFU_P2P_SILENT
  * @context: for tofu_p2p_ended()
  */
 struct tofu_p2p_send {

@@ -23,6 +23,7 @@
 #include <tofu/p2p.h>
 
 #include "p2p/account.h"
+#include "p2p/hold.h"
 #include "p2p/match.h"
 #include "p2p/regions.h"
 #include "p2p/request.h"
@@ -70,71 +71,6 @@ enum p2p_path {
 };
 
 /**
- * struct p2p_want - a message that a peer asks for
- * @question: its number
- * @below: receives with lower numbers have all been asked for then
- * @tag, @ignore: of the message, and bits that may differ
- * @send:  it is to be sent, with all that come before it; else offered
- */
-struct p2p_want {
-	uint32_t question;
-	uint64_t below;
-	uint64_t tag;
-	uint64_t ignore;
-	bool send;
-};
-
-/**
- * struct p2p_withheld - sends to a peer that has no room for what it does not
- * wait for
- * @held:    it has said so, in @episode; its entry is pinned
- * @asked:   @want has to be answered
- * @seen:    of the last one that has been
- * @next:    first send of the queue that has not been offered
- * @offered: the send whose offer has no answer yet
- * @last:    sends up to this one are sent, wanted or not
- */
-struct p2p_withheld {
-	bool held;
-	bool asked;
-	uint32_t episode;
-	struct p2p_want want;
-	uint64_t seen;
-	struct tofu_p2p_request *next;
-	struct tofu_p2p_request *offered;
-	struct tofu_p2p_request *last;
-};
-
-/**
- * struct p2p_holding - a peer that is asked to hold back what nobody waits for
- * @held:     since @episode; in the list of those
- * @tell:     P2P_HOLD or P2P_GO, which has to be sent; 0: none. The entry is pinned
- *            while it is held or this is not 0
- * @deaf:     messages that it has sent all the same, without an offer
- * @offers:   it has offered something
- * @asking:   @question has no answer yet
- * @base:     receives with lower numbers were there at its first offer
- * @next:     first of the sought receives that it has not been asked for
- * @probe:    what has been looked for last: has to be asked for, where @probing
- * @declined: handle of an offer that nobody waits for, which has to be said, or 0
- */
-struct p2p_holding {
-	bool held;
-	bool offers;
-	bool asking;
-	bool probing;
-	uint8_t tell;
-	uint32_t episode;
-	uint32_t question;
-	uint32_t deaf;
-	uint64_t base;
-	const struct tofu_p2p_request *next;
-	struct p2p_match_want probe;
-	uint64_t declined;
-	TAILQ_ENTRY(p2p_peer) link;
-};
-
-/**
  * struct p2p_peer - what is known of a process
  * @pins:     number of reasons to keep it
  * @flying, @flying_bytes: records of requests to it under way, and their bytes
@@ -149,6 +85,8 @@ struct p2p_holding {
  * @own:      the ring that it has for this process
  * @queue:    sends that are not posted
  * @replying: requests that have a reply for it
+ * @untaken:  sends of which it has to say that they are taken, in their order
+ * @took:     handle of the last of its sends that is, which has to be said; or 0
  * @ring:     its own ring here
  * @answer:   reply to send: P2P_OWN, P2P_NONE, P2P_NEVER; 0: none
  * @take_back: P2P_BACK has to be sent
@@ -177,6 +115,8 @@ struct p2p_peer {
 	struct tofu_srb_single own;
 	struct p2p_requests queue;
 	struct p2p_requests replying;
+	struct p2p_requests untaken;
+	uint64_t took;
 	struct p2p_ring *ring;
 	struct p2p_withheld withheld;
 	struct p2p_holding holding;
@@ -576,6 +516,9 @@ void p2p_send_peerless(struct tofu_p2p *p2p);
 /* p2p_send_flown - handle the end of a send's record, arrived or failed */
 void p2p_send_flown(struct tofu_p2p *p2p, uint64_t handle, int code);
 
+/* p2p_send_took - a peer says that it has taken a send, and those before it */
+void p2p_send_took(struct tofu_p2p *p2p, struct p2p_peer *peer, uint64_t handle);
+
 /* Handle a peer's replies about the ring that it keeps for this process */
 void p2p_send_own(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		  const struct p2p_reply *reply);
@@ -781,6 +724,9 @@ int p2p_reply_all(struct tofu_p2p *p2p);
 /* p2p_reply_later - queue a request's reply to its peer */
 void p2p_reply_later(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 		     enum p2p_kind kind, bool last);
+
+/* p2p_reply_took - a peer's send with the handle is taken: tell it so */
+void p2p_reply_took(struct tofu_p2p *p2p, struct p2p_peer *peer, uint64_t handle);
 
 /* p2p_reply_push - send the replies for a peer. Return: false without room */
 bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer);

@@ -196,6 +196,7 @@ static void peer_init(struct p2p_peer *peer, uint32_t rank)
 	peer->rank = rank;
 	TAILQ_INIT(&peer->queue);
 	TAILQ_INIT(&peer->replying);
+	TAILQ_INIT(&peer->untaken);
 }
 
 static int peer_make(struct tofu_p2p *p2p, uint32_t rank,

@@ -8,7 +8,8 @@
 #include "utofu/work.h"
 
 #define SEND_FLAGS \
-	(TOFU_P2P_DATA | TOFU_P2P_SYNCHRONOUS | TOFU_P2P_COPY | TOFU_P2P_SILENT)
+	(TOFU_P2P_DATA | TOFU_P2P_SYNCHRONOUS | TOFU_P2P_COPY | TOFU_P2P_SILENT | \
+	 TOFU_P2P_DELIVERED)
 #define RECEIVE_FLAGS TOFU_P2P_SILENT
 
 /* ---- Sends ---- */
@@ -53,7 +54,7 @@ static bool goes_eagerly(const struct tofu_p2p *p2p,
 	return send->dest != p2p->config.params.rank &&
 	       !(send->flags & TOFU_P2P_SYNCHRONOUS) &&
 	       send->bytes <= p2p->config.eager &&
-	       send->bytes + sizeof(send->data) <=
+	       send->bytes + sizeof(send->data) + sizeof(uint64_t) <=
 		       p2p_eager_max(TOFU_SRB_BYTES_MIN);
 }
 

@@ -25,12 +25,14 @@ static size_t least(size_t a, size_t b)
  * struct incoming - a record that has come
  * @head:  its head
  * @known: bytes of struct p2p_head that are not in it
+ * @handle: with P2P_TELL
  * @offer: with P2P_OFFER and P2P_ANSWER
  */
 struct incoming {
 	struct tofu_srb_record record;
 	struct p2p_head head;
 	size_t known;
+	uint64_t handle;
 	struct p2p_offer offer;
 };
 
@@ -203,6 +205,19 @@ static bool data_read(const struct incoming *in, struct p2p_message *message)
 	return true;
 }
 
+/* Before that, a handle. */
+static bool handle_read(struct incoming *in, struct p2p_message *message)
+{
+	const size_t data = message->flags ? sizeof(message->data) : 0;
+
+	if (message->bytes < sizeof(in->handle))
+		return false;
+	message->bytes -= sizeof(in->handle);
+	record_copy(&in->record, in->record.bytes - data - sizeof(in->handle),
+		    &in->handle, sizeof(in->handle));
+	return true;
+}
+
 static bool announce_read(struct incoming *in, struct p2p_message *message)
 {
 	const struct p2p_head *head = &in->head;
@@ -235,9 +250,10 @@ static bool message_read(struct incoming *in, struct p2p_message *message)
 	};
 	if (message->flags && !data_read(in, message))
 		return false;
-	if (head->kind == P2P_EAGER)
-		return !(head->flags & (P2P_OFFER | P2P_ANSWER));
-	return announce_read(in, message);
+	if (head->kind != P2P_EAGER)
+		return !(head->flags & P2P_TELL) && announce_read(in, message);
+	return !(head->flags & (P2P_OFFER | P2P_ANSWER)) &&
+	       (!(head->flags & P2P_TELL) || handle_read(in, message));
 }
 
 /* Records the message that a receive has found. */
@@ -496,16 +512,18 @@ static bool record_take(struct tofu_p2p *p2p, struct incoming *in)
 		return true;
 	if (in->head.flags & (P2P_OFFER | P2P_ANSWER))
 		return offer_take(p2p, &message, in);
-	if (!(in->head.flags & P2P_ASK))
+	if (!(in->head.flags & (P2P_ASK | P2P_TELL)))
 		return message_take(p2p, &message, in);
-	/* A ring that is requested needs an answer: get the entry first. */
+	/* What is requested needs an answer: get the entry first. */
 	code = p2p_peer_get(p2p, in->head.source, &peer);
 	if (code)
 		return code != UTOFU_ERR_OUT_OF_MEMORY;
 	p2p_peer_pin(p2p, peer);
 	taken = message_take(p2p, &message, in);
-	if (taken)
+	if (taken && in->head.flags & P2P_ASK)
 		p2p_ring_asked(p2p, peer);
+	if (taken && in->head.flags & P2P_TELL)
+		p2p_reply_took(p2p, peer, in->handle);
 	p2p_peer_unpin(p2p, peer);
 	return taken;
 }

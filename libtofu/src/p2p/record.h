@@ -38,6 +38,8 @@
  * @P2P_DECLINED: reply: nobody waits for the offered message with the handle
  * @P2P_WANT:  reply: somebody waits for such a message
  * @P2P_NONE_SUCH: reply, to that: there is none
+ * @P2P_TAKEN: reply: the eager message with the handle is out of its ring, and so are those
+ *             before it that ask for this
  */
 enum p2p_kind {
 	P2P_EAGER = 1,
@@ -57,22 +59,25 @@ enum p2p_kind {
 	P2P_DECLINED,
 	P2P_WANT,
 	P2P_NONE_SUCH,
+	P2P_TAKEN,
 };
 
 /*
  * Flags of a request: the sender asks for an own ring; the record ends with
  * immediate data, uint32_t; it is a struct p2p_offer, which may be declined, or
- * which may not
+ * which may not; the handle of the send is behind the message, before any data, and
+ * is to be told by P2P_TAKEN
  */
 #define P2P_ASK 1
 #define P2P_DATA 2
 #define P2P_OFFER 4
 #define P2P_ANSWER 8
+#define P2P_TELL 16
 
 /**
  * struct p2p_head - first part of every record
  * @kind:   enum p2p_kind
- * @flags:  P2P_ASK, P2P_DATA, P2P_OFFER, P2P_ANSWER
+ * @flags:  P2P_ASK, P2P_DATA, P2P_OFFER, P2P_ANSWER, P2P_TELL
  * @source: rank of the sender
  * @tag:    tag of a message, else 0
  */

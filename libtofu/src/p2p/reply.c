@@ -85,6 +85,24 @@ static bool take_back_reply(struct tofu_p2p *p2p, struct p2p_peer *peer)
 	return true;
 }
 
+static bool took_reply(struct tofu_p2p *p2p, struct p2p_peer *peer)
+{
+	struct p2p_reply reply = p2p_reply_of(p2p, P2P_TAKEN);
+
+	reply.handle = peer->took;
+	if (p2p_sender_reply(p2p, peer, &reply, 0) == UTOFU_ERR_BUSY)
+		return false;
+	peer->took = 0;
+	return true;
+}
+
+void p2p_reply_took(struct tofu_p2p *p2p, struct p2p_peer *peer, uint64_t handle)
+{
+	peer->took = handle;
+	p2p_peer_wake(p2p, peer);
+	p2p_reply_push(p2p, peer);
+}
+
 bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer)
 {
 	struct tofu_p2p_request *request;
@@ -93,6 +111,8 @@ bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer)
 	if (peer->answer && !answer_reply(p2p, peer))
 		return false;
 	if (peer->take_back && !take_back_reply(p2p, peer))
+		return false;
+	if (peer->took && !took_reply(p2p, peer))
 		return false;
 	while ((request = TAILQ_FIRST(&peer->replying)))
 		if (!request_reply(p2p, peer, request))
@@ -116,7 +136,7 @@ static bool waits_for(const struct tofu_p2p_request *request, uint32_t *rank)
 		return true;
 	case P2P_SENT:
 		*rank = request->dest;
-		return request->message.kind != P2P_EAGER;
+		return request->message.kind != P2P_EAGER || request->tells;
 	case P2P_POSTED:
 		return *rank != TOFU_P2P_ANY_SOURCE;
 	default:
@@ -247,6 +267,9 @@ static void peer_come(struct tofu_p2p *p2p, const struct p2p_reply *reply)
 		break;
 	case P2P_BACK:
 		p2p_send_taken(p2p, peer);
+		break;
+	case P2P_TAKEN:
+		p2p_send_took(p2p, peer, reply->handle);
 		break;
 	case P2P_NONE:
 	case P2P_NEVER:

@@ -88,6 +88,7 @@ struct tofu_p2p_request *p2p_request_new(struct tofu_p2p *p2p, bool sends)
 	request->posted = false;
 	request->flags = 0;
 	request->copy = NULL;
+	request->tells = false;
 	request->message = (struct p2p_message){ 0 };
 	return request;
 }
@@ -162,6 +163,9 @@ void p2p_request_end(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 {
 	if (request->registered)
 		p2p_region_give(p2p, request, code);
+	if (request->tells)
+		TAILQ_REMOVE(&request->peer->untaken, request, untaken);
+	request->tells = false;
 	if (request->peer)
 		p2p_peer_unpin(p2p, request->peer);
 	request->peer = NULL;

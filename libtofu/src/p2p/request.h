@@ -130,6 +130,7 @@ struct p2p_atomic {
 /**
  * struct tofu_p2p_request - a send or receive, or a one-sided operation
  * @node:    of a receive: in the table of posted ones
+ * @untaken: of a send, in its peer's list of these
  * @atomic:  of one; @buf is for its result, or NULL, and @room its 4 or 8 bytes
  * @message: message to send, or message found
  * @link:    in the list for its state
@@ -153,12 +154,14 @@ struct p2p_atomic {
  * @flags:   TOFU_P2P_*
  * @context: the user's
  * @copy:    of what @buf had, or NULL
+ * @tells:   its receiver has to say that it has taken it
  * @told:    in the list of ended ones
  */
 struct tofu_p2p_request {
 	union {
 		struct p2p_match_receive node;
 		struct p2p_atomic atomic;
+		TAILQ_ENTRY(tofu_p2p_request) untaken;
 	};
 	struct p2p_message message;
 	TAILQ_ENTRY(tofu_p2p_request) link;
@@ -181,6 +184,7 @@ struct tofu_p2p_request {
 	uint32_t slot;
 	bool sought;
 	bool posted;
+	bool tells;
 	uint8_t access;
 	unsigned int flags;
 	void *context;

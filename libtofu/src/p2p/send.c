@@ -147,6 +147,13 @@ static size_t data_bytes(const struct tofu_p2p_request *request)
 		       0;
 }
 
+/* The same of all that is behind an eager message */
+static size_t tail_bytes(const struct tofu_p2p_request *request)
+{
+	return data_bytes(request) +
+	       (request->flags & TOFU_P2P_DELIVERED ? sizeof(uint64_t) : 0);
+}
+
 static bool is_eager(const struct tofu_p2p *p2p,
 		     const struct tofu_p2p_request *request)
 {
@@ -154,7 +161,7 @@ static bool is_eager(const struct tofu_p2p *p2p,
 	size_t ring = by_own(peer) ? peer->own.bytes : p2p->config.ring;
 
 	return request->room <= p2p->config.eager &&
-	       request->room + data_bytes(request) <= p2p_eager_max(ring) &&
+	       request->room + tail_bytes(request) <= p2p_eager_max(ring) &&
 	       !(request->flags & TOFU_P2P_SYNCHRONOUS);
 }
 
@@ -179,19 +186,32 @@ static enum p2p_kind kind_of(struct tofu_p2p *p2p,
 static int eager_send(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 		      struct p2p_head *head)
 {
+	const uint64_t handle = p2p_request_handle(request);
+	const bool tells = request->flags & TOFU_P2P_DELIVERED;
+	char last[sizeof(handle) + sizeof(request->message.data)];
 	const struct p2p_record record = {
 		.head = head,
 		.head_bytes = sizeof(*head),
 		.known = P2P_REQUEST_KNOWN,
 		.data = request->buf,
 		.bytes = request->room,
-		.last = &request->message.data,
-		.last_bytes = data_bytes(request),
+		.last = tells ? (void *)last : &request->message.data,
+		.last_bytes = tail_bytes(request),
 	};
+	int code;
 
-	return p2p_sender_send(p2p, request->peer, &record,
-			       p2p_request_handle(request),
-			       by_own(request->peer));
+	if (tells) {
+		head->flags |= P2P_TELL;
+		memcpy(last, &handle, sizeof(handle));
+		memcpy(last + sizeof(handle), &request->message.data,
+		       sizeof(request->message.data));
+	}
+	code = p2p_sender_send(p2p, request->peer, &record, handle, by_own(request->peer));
+	if (tells && !code) {
+		request->tells = true;
+		TAILQ_INSERT_TAIL(&request->peer->untaken, request, untaken);
+	}
+	return code;
 }
 
 /* @offer: with its own members filled in, where @head says that they are there */
@@ -223,10 +243,9 @@ static int announce_send(struct tofu_p2p *p2p,
 
 static size_t record_bytes(const struct tofu_p2p_request *request)
 {
-	return data_bytes(request) +
-	       (request->message.kind == P2P_EAGER ?
-			sizeof(struct p2p_head) + request->room :
-			sizeof(struct p2p_announce));
+	return request->message.kind == P2P_EAGER ?
+		       sizeof(struct p2p_head) + request->room + tail_bytes(request) :
+		       sizeof(struct p2p_announce) + data_bytes(request);
 }
 
 /* Return: whether it is on its way, or has ended; else it has to wait. */
@@ -329,8 +348,22 @@ void p2p_send_flown(struct tofu_p2p *p2p, uint64_t handle, int code)
 	}
 	if (!request || request->state != P2P_SENT)
 		return;
-	if (code || request->message.kind == P2P_EAGER)
+	if (code || (request->message.kind == P2P_EAGER && !request->tells))
 		p2p_request_end(p2p, request, code);
+}
+
+void p2p_send_took(struct tofu_p2p *p2p, struct p2p_peer *peer, uint64_t handle)
+{
+	const struct tofu_p2p_request *last = p2p_request_find(p2p, handle);
+	struct tofu_p2p_request *request;
+
+	/* Another process could name any. */
+	if (!last || !last->tells || last->peer != peer)
+		return;
+	do {
+		request = TAILQ_FIRST(&peer->untaken);
+		p2p_request_end(p2p, request, UTOFU_SUCCESS);
+	} while (request != last);
 }
 
 /* Whether all records to the peer are put, by whatever ring they go. */
