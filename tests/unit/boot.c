@@ -216,6 +216,28 @@ static void *beside_run(void *arg)
 	return NULL;
 }
 
+static bool beside_seen(struct beside *beside)
+{
+	bool seen;
+
+	CHECK(!pthread_mutex_lock(&beside->lock));
+	seen = beside->puts && beside->calls;
+	CHECK(!pthread_mutex_unlock(&beside->lock));
+	return seen;
+}
+
+/* All of them go on until all have seen both: how soon depends on the host. */
+static bool beside_all(struct tofu_boot *boot, unsigned int ranks, bool mine)
+{
+	bool all[8];
+
+	CHECK(ranks <= sizeof(all));
+	CHECK(!tofu_boot_allgather(boot, &mine, sizeof(mine), all));
+	for (unsigned int r = 0; r < ranks; r++)
+		mine = mine && all[r];
+	return mine;
+}
+
 static void beside_main(struct tofu_nodes *nodes, unsigned int rank)
 {
 	static struct beside beside;
@@ -227,7 +249,6 @@ static void beside_main(struct tofu_nodes *nodes, unsigned int rank)
 	pthread_mutexattr_t attr;
 	struct tofu_boot *boot;
 	pthread_t thread;
-	uint64_t puts;
 
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
@@ -240,13 +261,13 @@ static void beside_main(struct tofu_nodes *nodes, unsigned int rank)
 			     &beside.stadd));
 	tofu_boot_attend(&attendant);
 	CHECK(!pthread_create(&thread, NULL, beside_run, &beside));
-	for (unsigned int i = 0; i < 100; i++)
-		gather_check(boot, nodes->count, rank, i % 10 * 100);
+	do {
+		for (unsigned int i = 0; i < 100; i++)
+			gather_check(boot, nodes->count, rank, i % 10 * 100);
+	} while (!beside_all(boot, nodes->count, beside_seen(&beside)));
 	CHECK(!pthread_mutex_lock(&beside.lock));
 	beside.stop = true;
-	puts = beside.puts;
 	CHECK(!pthread_mutex_unlock(&beside.lock));
-	CHECK(puts && beside.calls);
 	CHECK(!pthread_join(thread, NULL));
 	tofu_boot_unattend(&attendant);
 	CHECK(!utofu_free_vcq(beside.vcq));
