@@ -99,8 +99,8 @@ struct p2p_peer {
 	uint32_t rank;
 	uint32_t pins;
 	uint32_t flying;
-	size_t flying_bytes;
 	uint32_t returning;
+	size_t flying_bytes;
 	uint64_t sent;
 	uint64_t ask_at;
 	enum p2p_path path;
