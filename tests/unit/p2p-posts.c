@@ -363,6 +363,36 @@ TEST_F(by, delivered_into_its_buffer)
 		ASSERT_EQ(END(1, &end), 0);
 }
 
+/*
+ * Who has been told of a message makes no more calls, and its sender hears of it all the
+ * same.
+ */
+TEST_F(by, delivered_though_its_receiver_calls_no_more)
+{
+	for (uint64_t i = 1; i <= 40; i++) {
+		const time_t since = time(NULL);
+		const struct tofu_p2p_send send = {
+			.buf = &i,
+			.bytes = sizeof(i),
+			.dest = 1,
+			.flags = TOFU_P2P_DELIVERED,
+		};
+		uint64_t to = 0;
+		const struct tofu_p2p_receive receive = { .buf = &to, .room = sizeof(to) };
+		struct tofu_p2p_end end;
+		int code;
+
+		ASSERT_EQ(tofu_p2p_post_receive(P2P(1), &receive, NULL), 0);
+		ASSERT_EQ(tofu_p2p_post_send(P2P(0), &send, NULL), 0);
+		ASSERT_EQ(END(1, &end), 0);
+		EXPECT_EQ(to, i);
+		do {
+			code = tofu_p2p_ended(P2P(0), &end);
+		} while (turn_again(since) && code == UTOFU_ERR_NOT_FOUND);
+		ASSERT_EQ(code, 0);
+	}
+}
+
 /* ---- Masks ---- */
 
 /* In the order in which receives are posted, whatever they ignore. */

@@ -133,17 +133,20 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 			   fi_addr_t *source)
 {
 	struct tofu_fi_cq *cq = cq_of(fid);
+	bool turn;
 	ssize_t taken;
 
 	tofu_fi_lock(cq->domain);
 	/*
 	 * MPIs read until there is nothing, before they do anything with what they got. So a
-	 * read after one that has told all does not look for more: the next one does.
+	 * read after one that has looked, and told all, does not look for more: the next one
+	 * does.
 	 */
-	if (!cq->count && !cq->emptied)
+	turn = !cq->count && !cq->emptied;
+	if (turn)
 		cq_progress(cq, count);
 	taken = (ssize_t)entries_take(cq, buf, count, source);
-	cq->emptied = taken && (size_t)taken < count;
+	cq->emptied = turn && taken && (size_t)taken < count && !cq->count;
 	if (!taken)
 		taken = cq->count && entry_at(cq, 0)->is.err ? -FI_EAVAIL :
 							       -FI_EAGAIN;

@@ -237,12 +237,19 @@ void tofu_fi_progress(struct tofu_fi_ep *ep, size_t most)
 
 	if (!ep->p2p || !most)
 		return;
+	/* What has ended already is told, too, but takes no turn's place. */
+	while (most && !tofu_p2p_told(ep->p2p, &end)) {
+		end_take(ep, &end);
+		most--;
+	}
+	if (!most)
+		return;
 	code = tofu_p2p_ended(ep->p2p, &end);
 	while (!code) {
 		end_take(ep, &end);
 		code = --most ? tofu_p2p_told(ep->p2p, &end) : UTOFU_ERR_NOT_FOUND;
 	}
-	if (code && code != UTOFU_ERR_NOT_FOUND)
+	if (code != UTOFU_ERR_NOT_FOUND)
 		ops_break(ep, code);
 }
 

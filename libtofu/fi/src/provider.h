@@ -184,7 +184,7 @@ struct tofu_fi_entry {
  * @entry: ring of @room entries, a power of two; @count of them from @first on
  * @bell:  that there are some
  * @signalled: whoever waits comes back
- * @emptied: the last read got all there were, and had room for more
+ * @emptied: the last read has looked for more, and got all there were
  */
 struct tofu_fi_cq {
 	struct fid_cq fid;

@@ -690,6 +690,10 @@ static inline uint32_t p2p_standing_rank(const struct tofu_p2p *p2p,
 void p2p_rendezvous_begin(struct tofu_p2p *p2p,
 			  struct tofu_p2p_request *request);
 
+/* p2p_rendezvous_tell - end the receive of a short message when its sender has heard */
+void p2p_rendezvous_tell(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+			 uint64_t handle);
+
 /* p2p_rendezvous_move - get or put, now that the addresses are known */
 void p2p_rendezvous_move(struct tofu_p2p *p2p,
 			 struct tofu_p2p_request *request);
@@ -725,7 +729,7 @@ int p2p_reply_all(struct tofu_p2p *p2p);
 void p2p_reply_later(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 		     enum p2p_kind kind, bool last);
 
-/* p2p_reply_took - a peer's send with the handle is taken: tell it so */
+/* p2p_reply_took - a peer's send with the handle is kept: tell it so in this turn */
 void p2p_reply_took(struct tofu_p2p *p2p, struct p2p_peer *peer, uint64_t handle);
 
 /* p2p_reply_push - send the replies for a peer. Return: false without room */

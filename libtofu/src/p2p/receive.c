@@ -315,6 +315,17 @@ static bool record_keep(struct tofu_p2p *p2p, const struct p2p_message *message,
 	return unexpected;
 }
 
+/* A message that is kept; one that is received is told of by its receive. */
+static bool message_store(struct tofu_p2p *p2p, const struct p2p_message *message,
+			  const struct incoming *in)
+{
+	if (!record_keep(p2p, message, in))
+		return false;
+	if (in->head.flags & P2P_TELL)
+		p2p_reply_took(p2p, p2p_peer_find(p2p, message->source), in->handle);
+	return true;
+}
+
 static bool message_take(struct tofu_p2p *p2p,
 			 const struct p2p_message *message,
 			 const struct incoming *in)
@@ -323,14 +334,17 @@ static bool message_take(struct tofu_p2p *p2p,
 
 	tofu_work(TOFU_WORK_P2P_MESSAGE);
 	if (!request)
-		return record_keep(p2p, message, in);
+		return message_store(p2p, message, in);
 	request_match(request, message);
 	if (message->kind != P2P_EAGER) {
 		p2p_rendezvous_begin(p2p, request);
 		return true;
 	}
 	body_copy(in, request->buf, request->length);
-	p2p_request_end(p2p, request, UTOFU_SUCCESS);
+	if (in->head.flags & P2P_TELL)
+		p2p_rendezvous_tell(p2p, request, in->handle);
+	else
+		p2p_request_end(p2p, request, UTOFU_SUCCESS);
 	return true;
 }
 
@@ -522,8 +536,6 @@ static bool record_take(struct tofu_p2p *p2p, struct incoming *in)
 	taken = message_take(p2p, &message, in);
 	if (taken && in->head.flags & P2P_ASK)
 		p2p_ring_asked(p2p, peer);
-	if (taken && in->head.flags & P2P_TELL)
-		p2p_reply_took(p2p, peer, in->handle);
 	p2p_peer_unpin(p2p, peer);
 	return taken;
 }

@@ -194,6 +194,16 @@ void p2p_rendezvous_begin(struct tofu_p2p *p2p,
 		put_prepare(p2p, request);
 }
 
+/* The peer has an entry: its record was not taken without. */
+void p2p_rendezvous_tell(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
+			 uint64_t handle)
+{
+	request->message.handle = handle;
+	request->peer = p2p_peer_find(p2p, request->message.source);
+	p2p_peer_pin(p2p, request->peer);
+	p2p_reply_later(p2p, request, P2P_TAKEN, true);
+}
+
 /* ---- Notices ---- */
 
 static uint8_t notice_type_of(const struct tofu_p2p_request *request)

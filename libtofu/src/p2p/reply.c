@@ -99,8 +99,8 @@ static bool took_reply(struct tofu_p2p *p2p, struct p2p_peer *peer)
 void p2p_reply_took(struct tofu_p2p *p2p, struct p2p_peer *peer, uint64_t handle)
 {
 	peer->took = handle;
+	/* Sent in this turn, for all that are taken in it. */
 	p2p_peer_wake(p2p, peer);
-	p2p_reply_push(p2p, peer);
 }
 
 bool p2p_reply_push(struct tofu_p2p *p2p, struct p2p_peer *peer)

@@ -137,7 +137,7 @@ struct p2p_atomic {
  * @index, @generation: its place, and how often that was used: together its
  *     handle
  * @sends:   true: a send to @dest, or a put or atomic; false: a receive, or a get
- * @replies: in P2P_REPLYING: P2P_DONE, P2P_READY, P2P_FIN
+ * @replies: in P2P_REPLYING: P2P_DONE, P2P_READY, P2P_FIN, P2P_TAKEN
  * @last:    in P2P_REPLYING: it ends when the reply is out; a posted one when
  *           the reply is there
  * @code:    code that it ends with

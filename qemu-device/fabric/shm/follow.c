@@ -36,7 +36,8 @@ void tofu_follow_look(struct tofu_shm *shm)
  */
 bool tofu_follow_quiet(const struct tofu_shm *shm)
 {
-	const unsigned int follows = tofu_load(&shm->follows);
+	/* Acquire: entries are complete before they are counted. */
+	const unsigned int follows = tofu_load_acquire(&shm->follows);
 	bool news = false;
 
 	for (unsigned int i = 0; i < follows; i++)
@@ -112,7 +113,7 @@ static void other_heard(struct tofu_shm *shm, uint32_t node, const uint64_t tail
 		return;
 	follow_begin(shm, room, node, tail);
 	if (room == &shm->follow[shm->follows])
-		tofu_store(&shm->follows, shm->follows + 1);
+		tofu_store_release(&shm->follows, shm->follows + 1);
 }
 
 void tofu_follow_seen(struct tofu_shm *shm, uint32_t node, const uint64_t tail[TOFU_CLASSES],
