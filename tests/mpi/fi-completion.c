@@ -7,6 +7,7 @@
 
 #include <sched.h>
 #include <string.h>
+#include <time.h>
 
 static struct port port;
 
@@ -102,6 +103,33 @@ static int formats(void)
 	RUN(one_format(FI_CQ_FORMAT_MSG));
 	RUN(one_format(FI_CQ_FORMAT_DATA));
 	return one_format(FI_CQ_FORMAT_TAGGED);
+}
+
+/* ---- Turns ---- */
+
+/* Whoever finds something at each of its reads still hears of others. */
+static int busy(void)
+{
+	uint64_t theirs = 0, mine = (uint64_t)rank + 1, from = 7, to = 0;
+	struct done got = { 0 }, sent = { 0 };
+	const time_t begun = time(NULL);
+
+	RUN(port_open(&port, NULL));
+	TEST(!receive_tagged(&port, left, &theirs, 8, 5, 0, &got));
+	TEST(meet());
+	TEST(!send_flagged(&port, right, &mine, 8, 5, FI_COMPLETION, &sent));
+	while ((!got.times || !sent.times) && time(NULL) - begun < 20) {
+		struct done in = { 0 }, out = { 0 };
+
+		TEST(!receive_tagged(&port, rank, &to, 8, 6, 0, &in));
+		TEST(!send_flagged(&port, rank, &from, 8, 6, FI_COMPLETION, &out));
+		poll_all();
+		poll_all();
+		TEST(in.times && out.times);
+	}
+	TEST(got.times && sent.times);
+	TEST(theirs == (uint64_t)left + 1);
+	return port_close(&port);
 }
 
 /* ---- Which complete ---- */
@@ -354,6 +382,7 @@ static const struct test tests[] = {
 	{ "an entry says what its queue's format has", formats },
 	{ "only what asks for it completes", selective },
 	{ "errors are told of what does not ask, too", selective_errors },
+	{ "who always has something to read hears of others", busy },
 	{ "with match complete a send waits for its receive", matched },
 	{ "with delivery complete it waits until its receiver has it", delivered },
 	{ "twenty thousand completions wait to be read", unread },
