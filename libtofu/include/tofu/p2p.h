@@ -471,8 +471,9 @@ int tofu_p2p_ended(struct tofu_p2p *p2p, struct tofu_p2p_end *end);
  * @p2p: endpoint
  * @end: filled
  *
- * For those that the last tofu_p2p_ended() has found beside its own: who has one need not
- * look for more before it does something with it.
+ * For those that the last tofu_p2p_ended() has found beside its own, and those that ended
+ * when they were posted: who has one need not look for more before it does something with
+ * it. tofu_p2p_ended() makes no progress, either, where it has such an end to tell.
  *
  * Return: UTOFU_SUCCESS; UTOFU_ERR_NOT_FOUND, which says nothing of what may have come;
  * UTOFU_ERR_INVALID_POINTER.

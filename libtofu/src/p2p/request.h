@@ -72,7 +72,8 @@ static inline size_t p2p_unexpected_bytes(size_t bytes)
  * @P2P_PEERLESS: send, receive: an entry for its peer
  * @P2P_QUEUED:   send: its turn, and room in the sender
  * @P2P_OFFERED:  send: whether its receiver wants it; still in its queue
- * @P2P_SENT:     send: its record's arrival; or the answer to a rendezvous
+ * @P2P_SENT:     send: its record's arrival; or the answer to a rendezvous, or to a message
+ *                that is to be delivered
  * @P2P_POSTED:   receive: a message
  * @P2P_HELD:     send to this process: a receive
  * @P2P_STARTING: its turn to move data

@@ -336,7 +336,9 @@ void p2p_send_push(struct tofu_p2p *p2p, struct p2p_peer *peer)
 	p2p_peer_unpin(p2p, peer);
 }
 
-/* An eager message has reached the receiver's ring; others wait for answers. */
+/* An eager message has reached the receiver's ring; others, and those that are to be
+ * delivered, wait for answers.
+ */
 void p2p_send_flown(struct tofu_p2p *p2p, uint64_t handle, int code)
 {
 	struct tofu_p2p_request *request = p2p_request_find(p2p, handle);

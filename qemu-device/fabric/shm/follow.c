@@ -8,7 +8,7 @@
  */
 #include "fabric/shm/internal.h"
 
-/* Packets of others, between two chances to be followed */
+/* Looks that find packets of others, between two chances to be followed */
 #define OTHERS 16
 
 static bool has_news(const struct tofu_follow *follow)

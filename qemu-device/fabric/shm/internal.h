@@ -175,7 +175,7 @@ struct tofu_own_rings {
  *          allocate; those of nodes that are not connected are never touched
  * @follow: nodes whose rings this one follows, @follows of them
  * @hand:   the next of them to make room
- * @others: packets since then of nodes that it does not follow
+ * @others: looks that have found packets of other nodes, since the last chance of one
  * @unseen: peers that were sent something and not woken, since they want to be
  *          woken late
  */

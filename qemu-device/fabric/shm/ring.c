@@ -30,7 +30,8 @@
  * bit in the consumer's word:
  *
  *	clear	The consumer has looked since: there is nothing to do. Where it
- *		follows the ring, that is told by its head instead.
+ *		follows the ring, it has if it has taken all of it; one that keeps
+ *		something back is woken once more than it had to be.
  *	set	The consumer has not looked. The producer wakes it, for any
  *		want_wake but 0. With 0 the consumer is awake and looks before
  *		it sleeps: it stores want_wake, executes a full fence, then
@@ -282,8 +283,8 @@ static void write_pad(struct tofu_tx *tx, uint32_t bytes)
 #define NEXT_LINES 3
 
 /*
- * The consumer has read where the next record will be a round of the ring ago. To take
- * those lines from it is half of what a short packet costs: so it is done now.
+ * The consumer has read where the next record will be, a round of the ring ago. The lines
+ * are fetched now, not when the next packet has to leave.
  */
 static void next_prepare(const struct tofu_tx *tx)
 {
