@@ -239,6 +239,21 @@ TEST_F(by, longer_than_the_buffer)
 	}
 }
 
+/* Process 1 posts a receive for each word: its tag is the word's number. */
+static void receive_each(struct harness_test *_metadata, struct world *world, uint64_t *to,
+			 uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		const struct tofu_p2p_receive receive = {
+			.buf = &to[i],
+			.room = sizeof(to[i]),
+			.tag = i,
+		};
+
+		ASSERT_EQ(tofu_p2p_post_receive(world->p2p[1], &receive, NULL), 0);
+	}
+}
+
 /* More than rings and pools hold: copies wait, and the buffer is free at once. */
 TEST_F(by, copies_wait_for_their_turn)
 {
@@ -257,15 +272,7 @@ TEST_F(by, copies_wait_for_their_turn)
 
 		ASSERT_EQ(tofu_p2p_post_send(P2P(0), &send, NULL), 0);
 	}
-	for (uint64_t i = 0; i < COUNT; i++) {
-		const struct tofu_p2p_receive receive = {
-			.buf = &to[i],
-			.room = sizeof(to[i]),
-			.tag = i,
-		};
-
-		ASSERT_EQ(tofu_p2p_post_receive(P2P(1), &receive, NULL), 0);
-	}
+	receive_each(_metadata, &self->world, to, COUNT);
 	for (uint64_t i = 0; i < COUNT; i++) {
 		ASSERT_EQ(END(1, &end), 0);
 		ASSERT_EQ(end.code, 0);
@@ -329,15 +336,7 @@ TEST_F(by, delivered_into_its_buffer)
 	uint64_t from[COUNT], to[COUNT] = { 0 };
 	struct tofu_p2p_end end;
 
-	for (uint64_t i = 0; i < COUNT; i++) {
-		const struct tofu_p2p_receive receive = {
-			.buf = &to[i],
-			.room = sizeof(to[i]),
-			.tag = i,
-		};
-
-		ASSERT_EQ(tofu_p2p_post_receive(P2P(1), &receive, NULL), 0);
-	}
+	receive_each(_metadata, &self->world, to, COUNT);
 	for (uint64_t i = 0; i < COUNT; i++) {
 		const struct tofu_p2p_send send = {
 			.buf = &from[i],
