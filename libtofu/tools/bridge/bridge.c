@@ -159,17 +159,18 @@ static int watch_signals(struct bridge *bridge)
 	return fd;
 }
 
+/* Nodes first: the last turn ended with a yield to them. */
 static bool progress(struct bridge *bridge, bool events)
 {
-	bool work = streams_progress(bridge, events);
+	bool work = proxies_poll(bridge);
 
-	if (events)
-		bridge->looked = bridge_now_us();
-	work |= proxies_poll(bridge);
 	work |= in_progress(bridge);
 	work |= clock_progress(bridge, events);
 	for (struct stream *s = bridge->streams; s; s = s->next)
 		stream_flush(s);
+	work |= streams_progress(bridge, events);
+	if (events)
+		bridge->looked = bridge_now_us();
 	return work;
 }
 
@@ -278,8 +279,12 @@ static void run(struct bridge *bridge, int signals, unsigned int spin)
 		/* Signs of life alone are no reason to look for more. */
 		if (bridge->busy || (work && bridge->timed))
 			worked = bridge_now_us();
-		if (work)
+		if (work) {
+			/* Who waits for it may have no other processor. */
+			if (!bridge->timed)
+				sched_yield();
 			continue;
+		}
 		if (bridge->timed && spin > TIMED_SPIN_US)
 			spin = TIMED_SPIN_US;
 		if (bridge_now_us() - worked < spin)
