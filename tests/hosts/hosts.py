@@ -2,8 +2,8 @@
 """Hosts on one machine, for tests: namespaces of network, processes and mounts.
 
 Each has its own /dev/shm, so nothing passes from one to another but by the
-switch that they have a cable to. Host i has the address 10.77.0.<i + 1>. What a
-host runs ends with it.
+switch that they have a cable to. Host i has the address 10.77.0.<i + 1>, or with the
+variable TOFU_IPV6 fd77::<i + 1>. What a host runs ends with it.
 """
 
 import contextlib
@@ -16,6 +16,8 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 BRIDGE = pathlib.Path(os.environ.get("O", TOP / "build")).resolve() / "bin/tofu-bridge"
 
 SLOW_SWITCH = pathlib.Path(__file__).with_name("slow-switch")
+IPV6 = "TOFU_IPV6" in os.environ
+NETWORK, PREFIX = ("fd77::{}", 64) if IPV6 else ("10.77.0.{}", 24)
 NAMES = "abcdefgh"
 PORT = "eth0"
 SWITCH = "switch"
@@ -51,6 +53,7 @@ class Host:
 
     def __init__(self, name, address=None):
         self.name, self.address = name, address
+        self.listens = f"[{address}]" if IPV6 else address  # as a table has it
         # The holder says when it is ready; with the end of its input it ends, too.
         script = (f"mount -t tmpfs tmpfs /dev/shm && ip link set lo up && hostname {name} && "
                   "echo ready && read -r _")
@@ -104,13 +107,14 @@ class Hosts:
             self.switch.run("ip", "link", "add", SWITCH, "type", "bridge")
             self.switch.run("ip", "link", "set", SWITCH, "up")
             for number in range(count):
-                self.host.append(Host(NAMES[number], f"10.77.0.{number + 1}"))
+                self.host.append(Host(NAMES[number], NETWORK.format(number + 1)))
             if slow:
                 self.connect_slowly(*slow.split(","))
             for host in self.host:
                 if not slow:
                     self.connect(host)
-                host.run("ip", "addr", "add", f"{host.address}/24", "dev", PORT)
+                host.run("ip", "addr", "add", f"{host.address}/{PREFIX}", "dev", PORT,
+                         *(["nodad"] if IPV6 else []))
                 host.run("ip", "link", "set", PORT, "up")
         except BaseException:
             self.end()
@@ -183,7 +187,7 @@ class Hosts:
 
     def table(self, nodes):
         """What --hosts takes, with so many nodes on each."""
-        return ",".join(f"{host.name}:{count}@{host.address}"
+        return ",".join(f"{host.name}:{count}@{host.listens}"
                         for host, count in zip(self.host, nodes))
 
     def end(self):
