@@ -159,7 +159,7 @@ static int watch_signals(struct bridge *bridge)
 	return fd;
 }
 
-/* Nodes first: the last turn ended with a yield to them. */
+/* Nodes first: the last turn has mostly ended with a yield, in which they ran. */
 static bool progress(struct bridge *bridge, bool events)
 {
 	bool work = proxies_poll(bridge);
@@ -167,7 +167,7 @@ static bool progress(struct bridge *bridge, bool events)
 	work |= in_progress(bridge);
 	work |= clock_progress(bridge, events);
 	for (struct stream *s = bridge->streams; s; s = s->next)
-		stream_flush(s);
+		work |= stream_flush(s);
 	work |= streams_progress(bridge, events);
 	if (events)
 		bridge->looked = bridge_now_us();
@@ -280,7 +280,7 @@ static void run(struct bridge *bridge, int signals, unsigned int spin)
 		if (bridge->busy || (work && bridge->timed))
 			worked = bridge_now_us();
 		if (work) {
-			/* Who waits for it may have no other processor. */
+			/* A node that waits for it may share this processor. */
 			if (!bridge->timed)
 				sched_yield();
 			continue;

@@ -325,8 +325,8 @@ void stream_cut(struct stream *stream, struct bridge_frame *frame,
 		uint32_t bytes);
 /* stream_raw - a message without frames */
 void stream_raw(struct stream *stream, const void *data, uint32_t bytes);
-/* stream_flush - send what is there */
-void stream_flush(struct stream *stream);
+/* stream_flush - send what is there; false where nothing is, or it has to wait */
+bool stream_flush(struct stream *stream);
 /* streams_progress - true where something came or went; @events: look also who
  * comes and goes, which costs more
  */

@@ -416,16 +416,19 @@ static void bury_first(struct bridge *bridge)
 	free(stream);
 }
 
-static void bury_old(struct bridge *bridge)
+/* true where something has come meanwhile */
+static bool bury_old(struct bridge *bridge)
 {
 	const int64_t now = bridge_now_ms();
+	bool work = false;
 
 	if (!bridge->grave)
-		return;
+		return false;
 	while (read_all(bridge))
-		;
+		work = true;
 	while (bridge->grave && now - bridge->grave->since > GRAVE_MS)
 		bury_first(bridge);
+	return work;
 }
 
 void stream_close(struct stream *stream)
@@ -458,31 +461,32 @@ static struct op *free_op(struct stream *stream)
 	return NULL;
 }
 
-void stream_flush(struct stream *stream)
+bool stream_flush(struct stream *stream)
 {
 	struct op *op;
 	ssize_t err;
 
 	if (!stream->current || !stream->fill || stream->state == STREAM_DEAD)
-		return;
+		return false;
 	op = free_op(stream);
 	if (!op && read_completions(stream->bridge->sent))
 		op = free_op(stream);
 	if (!op)
-		return;
+		return false;
 	err = fi_send(stream->ep, stream->current->data, stream->fill,
 		      stream->current->desc, 0, &op->context);
 	if (err == -FI_EAGAIN)
-		return;
+		return false;
 	if (err) {
 		stream_fail(stream, "%s", fi_strerror((int)-err));
-		return;
+		return false;
 	}
 	op->buffer = stream->current;
 	stream->current = NULL;
 	stream->fill = 0;
 	if (stream->link)
 		stream->link->messages[1]++;
+	return true;
 }
 
 /* Whether @bytes fit into the current message, or into a new one. */
@@ -689,9 +693,8 @@ static bool all_events(struct bridge *bridge)
 
 	for (struct stream *s = bridge->streams; s; s = s->next)
 		work |= read_events(s);
-	read_completions(bridge->sent);
-	bury_old(bridge);
-	return work;
+	work |= read_completions(bridge->sent);
+	return bury_old(bridge) || work;
 }
 
 bool streams_progress(struct bridge *bridge, bool events)
@@ -704,7 +707,7 @@ bool streams_progress(struct bridge *bridge, bool events)
 		if (stream->state == STREAM_DEAD)
 			continue;
 		post_receives(stream);
-		stream_flush(stream);
+		work |= stream_flush(stream);
 		if (events)
 			check_times(stream);
 	}
