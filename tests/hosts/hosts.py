@@ -3,7 +3,7 @@
 
 Each has its own /dev/shm, so nothing passes from one to another but by the
 switch that they have a cable to. Host i has the address 10.77.0.<i + 1>, or with the
-variable TOFU_IPV6 fd77::<i + 1>. What a host runs ends with it.
+variable TOFU_IPV6=1 fd77::<i + 1>. What a host runs ends with it.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 BRIDGE = pathlib.Path(os.environ.get("O", TOP / "build")).resolve() / "bin/tofu-bridge"
 
 SLOW_SWITCH = pathlib.Path(__file__).with_name("slow-switch")
-IPV6 = "TOFU_IPV6" in os.environ
+IPV6 = os.environ.get("TOFU_IPV6") == "1"
 NETWORK, PREFIX = ("fd77::{}", 64) if IPV6 else ("10.77.0.{}", 24)
 NAMES = "abcdefgh"
 PORT = "eth0"
@@ -178,6 +178,8 @@ class Hosts:
         It is not in the first host's namespaces of processes and mounts, from where it
         could not reach the others.
         """
+        if IPV6:
+            raise Unable("Open MPI's launcher is used with IPv4 here")
         slots = ",".join(f"{host.name if named else host.address}:{count}"
                          for host, count in zip(self.host, shares))
         return [str(word) for word in [

@@ -59,10 +59,9 @@ def main():
         try:
             function(comm)
         except Exception:  # pylint: disable=broad-except
+            # Others may wait for this rank for ever: say why before they are ended.
             problem = f"rank {world.rank}: {traceback.format_exc()}"
-            if world.rank:
-                # Others may wait for this rank for ever: say why before they are ended.
-                print(problem, file=sys.stderr, flush=True)
+            print(problem, file=sys.stderr, flush=True)
         problems = [text for text in world.gather(problem) or [] if text]
         comm.Free()
         if world.rank == 0:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Of all: with objects, with buffers, with room of different sizes, and begun early."""
 
+import time
 from array import array
 
 from mpi4py import MPI
@@ -144,7 +145,7 @@ def uneven(comm):
 
 
 def all_to_all(comm):
-    """from all to all, each pair a length and a type of its own"""
+    """from all to all, each pair a length of its own"""
     size, rank = comm.size, comm.rank
     lengths = [[(s * 7 + r * 3) % 5 * 1000 for r in range(size)] for s in range(size)]
     sends, receives = lengths[rank], [lengths[s][rank] for s in range(size)]
@@ -175,7 +176,8 @@ def begun(comm):
         requests = [comm.Ibarrier(), comm.Iallreduce(data, sums), comm.Iallgather(data, everyone),
                     comm.Ialltoall(array("q", [rank] * count * size), swapped),
                     comm.Ibcast(first, 0)]
-        MPI.Request.Waitall(requests[::-1])
+        for request in reversed(requests):
+            request.Wait()
         equal(sums, array("q", [total(comm, lambda r: r)] * count))
         equal(everyone, array("q", [r for r in range(size) for _ in range(count)]))
         equal(swapped, everyone)
@@ -197,12 +199,16 @@ def neighbours(comm):
 
 
 def barriers(comm):
-    """a thousand barriers, and what they promise"""
-    counter = array("i", [0])
-    for turn in range(1000):
-        counter[0] = turn
+    """none leaves a barrier before all have come: one after the other is late"""
+    times = []
+    for turn in range(60):
+        if turn % comm.size == comm.rank:
+            time.sleep(0.002)
+        came = time.monotonic_ns()
         comm.Barrier()
-    equal(comm.allgather(counter[0]), [999] * comm.size)
+        times.append((came, time.monotonic_ns()))
+    for turn in zip(*comm.allgather(times)):
+        equal(max(came for came, _ in turn) <= min(left for _, left in turn), True)
 
 
 CASES = [objects, reduced_objects, buffers, reduced, operations, uneven, all_to_all, begun,

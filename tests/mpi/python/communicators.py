@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Parts of all ranks, and bridges between parts."""
 
+import os
 from array import array
 
 from mpi4py import MPI
@@ -94,20 +95,27 @@ def bridges(comm):
 
 
 def hosts(comm):
-    """who shares memory, and memory that is shared"""
+    """those that share memory are on one host"""
     here = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    equal(MPI.Get_processor_name() in here.allgather(MPI.Get_processor_name()), True)
+    name = MPI.Get_processor_name()
+    equal(here.allgather(name), [name] * here.size)
     here.Free()
+
+
+def settle(comm, file):
+    """From here on all read what any has written."""
+    file.Sync()
+    comm.Barrier()
+    file.Sync()
 
 
 def files(comm):
     """a file that all write and read together"""
-    name = comm.bcast(f"/tmp/tofu-mpi4py-{MPI.Get_processor_name()}-{id(comm):x}")
+    name = comm.bcast(f"/tmp/tofu-mpi4py-{os.getpid()}")
     file = MPI.File.Open(comm, name, MPI.MODE_CREATE | MPI.MODE_RDWR | MPI.MODE_DELETE_ON_CLOSE)
     count = 3000
     file.Write_at_all(4 * count * comm.rank, array("i", [comm.rank] * count))
-    file.Sync()
-    comm.Barrier()
+    settle(comm, file)
     other = (comm.rank + 1) % comm.size
     got = array("i", bytes(4 * count))
     file.Read_at_all(4 * count * other, got)
@@ -117,7 +125,7 @@ def files(comm):
     file.Set_view(4 * comm.rank, MPI.INT, word)
     file.Write_all(array("i", range(count)))
     file.Set_view()
-    comm.Barrier()
+    settle(comm, file)
     everything = array("i", bytes(4 * count * comm.size))
     file.Read_at_all(0, everything)
     equal(everything, array("i", [n for n in range(count) for _ in range(comm.size)]))

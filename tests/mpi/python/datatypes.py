@@ -77,7 +77,7 @@ def parts(comm):
 def packed(comm):
     """what is packed by hand"""
     buffer = bytearray(MPI.INT.Pack_size(100, comm) + MPI.DOUBLE.Pack_size(100, comm))
-    place = MPI.INT.Pack(array("i", range(100)), buffer, 0, comm)
+    place = MPI.INT.Pack(array("i", range(comm.rank, comm.rank + 100)), buffer, 0, comm)
     place = MPI.DOUBLE.Pack(array("d", range(100)), buffer, place, comm)
     to, source = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     got = bytearray(len(buffer))
@@ -85,8 +85,7 @@ def packed(comm):
     ints, doubles = array("i", bytes(400)), array("d", bytes(800))
     place = MPI.INT.Unpack(got, 0, ints, comm)
     MPI.DOUBLE.Unpack(got, place, doubles, comm)
-    equal((list(ints), list(doubles)), (list(range(100)), list(range(100))))
-
+    equal((list(ints), list(doubles)), (list(range(source, source + 100)), list(range(100))))
 
 
 CASES = [columns, blocks, structures, parts, packed]

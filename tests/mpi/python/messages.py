@@ -171,7 +171,7 @@ def persistent(comm):
     to, source = ring(comm)
     for length in 64, 100_000:
         sent, got = bytearray(length), bytearray(length)
-        pair = [comm.Send_init(sent, to), comm.Recv_init(got, source),
+        pair = [comm.Send_init(sent, to), comm.Recv_init(got, source, 0),
                 comm.Ssend_init(sent, to, 1)]
         synchronous = bytearray(length)
         for turn in range(5):
@@ -215,8 +215,7 @@ def cancelled(comm):
     request.Wait(status)
     equal(status.Is_cancelled(), True)
     comm.Barrier()
-    comm.Send(b"0123456789", to, 7)
-    comm.Recv(got, source, 7)
+    comm.Sendrecv(b"0123456789", to, 7, got, source, 7)
     equal(bytes(got), b"0123456789")
 
 
@@ -224,7 +223,7 @@ def truncated(comm):
     """a message longer than its buffer is an error, and the next is not"""
     to, source = ring(comm)
     comm.Set_errhandler(MPI.ERRORS_RETURN)
-    # Longer, and Open MPI's shared memory writes behind the buffer.
+    # With longer ones Open MPI's shared memory writes past the end of the buffer.
     for length in 100, 4000:
         request = comm.Isend(bytes(length), to, 1)
         raises(MPI.ERR_TRUNCATE, comm.Recv, bytearray(length // 2), source, 1)
@@ -235,7 +234,7 @@ def truncated(comm):
 
 
 def nobody(comm):
-    """nobody's messages: PROC_NULL, and a rank there is not"""
+    """nobody's messages: PROC_NULL, and a rank that does not exist"""
     equal(comm.recv(source=MPI.PROC_NULL), None)
     comm.send("object", MPI.PROC_NULL)
     comm.Set_errhandler(MPI.ERRORS_RETURN)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Several threads of a process send and receive at a time."""
+"""Several threads of a process send and receive at once."""
 
 import threading
 from array import array

@@ -17,7 +17,9 @@ def words(window):
 
 def made(comm, count):
     window = MPI.Win.Allocate(8 * count, 8, comm=comm)
+    window.Lock(comm.rank)
     words(window)[:] = memoryview(array("q", bytes(8 * count)))
+    window.Unlock(comm.rank)
     comm.Barrier()
     return window
 
@@ -124,6 +126,10 @@ def accumulated(comm):
     window.Get_accumulate(fives, before, to, op=MPI.MIN)
     window.Unlock(to)
     equal(before, array("q", [comm.size * n for n in range(count)]))
+    comm.Barrier()
+    window.Lock(comm.rank)
+    equal(words(window).tolist(), [min(comm.size * n, 5) for n in range(count)])
+    window.Unlock(comm.rank)
     window.Free()
 
 
@@ -161,13 +167,15 @@ def attached(comm):
     """memory that is attached to a window later"""
     window = MPI.Win.Create_dynamic(comm=comm)
     memory = MPI.Alloc_mem(8 * 100)
-    words(memory)[:] = memoryview(array("q", [comm.rank] * 100))
     window.Attach(memory)
+    window.Lock(comm.rank)
+    words(memory)[:] = memoryview(array("q", [comm.rank] * 100))
+    window.Unlock(comm.rank)
     places = comm.allgather(MPI.Get_address(memory))
     to = (comm.rank + 1) % comm.size
     got = array("q", bytes(800))
     window.Lock(to)
-    window.Get(got, to, [places[to], 800, MPI.BYTE])
+    window.Get(got, to, [places[to], 100, MPI.INT64_T])
     window.Unlock(to)
     equal(list(got), [to] * 100)
     comm.Barrier()

@@ -43,9 +43,10 @@ def sums(comm):
     if comm.rank == 0:
         numbers = array("d", range(blocks * 1000))
         ranks = range(1, comm.size)
-        for block in range(blocks):
-            comm.Send(numbers[block * 1000:(block + 1) * 1000], ranks[block % len(ranks)], block)
+        requests = [comm.Isend(numbers[block * 1000:(block + 1) * 1000],
+                               ranks[block % len(ranks)], block) for block in range(blocks)]
         got = sum(comm.recv(source=MPI.ANY_SOURCE) for _ in range(blocks))
+        MPI.Request.Waitall(requests)
         equal(got, sum(numbers))
         return
     for block in range(comm.rank - 1, blocks, comm.size - 1):
