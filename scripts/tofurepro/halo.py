@@ -4,11 +4,14 @@
 from . import tables
 
 # Said on the page, and true of all exchanges
-PHASES = (
+APART = (
     "In virtual time the exchanges of a run would all be in step, and two equal plans up to 11 % "
     "apart by how their first puts meet. So before each exchange every node waits a time of its "
-    "own, {ns} ns at most, by chance and the same in each run (tofu-halo --phases). A time is the "
-    "median of the exchanges of the slowest node, from its own start; ± is half the range of them.")
+    "own, {ns} ns at most, by chance and the same in each run (tofu-halo --phases). ")
+# and of those whose row is the slowest node's
+PHASES = APART + (
+    "A time is the median of the exchanges of the slowest node, from its own start; ± is half the "
+    "range of them.")
 
 
 def phases(ns, exchanges):

@@ -191,12 +191,13 @@ static int exchange_once(struct halo *halo, uint64_t *ns, uint64_t *wrong,
 	return err;
 }
 
-static struct halo_time time_of(uint64_t *time, size_t count)
+static void times_set(struct halo_result *result, uint64_t *time, size_t count)
 {
 	struct tofu_stats stats = tofu_stats_of(time, count);
 
-	return (struct halo_time){ stats.min, stats.lower, stats.median,
-				   stats.upper, stats.max };
+	result->time = (struct halo_time){ stats.min, stats.lower, stats.median,
+					   stats.upper, stats.max };
+	result->middle = stats.middle;
 }
 
 static int exchanges_run(struct halo *halo, uint64_t *time,
@@ -219,7 +220,7 @@ static int exchanges_run(struct halo *halo, uint64_t *time,
 		if (options->verify)
 			result->verified += halo->pattern.bytes;
 	}
-	result->time = time_of(time, options->iterations);
+	times_set(result, time, options->iterations);
 	return 0;
 }
 
@@ -232,7 +233,7 @@ static int result_gather(struct halo *halo, struct halo_result *result,
 {
 	const struct halo_time *t = &result->time;
 	uint64_t mine[] = { result->wrong, result->verified, t->min, t->lower,
-			    t->median, t->upper, t->max };
+			    t->median, t->upper, t->max, result->middle };
 	const size_t words = sizeof(mine) / sizeof(mine[0]);
 	const uint64_t *all;
 	int err = tofu_world_gather(halo->world, mine, words, &all, why);
@@ -241,16 +242,19 @@ static int result_gather(struct halo *halo, struct halo_result *result,
 		return err;
 	result->wrong = 0;
 	result->verified = 0;
+	result->middle = 0;
 	for (uint32_t node = 0; node < halo->machine->nodes; node++) {
 		struct halo_time time = { all[2], all[3], all[4], all[5],
 					  all[6] };
 
 		result->wrong += all[0];
 		result->verified += all[1];
+		result->middle += all[7];
 		if (time.median > result->time.median)
 			result->time = time;
 		all += words;
 	}
+	result->middle /= halo->machine->nodes;
 	return 0;
 }
 

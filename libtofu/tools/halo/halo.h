@@ -324,6 +324,7 @@ struct halo_time {
  * @wrong:    wrong bytes received
  * @verified: bytes checked in the counted exchanges
  * @time:     times of an exchange in nanoseconds
+ * @middle:   the mean of their middle half
  */
 struct halo_result {
 	uint64_t bytes;
@@ -334,6 +335,7 @@ struct halo_result {
 	uint64_t wrong;
 	uint64_t verified;
 	struct halo_time time;
+	uint64_t middle;
 };
 
 struct halo;
@@ -355,8 +357,8 @@ void halo_close(struct halo *halo);
 
 /**
  * halo_run - run the exchanges of a row, on all nodes at the same time
- * @result: set on success to the sums of all nodes, and the times of the node
- *          with the longest median
+ * @result: set on success to the sums of all nodes, the times of the node with
+ *          the longest median, and the mean of @middle
  *
  * Prints the first wrong bytes to the error output.
  *

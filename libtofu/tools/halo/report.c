@@ -289,6 +289,7 @@ static void json_row(struct halo_report *report, const struct halo_row *row,
 			       (double)result->planned / 1e3);
 	tofu_json_real(json, "time_us", us);
 	json_times(json, &result->time);
+	tofu_json_real(json, "middle_us", (double)result->middle / 1e3);
 	tofu_json_real(json, "mb_per_s_per_node", (double)result->bytes / us);
 	tofu_json_close(json, '}');
 	/* A run of many rows takes long. */
