@@ -32,9 +32,9 @@
 #define UNUSED_MS 500
 #define COMING_MS 60000
 #define EVENTS 16
-/* A yield that takes as long has given the processor to who computes */
+/* A yield that takes as long has given a time slice to another program */
 #define SLICE_US 200
-/* How long none after that is made between two turns with work */
+/* For how long after that there is none between two turns with work */
 #define CROWDED_US 20000
 
 /* Received data that no node has read yet; and what connections send */
@@ -261,27 +261,27 @@ static bool is_used(struct bridge *bridge)
 }
 
 /*
- * Let nodes run that share this processor. Where others compute, giving it away
- * costs a time slice: so not after each turn; the time until which, in @waits.
+ * Let nodes run that share this processor. Where other programs compute, that costs
+ * a time slice, so it is left out for a while: until @keep, in µs.
  */
-static void give_way(uint64_t *waits)
+static void give_way(uint64_t *keep)
 {
 	const uint64_t before = bridge_now_us();
 	uint64_t after;
 
-	if (before < *waits)
+	if (before < *keep)
 		return;
 	sched_yield();
 	after = bridge_now_us();
 	if (after - before > SLICE_US)
-		*waits = after + CROWDED_US;
+		*keep = after + CROWDED_US;
 }
 
 static void run(struct bridge *bridge, int signals, unsigned int spin)
 {
 	int64_t ticked = 0;
 	uint64_t worked = 0;
-	uint64_t waits = 0;
+	uint64_t keep = 0;
 
 	for (;;) {
 		const int64_t now = bridge_now_ms();
@@ -303,7 +303,7 @@ static void run(struct bridge *bridge, int signals, unsigned int spin)
 			worked = bridge_now_us();
 		if (work) {
 			if (!bridge->timed)
-				give_way(&waits);
+				give_way(&keep);
 			continue;
 		}
 		if (bridge->timed && spin > TIMED_SPIN_US)
