@@ -179,7 +179,7 @@ class Hosts:
         could not reach the others.
         """
         if IPV6:
-            raise Unable("Open MPI's launcher is used with IPv4 here")
+            raise SystemExit("hosts: Open MPI's launcher has IPv4 addresses only: unset TOFU_IPV6")
         slots = ",".join(f"{host.name if named else host.address}:{count}"
                          for host, count in zip(self.host, shares))
         return [str(word) for word in [
