@@ -137,7 +137,6 @@ static void doubling_step(const struct coll_plan *plan, unsigned int lane,
 	uint64_t before = d->partner ? 2 : 0;
 
 	(void)lane;
-	tofu_work(TOFU_WORK_COLL_DOUBLING);
 	if (d->rest)
 		rest_step(plan, index, odd, step);
 	else if (index < before)
@@ -147,6 +146,8 @@ static void doubling_step(const struct coll_plan *plan, unsigned int lane,
 	else if (index - before == 4 * (uint64_t)d->steps && d->partner)
 		coll_put(step, d->result, coll_place(COLL_RECV, 0),
 			 coll_place(COLL_RECV, 0), plan->job.bytes);
+	if (step->what != COLL_AWAIT && step->what != COLL_END)
+		tofu_work(TOFU_WORK_COLL_DOUBLING);
 }
 
 /* ---- Plans ---- */

@@ -132,6 +132,7 @@ static int engine_poll(struct tofu_coll *coll, struct coll_engine *engine)
 	code = queue_poll(coll, engine, engine->vcq);
 	if (!code && engine->has_session)
 		code = queue_poll(coll, engine, engine->session);
+	tofu_work(TOFU_WORK_COLL_POLLED);
 	return code;
 }
 
@@ -210,7 +211,7 @@ static int carry(struct tofu_coll *coll, const struct coll_step *step)
 	uint64_t word = 0;
 
 	_Static_assert(COLL_CARRIED == sizeof(word), "piggyback8");
-	tofu_work(TOFU_WORK_COLL_COMMAND);
+	tofu_work(TOFU_WORK_COLL_PIGGYBACK);
 	if (!coll->blank)
 		memcpy(&word, memory_at(coll, step->a), step->bytes);
 	return posted(coll, engine, NULL,
@@ -397,9 +398,10 @@ static void step_get(struct tofu_coll *coll, struct coll_lane *lane)
 /* Notes the engine by which a lane goes on. */
 static void lane_waits(struct tofu_coll *coll, const struct coll_lane *lane)
 {
-	if (lane->step.what == COLL_AWAIT)
-		coll->awaited |=
-			1U << coll->plan.port[lane->step.which].engine;
+	if (lane->step.what != COLL_AWAIT)
+		return;
+	tofu_work(TOFU_WORK_COLL_AWAIT);
+	coll->awaited |= 1U << coll->plan.port[lane->step.which].engine;
 }
 
 static int lane_run(struct tofu_coll *coll, struct coll_lane *lane)
@@ -516,7 +518,9 @@ static void progress(struct tofu_coll *coll)
 		code = lost_judge(coll);
 	if (!code) {
 		round_end(coll);
-	} else if (code != UTOFU_ERR_NOT_COMPLETED) {
+	} else if (code == UTOFU_ERR_NOT_COMPLETED) {
+		tofu_work(TOFU_WORK_COLL_VAIN);
+	} else {
 		coll_stop(coll);
 		coll_fail(coll, code);
 	}

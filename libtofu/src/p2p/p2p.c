@@ -176,6 +176,7 @@ static int all_poll(struct tofu_p2p *p2p)
 
 	if (!code)
 		code = p2p_senders_poll(p2p);
+	tofu_work(TOFU_WORK_P2P_LOOK);
 	if (!code)
 		code = p2p_rendezvous_poll(p2p);
 	return code ? code : p2p_receive_all(p2p);
@@ -217,6 +218,7 @@ int tofu_p2p_progress(struct tofu_p2p *p2p)
 		p2p_rendezvous_run(p2p);
 	if (!TAILQ_EMPTY(&p2p->peers.active))
 		peers_push(p2p);
+	tofu_work(TOFU_WORK_P2P_TURNED);
 	return p2p->error;
 }
 
@@ -359,6 +361,7 @@ int tofu_p2p_test(struct tofu_p2p *p2p, struct tofu_p2p_request **request,
 		return UTOFU_SUCCESS;
 	if ((*request)->state == P2P_ENDED)
 		return request_take(p2p, request, status);
+	tofu_work(TOFU_WORK_P2P_TEST);
 	code = tofu_p2p_progress(p2p);
 	if ((*request)->state == P2P_ENDED)
 		return request_take(p2p, request, status);

@@ -154,6 +154,7 @@ int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 	flight->offer = record->head->flags & P2P_OFFER;
 	peer->flying++;
 	peer->flying_bytes += flight->bytes;
+	tofu_work(TOFU_WORK_P2P_SENT);
 	return UTOFU_SUCCESS;
 }
 
@@ -178,11 +179,13 @@ int p2p_sender_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 				     P2P_STANDING_REPLY, &record, flight) :
 		       shared_send(sender->sender, &peer->replies, &record,
 				   flight);
-	if (code)
+	if (code) {
 		flight_give(p2p, sender, flight);
-	else
-		peer->returning++;
-	return code;
+		return code;
+	}
+	peer->returning++;
+	tofu_work(TOFU_WORK_P2P_SENT);
+	return UTOFU_SUCCESS;
 }
 
 static void request_flown(struct tofu_p2p *p2p, struct p2p_flight *flight,
@@ -221,6 +224,7 @@ sender_poll(struct tofu_p2p *p2p, struct p2p_sender *sender,
 	void *flight;
 	int code, result;
 
+	tofu_work(TOFU_WORK_P2P_SENDER);
 	while (!(code = tofu_srb_poll(sender->sender, &flight, &result)))
 		flown(p2p, flight, result);
 	return code == UTOFU_ERR_NOT_FOUND ? UTOFU_SUCCESS : code;

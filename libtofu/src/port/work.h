@@ -26,14 +26,17 @@
  *	program does until the next one
  * @TOFU_WORK_POSTED_SLOWLY: more, but on the fast path
  * @TOFU_WORK_PREPARE: a command for later
- * @TOFU_WORK_TCQ_EMPTY, @TOFU_WORK_TCQ_FOUND: a poll of the TCQ
- * @TOFU_WORK_MRQ_EMPTY, @TOFU_WORK_MRQ_FOUND: a poll of the MRQ
+ * @TOFU_WORK_TCQ_LOOK: a poll of the TCQ, up to its look at the queue
+ * @TOFU_WORK_TCQ_EMPTY, @TOFU_WORK_TCQ_FOUND: from there to its end
+ * @TOFU_WORK_MRQ_LOOK, @TOFU_WORK_MRQ_EMPTY, @TOFU_WORK_MRQ_FOUND: the same, of
+ *	the MRQ
  * @TOFU_WORK_TCQ_SLOWLY, @TOFU_WORK_MRQ_SLOWLY: more, where the engine is told
  *	what has been read
  * @TOFU_WORK_VCQ_IDLE: waiting without a poll
  * @TOFU_WORK_BARRIER_START: up to the store that starts a barrier
  * @TOFU_WORK_BARRIER_STARTED: from there to the end of the call
- * @TOFU_WORK_BARRIER_EMPTY, @TOFU_WORK_BARRIER_ENDED: a poll of a barrier
+ * @TOFU_WORK_BARRIER_LOOK: a poll of a barrier, up to its look
+ * @TOFU_WORK_BARRIER_EMPTY, @TOFU_WORK_BARRIER_ENDED: from there to its end
  * @TOFU_WORK_CLOCK: reading the system's clock
  * @TOFU_WORK_COUNTER: reading the processor's
  * @TOFU_WORK_WAIT: a turn of a wait, beside its polls
@@ -55,18 +58,26 @@
  * @TOFU_WORK_RING_FOUND: more, where there is one
  * @TOFU_WORK_RING_CONSUME: releasing it
  * @TOFU_WORK_SRB_RECEIVE: more, where the ring is shared
- * @TOFU_WORK_SRB_SEND: beginning to send a record
+ * @TOFU_WORK_SRB_SEND: beginning to send a record, up to its first command
+ * @TOFU_WORK_SRB_SENT: from there to the end of the call
  * @TOFU_WORK_SRB_SINGLE: the same, and putting it, where nothing else is to be
  *	done
- * @TOFU_WORK_SRB_POLL: a poll of a sender
+ * @TOFU_WORK_SRB_POLL, @TOFU_WORK_SRB_POLLED: a poll of a sender, before and after
+ *	its queues are polled
  * @TOFU_WORK_SRB_NOTICE, @TOFU_WORK_SRB_ENDED: a step of a record that is sent, and
  *	its end
- * @TOFU_WORK_SRB_PUT: more, where it is put into the ring
+ * @TOFU_WORK_SRB_PUT, @TOFU_WORK_SRB_POSTED: more, where it is put into the ring,
+ *	before and after that
  * @TOFU_WORK_P2P_SEND, @TOFU_WORK_P2P_RECEIVE: beginning one
- * @TOFU_WORK_P2P_RECORD, @TOFU_WORK_P2P_FLOWN: a record that is sent, and its
- *	end
- * @TOFU_WORK_P2P_PROGRESS: a turn
+ * @TOFU_WORK_P2P_RECORD, @TOFU_WORK_P2P_SENT: a record, before and after it is
+ *	sent
+ * @TOFU_WORK_P2P_FLOWN: its end
+ * @TOFU_WORK_P2P_TEST: testing a request, beside the turn
+ * @TOFU_WORK_P2P_PROGRESS: a turn, up to polling senders
+ * @TOFU_WORK_P2P_SENDER: more, where one has records under way
+ * @TOFU_WORK_P2P_LOOK: from there to looking at rings
  * @TOFU_WORK_P2P_SHARED: more, where rings are shared
+ * @TOFU_WORK_P2P_TURNED: from there to the turn's end
  * @TOFU_WORK_P2P_UNHEARD: looking for a first record of a process, each time
  * @TOFU_WORK_P2P_MESSAGE, @TOFU_WORK_P2P_REPLY: more, where one has come
  * @TOFU_WORK_P2P_CHUNK: moving a part of a long message, when that has ended
@@ -75,16 +86,22 @@
  * @TOFU_WORK_P2P_CHECK: asking whether remembered memory was unmapped
  * @TOFU_WORK_P2P_ENDED: handing a request back
  * @TOFU_WORK_COLL_START, @TOFU_WORK_COLL_END: of a collective
- * @TOFU_WORK_COLL_TEST: a test of a collective
- * @TOFU_WORK_COLL_ENGINE: polling an engine
+ * @TOFU_WORK_COLL_TEST: a test of a collective, up to its first poll or step
+ * @TOFU_WORK_COLL_VAIN: more, after a test that is not the last
+ * @TOFU_WORK_COLL_ENGINE, @TOFU_WORK_COLL_POLLED: before and after an engine is
+ *	polled
  * @TOFU_WORK_COLL_NOTICE: more, for each notice that has come
  * @TOFU_WORK_COLL_LANE: looking whether a lane can go on
+ * @TOFU_WORK_COLL_AWAIT: more, where it waits for an engine
  * @TOFU_WORK_COLL_STEP: a step of a lane
- * @TOFU_WORK_COLL_DOUBLING, @TOFU_WORK_COLL_RINGS: more, where it is planned by
- *	recursive doubling, or for rings of several directions
+ * @TOFU_WORK_COLL_DOUBLING: more, where it is planned by recursive doubling and
+ *	does not wait
+ * @TOFU_WORK_COLL_RINGS: more, where it is planned for rings of several
+ *	directions
  * @TOFU_WORK_COLL_RING: more, where it moves or adds data in a ring
  * @TOFU_WORK_COLL_SUM: more, where it adds
  * @TOFU_WORK_COLL_COMMAND: more, before a put is posted
+ * @TOFU_WORK_COLL_PIGGYBACK: the same, where the command has the data in itself
  * @TOFU_WORK_COLL_PUT: more, after a put whose end a lane waits for
  * @TOFU_WORK_COLL_CARRY: more, after a put whose end nobody waits for
  * @TOFU_WORK_COLL_COMBINE: more, where it combines
@@ -102,8 +119,10 @@ enum tofu_work {
 	TOFU_WORK_POSTED,
 	TOFU_WORK_POSTED_SLOWLY,
 	TOFU_WORK_PREPARE,
+	TOFU_WORK_TCQ_LOOK,
 	TOFU_WORK_TCQ_EMPTY,
 	TOFU_WORK_TCQ_FOUND,
+	TOFU_WORK_MRQ_LOOK,
 	TOFU_WORK_MRQ_EMPTY,
 	TOFU_WORK_MRQ_FOUND,
 	TOFU_WORK_TCQ_SLOWLY,
@@ -111,6 +130,7 @@ enum tofu_work {
 	TOFU_WORK_VCQ_IDLE,
 	TOFU_WORK_BARRIER_START,
 	TOFU_WORK_BARRIER_STARTED,
+	TOFU_WORK_BARRIER_LOOK,
 	TOFU_WORK_BARRIER_EMPTY,
 	TOFU_WORK_BARRIER_ENDED,
 	TOFU_WORK_CLOCK,
@@ -140,17 +160,25 @@ enum tofu_work {
 	TOFU_WORK_RING_CONSUME,
 	TOFU_WORK_SRB_RECEIVE,
 	TOFU_WORK_SRB_SEND,
+	TOFU_WORK_SRB_SENT,
 	TOFU_WORK_SRB_SINGLE,
 	TOFU_WORK_SRB_POLL,
+	TOFU_WORK_SRB_POLLED,
 	TOFU_WORK_SRB_NOTICE,
 	TOFU_WORK_SRB_ENDED,
 	TOFU_WORK_SRB_PUT,
+	TOFU_WORK_SRB_POSTED,
 	TOFU_WORK_P2P_SEND,
 	TOFU_WORK_P2P_RECEIVE,
 	TOFU_WORK_P2P_RECORD,
+	TOFU_WORK_P2P_SENT,
 	TOFU_WORK_P2P_FLOWN,
+	TOFU_WORK_P2P_TEST,
 	TOFU_WORK_P2P_PROGRESS,
+	TOFU_WORK_P2P_SENDER,
+	TOFU_WORK_P2P_LOOK,
 	TOFU_WORK_P2P_SHARED,
+	TOFU_WORK_P2P_TURNED,
 	TOFU_WORK_P2P_UNHEARD,
 	TOFU_WORK_P2P_MESSAGE,
 	TOFU_WORK_P2P_REPLY,
@@ -161,15 +189,19 @@ enum tofu_work {
 	TOFU_WORK_COLL_START,
 	TOFU_WORK_COLL_END,
 	TOFU_WORK_COLL_TEST,
+	TOFU_WORK_COLL_VAIN,
 	TOFU_WORK_COLL_ENGINE,
+	TOFU_WORK_COLL_POLLED,
 	TOFU_WORK_COLL_NOTICE,
 	TOFU_WORK_COLL_LANE,
+	TOFU_WORK_COLL_AWAIT,
 	TOFU_WORK_COLL_STEP,
 	TOFU_WORK_COLL_DOUBLING,
 	TOFU_WORK_COLL_RING,
 	TOFU_WORK_COLL_RINGS,
 	TOFU_WORK_COLL_SUM,
 	TOFU_WORK_COLL_COMMAND,
+	TOFU_WORK_COLL_PIGGYBACK,
 	TOFU_WORK_COLL_PUT,
 	TOFU_WORK_COLL_CARRY,
 	TOFU_WORK_COLL_COMBINE,

@@ -211,6 +211,7 @@ static bool put_next(struct srb_send *send)
 		code = put_post(send, to, bytes);
 	if (!posted(send, code))
 		return false;
+	tofu_work(TOFU_WORK_SRB_POSTED);
 	send->puts++;
 	send->posted += bytes;
 	return true;

@@ -303,6 +303,7 @@ int tofu_srb_send(struct tofu_srb_sender *sender, struct tofu_srb_peer *peer,
 	}
 	srb_flow_add(flow, send);
 	srb_flow_advance(flow);
+	tofu_work(TOFU_WORK_SRB_SENT);
 	return UTOFU_SUCCESS;
 }
 
@@ -339,6 +340,7 @@ void tofu_srb_commit(struct tofu_srb_sender *sender,
 	tofu_work(TOFU_WORK_SRB_SEND);
 	srb_flow_add(flow, send);
 	srb_flow_advance(flow);
+	tofu_work(TOFU_WORK_SRB_SENT);
 }
 
 bool tofu_srb_is_put(const struct tofu_srb_peer *peer)
@@ -451,6 +453,7 @@ int tofu_srb_poll(struct tofu_srb_sender *sender, void **cbdata, int *result)
 		report_poll(sender);
 	if (sender->error)
 		return sender->error;
+	tofu_work(TOFU_WORK_SRB_POLLED);
 	again_run(sender);
 	return ended_take(sender, cbdata, result);
 }

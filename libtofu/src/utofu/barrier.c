@@ -240,7 +240,6 @@ static bool idle(struct tofu_vbg_group *group)
 		__atomic_load_n(&group->empty_polls, __ATOMIC_RELAXED) + 1;
 	bool enough = polls >= group->gates->poll_patience;
 
-	tofu_work(TOFU_WORK_BARRIER_EMPTY);
 	__atomic_store_n(&group->empty_polls, enough ? 0 : polls,
 			 __ATOMIC_RELAXED);
 	return enough && tofu_port_channel_poll(group->gates);
@@ -281,9 +280,12 @@ static int poll(utofu_vbg_id_t vbg_id, unsigned long flags, enum kind kind,
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	if (!data && kind != KIND_BARRIER)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
+	tofu_work(TOFU_WORK_BARRIER_LOOK);
 	code = look(group, kind, data);
 	if (code == UTOFU_ERR_NOT_COMPLETED && idle(group))
 		code = look_again(group, kind, data);
+	if (code == UTOFU_ERR_NOT_COMPLETED)
+		tofu_work(TOFU_WORK_BARRIER_EMPTY);
 	return code;
 }
 

@@ -48,15 +48,15 @@ static inline int tcq_found(const struct tofu_report *report, void **cbdata)
 __attribute__((noinline)) static int tcq_lend(const struct tofu_vcq *vcq,
 					      void **cbdata)
 {
+	const bool lent = tofu_queue_lend(vcq->queue);
 	struct tofu_report report;
 
-	tofu_work(TOFU_WORK_TCQ_EMPTY);
-	if (!tofu_queue_lend(vcq->queue))
-		return UTOFU_ERR_NOT_FOUND;
-	if (tcq_poll(vcq, &report))
+	if (lent && tcq_poll(vcq, &report))
 		return tcq_found(&report, cbdata);
-	return tofu_queue_gone(vcq->queue) ? tofu_error(UTOFU_ERR_FATAL) :
-					     UTOFU_ERR_NOT_FOUND;
+	tofu_work(TOFU_WORK_TCQ_EMPTY);
+	return lent && tofu_queue_gone(vcq->queue) ?
+		       tofu_error(UTOFU_ERR_FATAL) :
+		       UTOFU_ERR_NOT_FOUND;
 }
 
 /* Out of line, so that the common case needs no stack frame for the call. */
@@ -84,6 +84,7 @@ int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	if (!cbdata)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
+	tofu_work(TOFU_WORK_TCQ_LOOK);
 	switch (tofu_queue_report_glance(vcq->queue, vcq->lane, &report)) {
 	case TOFU_FOUND:
 		return tcq_found(&report, cbdata);
@@ -246,10 +247,10 @@ __attribute__((noinline)) static int mrq_lend(const struct tofu_vcq *vcq,
 {
 	struct tofu_mrq_entry entry;
 
+	if (tofu_queue_lend(vcq->queue) && mrq_poll(vcq, &entry))
+		return mrq_found(notice, &entry);
 	tofu_work(TOFU_WORK_MRQ_EMPTY);
-	if (!tofu_queue_lend(vcq->queue) || !mrq_poll(vcq, &entry))
-		return mrq_empty(vcq, notice);
-	return mrq_found(notice, &entry);
+	return mrq_empty(vcq, notice);
 }
 
 /* As tcq_poll_slowly() */
@@ -305,6 +306,7 @@ int utofu_poll_mrq(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags,
 		return tofu_error(UTOFU_ERR_INVALID_FLAGS);
 	if (!notice)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
+	tofu_work(TOFU_WORK_MRQ_LOOK);
 	switch (tofu_queue_notice_glance(vcq->queue, vcq->lane, &next, &ctrl)) {
 	case TOFU_FOUND:
 		return mrq_take(vcq, notice, ctrl, next);

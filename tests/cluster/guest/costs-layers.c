@@ -69,6 +69,8 @@ static void srb_round(struct test *test, struct srb *srb, size_t bytes)
 		tofu_srb_receive(srb->ring, &record);
 	stop(test, &srb->empty);
 	settle();
+	/* The first one tells the engine what the last ones have found. */
+	tofu_srb_poll(srb->sender, &cbdata, &result);
 	start(test);
 	for (unsigned int i = 0; i < test->polls; i++)
 		tofu_srb_poll(srb->sender, &cbdata, &result);
@@ -177,6 +179,10 @@ static void p2p_round(struct test *test, struct tofu_p2p *p2p, char *to,
 	start(test);
 	check(tofu_p2p_irecv(p2p, to, bytes, peer, 1, &receive), "irecv");
 	stop(test, &sums[0]);
+	start(test);
+	for (unsigned int i = 0; i < test->tests; i++)
+		tofu_p2p_test(p2p, &receive, NULL);
+	stop(test, &sums[5]);
 	guest_barrier(&test->guest);
 	start(test);
 	check(tofu_p2p_isend(p2p, test->area, bytes, peer, 1, &send), "isend");
@@ -203,7 +209,7 @@ static void p2p_round(struct test *test, struct tofu_p2p *p2p, char *to,
 void p2p_measure(struct test *test, size_t bytes, size_t get, const char *name)
 {
 	static const char *const names[] = { "receive", "send", "turns",
-					     "ended", "progress" };
+					     "ended", "progress", "test" };
 	const struct tofu_p2p_params params = {
 		.processes = test->guest.machine.nodes,
 		.rank = test->guest.machine.node,
@@ -214,7 +220,7 @@ void p2p_measure(struct test *test, size_t bytes, size_t get, const char *name)
 		.eager = 2000,
 		.get = get,
 	};
-	struct meter sums[5] = { 0 };
+	struct meter sums[6] = { 0 };
 	struct tofu_p2p *p2p;
 	char *to = aligned_alloc(PAGE, BYTES_LONG), text[32];
 
@@ -229,9 +235,9 @@ void p2p_measure(struct test *test, size_t bytes, size_t get, const char *name)
 	guest_barrier(&test->guest);
 	tofu_p2p_free(p2p);
 	free(to);
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 6; i++) {
 		snprintf(text, sizeof(text), "p2p-%s-%s", names[i], name);
-		report(test, text, &sums[i], i == 4 ? test->tests : 1);
+		report(test, text, &sums[i], i >= 4 ? test->tests : 1);
 	}
 }
 
