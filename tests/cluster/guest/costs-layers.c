@@ -64,12 +64,13 @@ static void srb_round(struct test *test, struct srb *srb, size_t bytes)
 	int code, result;
 
 	settle();
+	/* The first ones tell the engine what the last ones have found. */
+	tofu_srb_receive(srb->ring, &record);
 	start(test);
 	for (unsigned int i = 0; i < test->polls; i++)
 		tofu_srb_receive(srb->ring, &record);
 	stop(test, &srb->empty);
 	settle();
-	/* The first one tells the engine what the last ones have found. */
 	tofu_srb_poll(srb->sender, &cbdata, &result);
 	start(test);
 	for (unsigned int i = 0; i < test->polls; i++)
