@@ -73,15 +73,22 @@ struct parts {
 
 /* ---- Sending ---- */
 
-static void stages_look(const struct tofu_srb_sender *sender, uint64_t now,
-			uint64_t when[])
+/* The clock takes a third of a poll, so it is read only for a new step. */
+static void stages_look(const struct tofu_srb_sender *sender, uint64_t when[])
 {
-	if (!when[ADDED] && srb_record_is_placed(sender))
-		when[ADDED] = now;
-	if (!when[READ] && srb_record_has_read(sender))
-		when[READ] = now;
-	if (!when[PUT] && srb_record_is_put(sender))
-		when[PUT] = now;
+	const bool is[WHENS] = {
+		[ADDED] = !when[ADDED] && srb_record_is_placed(sender),
+		[READ] = !when[READ] && srb_record_has_read(sender),
+		[PUT] = !when[PUT] && srb_record_is_put(sender),
+	};
+	uint64_t now;
+
+	if (!is[ADDED] && !is[READ] && !is[PUT])
+		return;
+	now = tofu_now();
+	for (int w = ADDED; w < ENDED; w++)
+		if (is[w])
+			when[w] = now;
 }
 
 /* Steps not yet seen have come in one poll with the last one. */
@@ -103,7 +110,7 @@ static int send_wait(struct parts *parts, uint64_t when[])
 
 	while ((code = tofu_srb_poll(parts->sender, &cbdata, &result)) ==
 	       UTOFU_ERR_NOT_FOUND) {
-		stages_look(parts->sender, tofu_now(), when);
+		stages_look(parts->sender, when);
 		if (!tofu_wait_more(&wait)) {
 			tofu_error_say(&measure->why,
 				       "node %u: a record has not ended in %u s",
@@ -137,7 +144,7 @@ static int send_one(struct parts *parts, size_t bytes, uint64_t iteration,
 	if (code)
 		return measure_fail(measure, "cannot send a record", code);
 	when[POSTED] = tofu_now();
-	stages_look(parts->sender, when[POSTED], when);
+	stages_look(parts->sender, when);
 	return send_wait(parts, when);
 }
 
