@@ -54,6 +54,7 @@ __attribute__((noinline)) static int tcq_lend(const struct tofu_vcq *vcq,
 	if (lent && tcq_poll(vcq, &report))
 		return tcq_found(&report, cbdata);
 	tofu_work(TOFU_WORK_TCQ_EMPTY);
+	tofu_work_pass();
 	return lent && tofu_queue_gone(vcq->queue) ?
 		       tofu_error(UTOFU_ERR_FATAL) :
 		       UTOFU_ERR_NOT_FOUND;
@@ -250,6 +251,7 @@ __attribute__((noinline)) static int mrq_lend(const struct tofu_vcq *vcq,
 	if (tofu_queue_lend(vcq->queue) && mrq_poll(vcq, &entry))
 		return mrq_found(notice, &entry);
 	tofu_work(TOFU_WORK_MRQ_EMPTY);
+	tofu_work_pass();
 	return mrq_empty(vcq, notice);
 }
 

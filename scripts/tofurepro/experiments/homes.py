@@ -86,17 +86,17 @@ def _programs(machine, nodes):
     for size, exchanges in (("1K", 81), ("16K", 41), ("64K", 11)):
         yield "6 neighbours", _neighbor(size, exchanges), by("{bytes} B, {algorithm}", "middle_us")
     yield "messages", _p2p("latency", "--mode", "fast", "--bytes", "8,1K,16K,64K",
-                           "--iterations", 31), by("{bytes} B", "latency_us")
+                           "--iterations", 101), by("{bytes} B", "latency_us")
     if machine in WITH_ATOMICS:
         yield "messages, one ring", _p2p("latency", "--mode", "shared", "--bytes", "8,1K",
-                                         "--iterations", 31), by("{bytes} B", "latency_us")
-        yield "records", _p2p("srb", "--bytes", "8,1K", "--iterations", 21), _of_srb
+                                         "--iterations", 101), by("{bytes} B", "latency_us")
+        yield "records", _p2p("srb", "--bytes", "8,1K", "--iterations", 81), _of_srb
     yield "single", ("tofu-perf", "--json", "--no-phases", "--op", "all", "--size", "8,1K,64K"), \
         _of_perf
     yield "barrier", ("tofu-coll", "--json", "--collective", "barrier", "--algorithm",
-                      "gates,dissemination", "--iterations", 101), by("{algorithm}", "middle_us")
+                      "gates,dissemination", "--iterations", 301), by("{algorithm}", "middle_us")
     yield "allreduce", ("tofu-coll", "--json", "--algorithm", "doubling,ring", "--bytes",
-                        "8,16K", "--iterations", 31), by("{bytes} B, {algorithm}", "middle_us")
+                        "8,16K", "--iterations", 101), by("{bytes} B, {algorithm}", "middle_us")
 
 
 def _names(machine, nodes):
