@@ -226,11 +226,14 @@ TEST(machines_have_the_costs_of_the_library)
 		EXPECT_TRUE(near(model.poll_ns,
 				 cost[TOFU_WORK_EXCHANGE_LOOK].ns +
 					 cost[TOFU_WORK_EXCHANGE_ENGINE].ns +
+					 2 * cost[TOFU_WORK_TCQ_LOOK].ns +
 					 cost[TOFU_WORK_TCQ_FOUND].ns +
 					 cost[TOFU_WORK_TCQ_EMPTY].ns +
+					 cost[TOFU_WORK_MRQ_LOOK].ns +
 					 cost[TOFU_WORK_MRQ_EMPTY].ns));
 		EXPECT_TRUE(near(model.notice_ns,
-				 cost[TOFU_WORK_MRQ_FOUND].ns +
+				 cost[TOFU_WORK_MRQ_LOOK].ns +
+					 cost[TOFU_WORK_MRQ_FOUND].ns +
 					 cost[TOFU_WORK_EXCHANGE_NOTICE].ns));
 	}
 }
