@@ -11,6 +11,7 @@ reactions that it waited for begin at what it does in any case, and spread over
 the length of a round.
 """
 
+import heapq
 import json
 import statistics
 
@@ -22,13 +23,30 @@ WAITED, THERE = "waited for", "there before"
 COLUMNS = ["came", "count", "least", "quarter", "median", "3/4", "most", "mean"]
 
 
+def _wanted(record, file):
+    if record.kind == RECEIVE:
+        return record.type in BRING and record.peer != file.node
+    return record.kind in (DOORBELL, MARK)
+
+
 def _events(file):
-    """(time, what) of a node: arrivals, doorbells and marks, in order."""
-    wanted = {RECEIVE: lambda record: record.type in BRING and record.peer != file.node,
-              DOORBELL: lambda record: True, MARK: lambda record: True}
-    found = [(record.end if record.kind == RECEIVE else record.time, record)
-             for record in file.in_order() if wanted.get(record.kind, lambda _: False)(record)]
-    return sorted(found, key=lambda event: event[0])
+    """(time, what) of a node: arrivals, doorbells and marks, in order.
+
+    Records are in the order of their beginnings, and an arrival counts when it ends.
+    """
+    ending = []
+    for number, record in enumerate(file.in_order()):
+        if not _wanted(record, file):
+            continue
+        while ending and ending[0][0] <= record.time:
+            end, _, arrival = heapq.heappop(ending)
+            yield end, arrival
+        if record.kind == RECEIVE:
+            heapq.heappush(ending, (record.end, number, record))
+        else:
+            yield record.time, record
+    for end, _, arrival in sorted(ending):
+        yield end, arrival
 
 
 def _of_node(file, phase):
