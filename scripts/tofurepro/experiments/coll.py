@@ -117,7 +117,7 @@ BCAST_REASON = (
     "not have.")
 ALLREDUCE_REASON = (
     "As broadcast; and one processor combines the segments of all routes one after the other, "
-    "51 ns for 256 bytes, and looks for the next one in between. In the formula the latency of a "
+    "52 ns for 256 bytes, and looks for the next one in between. In the formula the latency of a "
     "segment passes on all routes at once, and memory is the limit: 4.75 GB/s on K, 188 on Fugaku.")
 START_REASON = (
     "A step starts all engines in {start} µs, {formula} in the formula; 383 steps are t0. B is the "
