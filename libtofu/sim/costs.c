@@ -166,7 +166,7 @@ static bool line_take(const char *line)
 	for (int i = 0; i < TOFU_WORKS; i++) {
 		if (strcmp(name, costs[i].name))
 			continue;
-		table[i].ns = ns;
+		table[i].ns = ns > least[i].ns ? ns : least[i].ns;
 		return true;
 	}
 	return false;

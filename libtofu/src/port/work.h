@@ -60,8 +60,8 @@
  * @TOFU_WORK_SRB_RECEIVE: more, where the ring is shared
  * @TOFU_WORK_SRB_SEND: beginning to send a record, up to its first command
  * @TOFU_WORK_SRB_SENT: from there to the end of the call
- * @TOFU_WORK_SRB_SINGLE: the same, and putting it, where nothing else is to be
- *	done
+ * @TOFU_WORK_SRB_SINGLE: as TOFU_WORK_SRB_SEND, and putting it, where nothing
+ *	else is to be done
  * @TOFU_WORK_SRB_POLL, @TOFU_WORK_SRB_POLLED: a poll of a sender, before and after
  *	its queues are polled
  * @TOFU_WORK_SRB_NOTICE, @TOFU_WORK_SRB_ENDED: a step of a record that is sent, and
@@ -96,9 +96,9 @@
  * @TOFU_WORK_COLL_STEP: a step of a lane
  * @TOFU_WORK_COLL_DOUBLING: more, where it is planned by recursive doubling and
  *	does not wait
+ * @TOFU_WORK_COLL_RING: more, where it moves or adds data in a ring
  * @TOFU_WORK_COLL_RINGS: more, where it is planned for rings of several
  *	directions
- * @TOFU_WORK_COLL_RING: more, where it moves or adds data in a ring
  * @TOFU_WORK_COLL_SUM: more, where it adds
  * @TOFU_WORK_COLL_COMMAND: more, before a put is posted
  * @TOFU_WORK_COLL_PIGGYBACK: the same, where the command has the data in itself

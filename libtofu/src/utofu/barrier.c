@@ -284,8 +284,10 @@ static int poll(utofu_vbg_id_t vbg_id, unsigned long flags, enum kind kind,
 	code = look(group, kind, data);
 	if (code == UTOFU_ERR_NOT_COMPLETED && idle(group))
 		code = look_again(group, kind, data);
-	if (code == UTOFU_ERR_NOT_COMPLETED)
+	if (code == UTOFU_ERR_NOT_COMPLETED) {
 		tofu_work(TOFU_WORK_BARRIER_EMPTY);
+		tofu_work_pass();
+	}
 	return code;
 }
 

@@ -128,6 +128,8 @@ int utofu_query_num_unread_tcq(utofu_vcq_hdl_t vcq_hdl, size_t *count)
 	if (!count)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
 	/* A program may wait with this call alone, so it counts as a poll. */
+	tofu_work(TOFU_WORK_TCQ_LOOK);
+	tofu_work(TOFU_WORK_TCQ_EMPTY);
 	return counted(vcq, tofu_queue_idle(vcq->queue), tcq_count, count);
 }
 
@@ -337,5 +339,7 @@ int utofu_query_num_unread_mrq(utofu_vcq_hdl_t vcq_hdl, size_t *count)
 		return tofu_error_no_vcq();
 	if (!count)
 		return tofu_error(UTOFU_ERR_INVALID_POINTER);
+	tofu_work(TOFU_WORK_MRQ_LOOK);
+	tofu_work(TOFU_WORK_MRQ_EMPTY);
 	return counted(vcq, tofu_queue_idle(vcq->queue), mrq_count, count);
 }

@@ -88,6 +88,27 @@ static void act_armw(void)
 	utofu_free_vcq(vcq);
 }
 
+/* Waits for a put to itself by asking how many notices there are, and nothing else. */
+static void act_count(void)
+{
+	static uint64_t word __attribute__((aligned(256)));
+	utofu_vcq_hdl_t vcq = open_queue();
+	utofu_stadd_t stadd;
+	utofu_vcq_id_t id;
+	size_t count = 0;
+
+	if (utofu_query_vcq_id(vcq, &id) ||
+	    utofu_reg_mem(vcq, &word, sizeof(word), 0, &stadd) ||
+	    utofu_put_piggyback8(vcq, id, 7, stadd, sizeof(word), 0,
+				 UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, NULL))
+		exit(99);
+	while (!count)
+		if (utofu_query_num_unread_mrq(vcq, &count))
+			exit(99);
+	printf("node %d: %zu unread\n", node, count);
+	utofu_free_vcq(vcq);
+}
+
 static void act_exit(void)
 {
 	exit((int)number);
@@ -229,6 +250,7 @@ static const struct {
 	{ "sleep", act_sleep },
 	{ "nothing", act_nothing },
 	{ "armw", act_armw },
+	{ "count", act_count },
 	{ "marks", act_marks },
 };
 
