@@ -7,8 +7,6 @@ from ..experiment import Experiment, Tables, Text
 from ..measure import Run, Simulated
 from ..tables import Sheet, Table, number
 
-# Of a machine with many nodes an iteration takes the host longer.
-MANY = 27
 # Machines whose processor takes a nanosecond for an instruction, as a virtual
 # machine does on all of them
 SHAPES = {("k", 4): "2x2", ("fugaku", 4): "2x2", ("fugaku", 12): "1x1x1x2x3x2",
@@ -20,7 +18,7 @@ CLOSE = 3
 COLUMNS = ["program", "what", "virtual machines", "tofu-sim", "off by"]
 TABLE = "times in µs"
 MIDDLE = (
-    "An exchange ends with a round of polls, up to 0.9 µs long, and those of a node cluster around "
+    "An exchange ends with a round of polls, up to 1 µs long, and those of a node cluster around "
     "two times or more: a median is that of one of them, and which may be decided by a nanosecond. "
     "A time of an exchange here is the mean of the middle half of those of a node, and of all "
     "nodes.")
@@ -84,21 +82,20 @@ def _programs(machine, nodes):
         middle = by("k = {k}", "middle_us")
         yield "halo", _scale(nodes, k, exchanges), middle
         yield "halo between barriers", _scale(nodes, k, exchanges, "--barrier"), middle
-    short, barriers = (31, 101) if nodes >= MANY else (101, 301)
     for size, exchanges in (("1K", 81), ("16K", 41), ("64K", 11)):
         yield "6 neighbours", _neighbor(size, exchanges), by("{bytes} B, {algorithm}", "middle_us")
     yield "messages", _p2p("latency", "--mode", "fast", "--bytes", "8,1K,16K,64K",
-                           "--iterations", short), by("{bytes} B", "latency_us")
+                           "--iterations", 101), by("{bytes} B", "latency_us")
     if machine in WITH_ATOMICS:
         yield "messages, one ring", _p2p("latency", "--mode", "shared", "--bytes", "8,1K",
-                                         "--iterations", short), by("{bytes} B", "latency_us")
+                                         "--iterations", 101), by("{bytes} B", "latency_us")
         yield "records", _p2p("srb", "--bytes", "8,1K", "--iterations", 81), _of_srb
     yield "single", ("tofu-perf", "--json", "--no-phases", "--op", "all", "--size", "8,1K,64K"), \
         _of_perf
     yield "barrier", ("tofu-coll", "--json", "--collective", "barrier", "--algorithm",
-                      "gates,dissemination", "--iterations", barriers), by("{algorithm}", "middle_us")
+                      "gates,dissemination", "--iterations", 301), by("{algorithm}", "middle_us")
     yield "allreduce", ("tofu-coll", "--json", "--algorithm", "doubling,ring", "--bytes",
-                        "8,16K", "--iterations", short), by("{bytes} B, {algorithm}", "middle_us")
+                        "8,16K", "--iterations", 101), by("{bytes} B, {algorithm}", "middle_us")
 
 
 def _names(machine, nodes):
