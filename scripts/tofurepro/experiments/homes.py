@@ -29,7 +29,7 @@ REASONS = {
                              "engines, 1 µs long, and longer by what they find. On virtual "
                              "machines that round begins 2.0 µs before the last barrier, or 2.7, "
                              "and here 2.0.",
-    "messages": "of 1 KiB, on 27 nodes of K. Both sides take turns, and a turn begins with a round "
+    "messages": "of 1 KiB, on 27 nodes of K; not traced. Both sides take turns, and a turn begins with a round "
                 "of polls, 0.2 to 0.5 µs long: some tens of nanoseconds decide which round sees "
                 "what has come.",
     "records": "sent together: the answer to the second command is found by the poll that finds "
