@@ -147,6 +147,8 @@ static void tx_commit(void *host)
 		.class_ = (uint8_t)tofu_class_of(mail->pkt.type),
 		.engine = tofu_packet_engine(mail->pkt.type,
 					     mail->pkt.src_tni),
+		.taker = tofu_packet_engine(mail->pkt.type,
+					    mail->pkt.dst_tni),
 		.payload = mail->pkt.payload,
 		.cookie = mail,
 	};
@@ -256,12 +258,15 @@ static void departs(void *ctx, const struct tofu_net_packet *packet,
 static void arrives(void *ctx, const struct tofu_net_packet *packet,
 		    uint64_t time)
 {
+	struct sim *sim = ctx;
 	struct sim_mail *mail = packet->cookie;
+	struct sim_node *node = sim_node_at(sim, packet->dst);
+	const uint64_t due = time + sim->params.machine->receive_ns;
 
-	if (sim_node_at(ctx, packet->dst))
-		sim_deliver(ctx, mail, packet->seq, time);
-	else
-		sim_ranks_post(ctx, packet->dst, packet, time, 0);
+	if (!tofu_heap_push(&node->due, due,
+			    tofu_heap_order(packet->src, packet->seq), mail))
+		sim->stop = "out of memory";
+	sim_touch(sim, node->number, due);
 }
 
 static void leaves(void *ctx, const struct tofu_net_packet *packet,
@@ -288,18 +293,6 @@ static const struct tofu_net_ops net_ops = {
 	.leaves = leaves,
 	.credits = credits,
 };
-
-void sim_deliver(struct sim *sim, struct sim_mail *mail, uint64_t seq,
-		 uint64_t time)
-{
-	struct sim_node *node = sim_node_at(sim, mail->to);
-	const uint64_t due = time + sim->params.machine->receive_ns;
-
-	if (!tofu_heap_push(&node->due, due,
-			    tofu_heap_order(mail->pkt.src, seq), mail))
-		sim->stop = "out of memory";
-	sim_touch(sim, node->number, due);
-}
 
 /* ---- Events ---- */
 
@@ -364,18 +357,36 @@ static void wake_for(struct sim_node *node, uint64_t time)
 		sim_wake(node, time);
 }
 
+/* Advance the links as far as this node has come: an engine may take something
+ * that is due before what the node has next.
+ */
+static void links_run(struct sim_node *node, uint64_t until)
+{
+	struct tofu_net *net = node->sim->net;
+	uint64_t time;
+
+	for (;;) {
+		time = min64(min64(sim_node_events(node), node->wake), until);
+		if (tofu_net_next_at(net, node->number) >= time)
+			return;
+		tofu_net_advance_at(net, node->number, time, &net_ops,
+				    node->sim);
+	}
+}
+
 void sim_node_run(struct sim_node *node, uint64_t until)
 {
 	for (;;) {
-		const uint64_t events = sim_node_events(node);
-		uint64_t time;
+		uint64_t events, time;
 
+		links_run(node, until);
+		events = sim_node_events(node);
 		/* What comes later may not be known yet. */
 		if (events < until)
 			wake_for(node, events);
 		time = min64(events, node->wake);
 		if (time >= until)
-			break;
+			return;
 		node->now = time;
 		if (events <= time) {
 			sim_event(node->sim, time);
@@ -385,8 +396,6 @@ void sim_node_run(struct sim_node *node, uint64_t until)
 		if (node->wake <= time && !node->ended)
 			sim_go_on(node);
 	}
-	tofu_net_advance_at(node->sim->net, node->number, until, &net_ops,
-			    node->sim);
 }
 
 /* ---- Life ---- */

@@ -25,13 +25,13 @@ struct entry {
 /**
  * struct packet - follows the entry of a PACKET; then comes its payload, padded
  *                 to ALIGN
- * @time: ps at which its head reaches the node, or ns at which it arrives there
+ * @ps:   when its head reaches the node
  * @seq:  of the sender
  * @dst:  of the packet
- * @at:   links that its head has begun to cross; 0: it arrives
+ * @at:   links that its head has begun to cross
  */
 struct packet {
-	uint64_t time;
+	uint64_t ps;
 	uint64_t seq;
 	uint32_t dst;
 	uint32_t at;
@@ -74,13 +74,13 @@ static void put(struct sim_bytes *out, const void *from, size_t bytes)
 }
 
 int sim_parcel_add(struct sim_parcel *parcel, uint32_t node,
-		   const struct tofu_net_packet *packet, uint64_t time,
+		   const struct tofu_net_packet *packet, uint64_t ps,
 		   unsigned int at)
 {
 	const struct sim_mail *mail = packet->cookie;
 	const struct entry entry = { .kind = PACKET, .node = node };
 	const struct packet of = {
-		.time = time,
+		.ps = ps,
 		.seq = packet->seq,
 		.dst = packet->dst,
 		.at = at,
@@ -136,15 +136,6 @@ static bool get(struct reader *reader, void *to, size_t bytes)
 	return true;
 }
 
-static int arrive(struct sim *sim, uint32_t node, const struct packet *of,
-		  struct sim_mail *mail)
-{
-	if (node != of->dst || !sim_node_at(sim, node))
-		return -EPROTO;
-	sim_deliver(sim, mail, of->seq, of->time);
-	return 0;
-}
-
 static int go_on(struct sim *sim, uint32_t node, const struct packet *of,
 		 struct sim_mail *mail)
 {
@@ -155,13 +146,14 @@ static int go_on(struct sim *sim, uint32_t node, const struct packet *of,
 		.seq = of->seq,
 		.path = of->pkt.path,
 		.class_ = (uint8_t)tofu_class_of(of->pkt.type),
+		.taker = tofu_packet_engine(of->pkt.type, of->pkt.dst_tni),
 		.payload = of->pkt.payload,
 		.cookie = mail,
 	};
-	int err = tofu_net_enter(sim->net, &packet, node, of->time, of->at);
+	int err = tofu_net_enter(sim->net, &packet, node, of->ps, of->at);
 
 	if (!err)
-		sim_touch(sim, node, of->time / PS);
+		sim_touch(sim, node, of->ps / PS);
 	return err == -EINVAL ? -EPROTO : err;
 }
 
@@ -185,8 +177,7 @@ static int take_packet(struct sim *sim, uint32_t node, struct reader *reader)
 	    !get(reader, padding, padded(carried) - carried))
 		err = -EPROTO;
 	else
-		err = of.at ? go_on(sim, node, &of, mail) :
-			      arrive(sim, node, &of, mail);
+		err = go_on(sim, node, &of, mail);
 	if (err)
 		sim_mail_free(sim, mail);
 	return err;

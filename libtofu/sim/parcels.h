@@ -14,7 +14,7 @@ int sim_parcel_clear(struct sim_parcel *parcel);
 
 /* sim_parcel_add - 0, -ENOMEM, or -EMSGSIZE; the rest as of sim_ranks_post() */
 int sim_parcel_add(struct sim_parcel *parcel, uint32_t node,
-		   const struct tofu_net_packet *packet, uint64_t time,
+		   const struct tofu_net_packet *packet, uint64_t ps,
 		   unsigned int at);
 
 /* sim_parcel_add_credit - 0, -ENOMEM, or -EMSGSIZE */

@@ -236,18 +236,16 @@ static void check(struct sim *sim, int err)
 }
 
 void sim_ranks_post(struct sim *sim, uint32_t node,
-		    const struct tofu_net_packet *packet, uint64_t time,
+		    const struct tofu_net_packet *packet, uint64_t ps,
 		    unsigned int at)
 {
-	const uint64_t due =
-		at ? time / PS : time + sim->params.machine->receive_ns;
 	const unsigned int parcel = ranks.parcel_of[rank_of(node)];
 
-	check(sim, sim_parcel_add(&ranks.parcels[parcel], node, packet, time,
+	check(sim, sim_parcel_add(&ranks.parcels[parcel], node, packet, ps,
 				  at));
 	sim_mail_free(sim, packet->cookie);
-	if (due < ranks.posted)
-		ranks.posted = due;
+	if (ps / PS < ranks.posted)
+		ranks.posted = ps / PS;
 }
 
 void sim_ranks_credit(struct sim *sim, const struct tofu_net_credit *credit)

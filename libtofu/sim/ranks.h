@@ -54,13 +54,13 @@ int sim_ranks_block(const struct tofu_shape *shape, uint32_t *first,
 
 /**
  * sim_ranks_post - a packet goes on in another block
- * @node:   the next node of its way, or where it has arrived
+ * @node:   the next node of its way
  * @packet: its cookie, the mail, is taken
- * @time:   ps when its head reaches @node, or ns when it arrives
- * @at:     as of the callback @leaves of struct tofu_net_ops; 0: it arrives
+ * @ps:     when its head reaches @node
+ * @at:     as of the callback @leaves of struct tofu_net_ops
  */
 void sim_ranks_post(struct sim *sim, uint32_t node,
-		    const struct tofu_net_packet *packet, uint64_t time,
+		    const struct tofu_net_packet *packet, uint64_t ps,
 		    unsigned int at);
 
 /* sim_ranks_credit - a credit goes to another block */

@@ -306,12 +306,6 @@ uint64_t sim_node_events(const struct sim_node *node);
 /* sim_node_next - when the node has: controller, program, or links */
 uint64_t sim_node_next(const struct sim_node *node);
 
-/* sim_deliver - packet @seq of its sender has left its last link at @time; takes
- * @mail
- */
-void sim_deliver(struct sim *sim, struct sim_mail *mail, uint64_t seq,
-		 uint64_t time);
-
 struct sim_mail *sim_mail_new(struct sim *sim, size_t payload);
 void sim_mail_free(struct sim *sim, struct sim_mail *mail);
 

@@ -38,6 +38,7 @@ struct tofu_clock_words {
  * @tid, @type, @path, @payload: of the packet
  * @dst:     node
  * @tni, @cq: engine and queue that sent it
+ * @taker:   engine of @dst that takes it
  *
  * Only @dst gets the packet itself.
  */
@@ -50,7 +51,8 @@ struct tofu_log_entry {
 	uint8_t path;
 	uint8_t tni;
 	uint8_t cq;
-	uint8_t reserved[4];
+	uint8_t taker;
+	uint8_t reserved[3];
 };
 TOFU_ASSERT_SIZE(struct tofu_log_entry, 32);
 

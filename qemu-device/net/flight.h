@@ -21,36 +21,46 @@
 #define ENGINES (TOFU_TNIS_MAX + 1) /* with the barrier unit */
 #define LINK_LANES (TOFU_PORTS * CHANNELS)
 #define LANES (LINK_LANES + ENGINES * TOFU_CLASSES)
-/* From here on, orders of what is no packet: first of a link, then of its rooms.
- * Senders' numbers are less than 2^23.
+/* Where packets leave a router: by its links, and to the engines of its node */
+#define OUTPUTS (TOFU_PORTS + ENGINES)
+/* From here on, orders of what is no packet: first of an output, then of its
+ * rooms. Senders' numbers are less than 2^23.
  */
 #define RETRIES (1ULL << 63)
-#define RETRIES_OF_LINK (1 + CHANNELS)
+#define RETRIES_OF_OUTPUT (1 + CHANNELS)
+#define RETRIES_OF_NODE (OUTPUTS * RETRIES_OF_OUTPUT)
 
-_Static_assert(LANES <= 64, "struct link.wanted has a bit for each");
+_Static_assert(LANES <= 64, "struct output.wanted has a bit for each");
+
+/**
+ * struct output - a way out of a router
+ * @free:    when it can take the next packet, ps
+ * @wanted:  lanes whose first packets wait for it
+ * @retry:   when it is free again, while packets want it
+ * @watched: @retry is queued
+ */
+struct output {
+	uint64_t free;
+	uint64_t wanted;
+	struct tofu_queued retry;
+	bool watched;
+};
 
 /**
  * struct link - the link out of a node by a port
- * @free:    when it can take the next packet, ps
- * @wanted:  lanes whose first packets wait for it
  * @count:   its counters
  * @wait_ps: what @count.wait_ns lacks, less than a ns
  * @to:      the node at its other end; without a link, the node itself
  * @port:    by which it leaves
  * @closes:  tofu_link_closes()
- * @watched: @retry is queued
- * @retry:   when the link is free again, while packets want it
  */
 struct link {
-	uint64_t free;
-	uint64_t wanted;
+	struct output out;
 	struct tofu_net_link count;
 	uint32_t wait_ps;
 	uint32_t to;
 	uint8_t port;
 	bool closes;
-	bool watched;
-	struct tofu_queued retry;
 };
 
 /**
@@ -89,7 +99,7 @@ enum state {
  * @first:  it is the first one there
  * @closed: it has passed the link that closes the ring of its leg
  * @legs:   of the route; 0: loopback
- * @passed: legs that its head has passed
+ * @passed: legs that its head has passed; all of them: it waits for its engine
  * @leg:    the route; of the leg that the head is in, what is left
  * @next:   in its lane
  */
@@ -130,12 +140,12 @@ struct slab {
 /**
  * struct tofu_net - the links of a block of nodes, and the packets there
  * @first, @count: nodes of the block
- * @by_node: every node has a queue; else there is one
  * @coords:  of each node
  * @link:    TOFU_PORTS of each node
+ * @engine:  ENGINES of each node
  * @room:    CHANNELS of each link
  * @lane:    LANES of each node
- * @queue:   of what happens, by time in ps
+ * @queue:   of each node: what happens there, by time in ps
  * @flying:  packets under way that have not been forgotten
  */
 struct tofu_net {
@@ -144,9 +154,9 @@ struct tofu_net {
 	uint32_t nodes;
 	uint32_t first;
 	uint32_t count;
-	bool by_node;
 	struct tofu_coords *coords;
 	struct link *link;
+	struct output *engine;
 	struct room *room;
 	struct lane *lane;
 	struct tofu_queue *queue;
@@ -166,6 +176,12 @@ static inline struct link *link_at(const struct tofu_net *net, uint32_t node,
 	return &net->link[(size_t)(node - net->first) * TOFU_PORTS + port];
 }
 
+static inline struct output *engine_at(const struct tofu_net *net,
+				       uint32_t node, unsigned int engine)
+{
+	return &net->engine[(size_t)(node - net->first) * ENGINES + engine];
+}
+
 static inline struct room *room_at(const struct tofu_net *net, const struct link *link,
 			    unsigned int channel)
 {
@@ -180,7 +196,7 @@ static inline struct lane *lane_at(const struct tofu_net *net, uint32_t node,
 
 static inline struct tofu_queue *queue_of(const struct tofu_net *net, uint32_t node)
 {
-	return &net->queue[net->by_node ? node - net->first : 0];
+	return &net->queue[node - net->first];
 }
 
 static inline void push(struct tofu_net *net, struct flying *f, uint64_t ps)
@@ -189,11 +205,17 @@ static inline void push(struct tofu_net *net, struct flying *f, uint64_t ps)
 	tofu_queue_push(queue_of(net, f->node), &f->queued);
 }
 
-/* The head has passed @hops more links; false: the route ends before that. */
+/* The head is at its destination, by a link. */
+static inline bool at_end(const struct flying *f)
+{
+	return f->passed == f->legs;
+}
+
+/* The head has passed @hops more links; false: the route has fewer. */
 static inline bool pass(struct flying *f, unsigned int hops)
 {
 	f->at += hops;
-	for (; hops && f->passed < f->legs; f->passed++) {
+	for (; hops && !at_end(f); f->passed++) {
 		struct tofu_leg *leg = &f->leg[f->passed];
 
 		if (hops < leg->hops) {
@@ -203,7 +225,7 @@ static inline bool pass(struct flying *f, unsigned int hops)
 		hops -= leg->hops;
 		f->closed = false;
 	}
-	return !hops && f->passed < f->legs;
+	return !hops;
 }
 
 /* Its channel among all of the next link, which closes a ring or not. */
@@ -231,9 +253,8 @@ void tofu_flying_free(struct tofu_net *net, struct flying *f);
 
 /* ---- router.c ---- */
 
-/* tofu_routers_run - all that a queue has before @until, ns */
-void tofu_routers_run(struct tofu_net *net, struct tofu_queue *queue,
-		      uint64_t until, const struct tofu_net_ops *ops,
-		      void *ctx);
+/* tofu_router_run - all that happens at @node before @until, ns */
+void tofu_router_run(struct tofu_net *net, uint32_t node, uint64_t until,
+		     const struct tofu_net_ops *ops, void *ctx);
 
 #endif /* NET_FLIGHT_H */

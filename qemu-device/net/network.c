@@ -70,11 +70,12 @@ static bool set_passed(const struct tofu_net *net, struct flying *f,
 		return true;
 	}
 	/* Without legs it is at home and comes by no link. */
-	if (!f->legs || (at > 1 && !pass(f, at - 1)))
+	if ((at > 1 && !pass(f, at - 1)) || at_end(f))
 		return false;
 	set_lane(f, tofu_ring_closed(&net->shape, f->packet.src, node,
 				     (enum tofu_port)f->leg[f->passed].port));
-	return pass(f, 1);
+	pass(f, 1);
+	return !at_end(f) || node == f->packet.dst;
 }
 
 static int enter(struct tofu_net *net, const struct tofu_net_packet *packet,
@@ -85,7 +86,8 @@ static int enter(struct tofu_net *net, const struct tofu_net_packet *packet,
 
 	if (!in_block(net, node) || packet->src >= net->nodes ||
 	    packet->dst >= net->nodes || at > TOFU_HOPS_MAX ||
-	    packet->class_ >= TOFU_CLASSES || packet->engine >= ENGINES)
+	    packet->class_ >= TOFU_CLASSES || packet->engine >= ENGINES ||
+	    packet->taker >= ENGINES)
 		return -EINVAL;
 	f = flying_new(net);
 	if (!f)
@@ -121,16 +123,38 @@ int tofu_net_enter(struct tofu_net *net, const struct tofu_net_packet *packet,
 
 /* ---- Moving ---- */
 
+static uint64_t next_of_all(const struct tofu_net *net)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (uint32_t i = 0; i < net->count; i++) {
+		const uint64_t ps = tofu_queue_time(&net->queue[i]);
+
+		if (ps < first)
+			first = ps;
+	}
+	return first / PS;
+}
+
+/* In windows, in which no node can reach another one. */
 void tofu_net_advance(struct tofu_net *net, uint64_t until,
 		      const struct tofu_net_ops *ops, void *ctx)
 {
-	tofu_routers_run(net, net->queue, until, ops, ctx);
+	uint64_t time;
+
+	while ((time = next_of_all(net)) < until) {
+		time += net->machine->hop_ns;
+		if (time > until)
+			time = until;
+		for (uint32_t i = 0; i < net->count; i++)
+			tofu_router_run(net, net->first + i, time, ops, ctx);
+	}
 }
 
 void tofu_net_advance_at(struct tofu_net *net, uint32_t node, uint64_t until,
 			 const struct tofu_net_ops *ops, void *ctx)
 {
-	tofu_routers_run(net, queue_of(net, node), until, ops, ctx);
+	tofu_router_run(net, node, until, ops, ctx);
 }
 
 uint64_t tofu_net_next_at(const struct tofu_net *net, uint32_t node)
@@ -206,41 +230,43 @@ const struct tofu_net_link *tofu_net_link_in(const struct tofu_net *net,
 
 /* ---- Life ---- */
 
-static uint64_t retries_of(uint32_t node, int port)
+static uint64_t retries_of(uint32_t node, unsigned int output)
 {
-	return RETRIES + ((uint64_t)node * TOFU_PORTS + (uint64_t)port) *
-				 RETRIES_OF_LINK;
+	return RETRIES + (uint64_t)node * RETRIES_OF_NODE +
+	       output * RETRIES_OF_OUTPUT;
 }
 
 static void place(struct tofu_net *net, uint32_t node)
 {
 	net->coords[node - net->first] = tofu_coords_of(&net->shape, node);
-	for (int port = 0; port < TOFU_PORTS; port++) {
+	for (unsigned int port = 0; port < TOFU_PORTS; port++) {
 		const int64_t to = tofu_neighbour(&net->shape, node,
 						  (enum tofu_port)port);
-
-		struct link *link = link_at(net, node, (unsigned int)port);
+		struct link *link = link_at(net, node, port);
 
 		link->to = to < 0 ? node : (uint32_t)to;
 		link->port = (uint8_t)port;
 		link->closes = tofu_link_closes(&net->shape, node,
 						(enum tofu_port)port);
-		link->retry.order = retries_of(node, port);
+		link->out.retry.order = retries_of(node, port);
 		for (unsigned int c = 0; c < CHANNELS; c++)
 			room_at(net, link, c)->retry.order =
 				retries_of(node, port) + 1 + c;
 	}
+	for (unsigned int engine = 0; engine < ENGINES; engine++)
+		engine_at(net, node, engine)->retry.order =
+			retries_of(node, TOFU_PORTS + engine);
 }
 
-/* A block, with a queue of each of its nodes or with a single one. */
-static struct tofu_net *create(const struct tofu_shape *shape,
-			       const struct tofu_preset *machine,
-			       uint32_t first, uint32_t count, bool by_node)
+struct tofu_net *tofu_net_create_block(const struct tofu_shape *shape,
+				       const struct tofu_preset *machine,
+				       uint32_t first, uint32_t count)
 {
 	const uint32_t nodes = tofu_shape_nodes(shape);
 	struct tofu_net *net;
 
-	if (tofu_heap_order(nodes - 1, 0) >= RETRIES) {
+	if (!count || (uint64_t)first + count > nodes ||
+	    tofu_heap_order(nodes - 1, 0) >= RETRIES) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -252,15 +278,15 @@ static struct tofu_net *create(const struct tofu_shape *shape,
 	net->nodes = nodes;
 	net->first = first;
 	net->count = count;
-	net->by_node = by_node;
 	net->coords = calloc(count, sizeof(*net->coords));
 	net->link = calloc((size_t)count * TOFU_PORTS, sizeof(*net->link));
+	net->engine = calloc((size_t)count * ENGINES, sizeof(*net->engine));
 	net->room = calloc((size_t)count * TOFU_PORTS * CHANNELS,
 			   sizeof(*net->room));
 	net->lane = calloc((size_t)count * LANES, sizeof(*net->lane));
-	net->queue = calloc(by_node ? count : 1, sizeof(*net->queue));
-	if (!net->coords || !net->link || !net->room || !net->lane ||
-	    !net->queue) {
+	net->queue = calloc(count, sizeof(*net->queue));
+	if (!net->coords || !net->link || !net->engine || !net->room ||
+	    !net->lane || !net->queue) {
 		tofu_net_destroy(net);
 		errno = ENOMEM;
 		return NULL;
@@ -273,18 +299,8 @@ static struct tofu_net *create(const struct tofu_shape *shape,
 struct tofu_net *tofu_net_create(const struct tofu_shape *shape,
 				 const struct tofu_preset *machine)
 {
-	return create(shape, machine, 0, tofu_shape_nodes(shape), false);
-}
-
-struct tofu_net *tofu_net_create_block(const struct tofu_shape *shape,
-				       const struct tofu_preset *machine,
-				       uint32_t first, uint32_t count)
-{
-	if (!count || (uint64_t)first + count > tofu_shape_nodes(shape)) {
-		errno = EINVAL;
-		return NULL;
-	}
-	return create(shape, machine, first, count, true);
+	return tofu_net_create_block(shape, machine, 0,
+				     tofu_shape_nodes(shape));
 }
 
 void tofu_net_destroy(struct tofu_net *net)
@@ -298,6 +314,7 @@ void tofu_net_destroy(struct tofu_net *net)
 	free(net->queue);
 	free(net->lane);
 	free(net->room);
+	free(net->engine);
 	free(net->link);
 	free(net->coords);
 	free(net);

@@ -17,16 +17,10 @@
  * machine can keep a replica and feed it with the packets of all nodes, and the
  * replicas agree. Memory grows with the packets under way.
  *
- * A network has one of two forms:
- *
- * - All nodes together: tofu_net_create(), tofu_net_advance().
- * - A block of nodes, one after the other: tofu_net_create_block(),
- *   tofu_net_advance_at(). A machine consists of one block or several, which
- *   can be in different processes. A head takes hop_ns at least to the next
- *   node. So within a window of hop_ns the nodes can be advanced in any order,
- *   each to the end of the window.
- *
- * Both have the same results.
+ * A machine consists of one block of nodes or of several, which can be in
+ * different processes. A head takes hop_ns at least to the next node, and so
+ * does a credit. So within a window of hop_ns the nodes can be advanced in any
+ * order, each to the end of the window; all orders have the same results.
  *
  * Not thread-safe.
  */
@@ -52,6 +46,7 @@ struct tofu_net;
  * @class_:  enum tofu_class
  * @engine:  the TNI of @src that sends it; TOFU_TNIS_MAX: its barrier unit.
  *           Packets of one engine and class go out in their order.
+ * @taker:   the same of @dst. It takes one packet at a time, as fast as a link.
  * @payload: bytes
  * @cookie:  the caller's
  */
@@ -63,6 +58,7 @@ struct tofu_net_packet {
 	uint8_t path;
 	uint8_t class_;
 	uint8_t engine;
+	uint8_t taker;
 	uint32_t payload;
 	void *cookie;
 };
@@ -96,10 +92,10 @@ struct tofu_net_link {
  * struct tofu_net_ops - callbacks of tofu_net_advance()
  * @departs: the last byte of a packet leaves its first link at @time (ns,
  *           rounded up; may be later than @until). May be NULL.
- * @arrives: the last byte leaves the last link at @time. Called as soon as that
- *           is certain, when the link begins with the packet: @time can be
- *           later than @until, by hop_ns at least, and calls are not in the
- *           order of their times. The network then forgets the packet.
+ * @arrives: @taker has its last byte at @time. Called as soon as that is
+ *           certain, when the engine begins to take the packet: @time can be
+ *           later than @until, and calls are not in the order of their times.
+ *           The network then forgets the packet.
  * @crosses: the packet occupies a link from @start to @end (ns); for traces.
  *           May be NULL.
  * @touches: something happens at @node, of this block, at @time (ns, rounded
@@ -114,8 +110,7 @@ struct tofu_net_link {
  *
  * They are called for the packets of all nodes, and must not put packets in.
  * With several blocks, @departs is called in the block that @src is in and
- * @arrives in the block that the last link begins in, even if @dst is in
- * another one: the caller carries that over.
+ * @arrives in the block that @dst is in.
  */
 struct tofu_net_ops {
 	void (*departs)(void *ctx, const struct tofu_net_packet *packet,
@@ -172,7 +167,7 @@ int tofu_net_send(struct tofu_net *net, const struct tofu_net_packet *packet);
  * @node.
  *
  * Return: 0, -ENOMEM, or -EINVAL (@node not in the block, @src or @dst not a
- * node, @at not within the route).
+ * node, @at not within the route, or its end and @node not @dst).
  */
 int tofu_net_enter(struct tofu_net *net, const struct tofu_net_packet *packet,
 		   uint32_t node, uint64_t ps, unsigned int at);
@@ -191,7 +186,8 @@ int tofu_net_credit(struct tofu_net *net, const struct tofu_net_credit *credit);
 /**
  * tofu_net_advance - compute all events before @until
  *
- * Not for a block. All packets with times before @until have been put in.
+ * For a block that is all nodes. All packets with times before @until have been
+ * put in.
  */
 void tofu_net_advance(struct tofu_net *net, uint64_t until,
 		      const struct tofu_net_ops *ops, void *ctx);
@@ -199,8 +195,8 @@ void tofu_net_advance(struct tofu_net *net, uint64_t until,
 /**
  * tofu_net_next_at - time of the first event at @node of a block
  *
- * Events happen where a link begins that a packet crosses. A loopback packet is
- * an event at its node.
+ * Events happen where a link begins that a packet crosses, and where an engine
+ * takes one. A loopback packet is an event at its node.
  *
  * Return: ns, rounded down; UINT64_MAX where there is none.
  */
@@ -215,6 +211,19 @@ uint64_t tofu_net_next_at(const struct tofu_net *net, uint32_t node);
  */
 void tofu_net_advance_at(struct tofu_net *net, uint32_t node, uint64_t until,
 			 const struct tofu_net_ops *ops, void *ctx);
+
+/**
+ * tofu_net_take_at - let the engines of @node take packets before @until, as far
+ * as nothing can change that
+ *
+ * As tofu_net_advance_at(), but packets of @node itself may still be missing: it
+ * ends at the first event that these could have to do with. They cannot delay a
+ * packet at its end, except by packets on their way before it.
+ *
+ * Return: what engines take before that is known; @until at most.
+ */
+uint64_t tofu_net_take_at(struct tofu_net *net, uint32_t node, uint64_t until,
+			  const struct tofu_net_ops *ops, void *ctx);
 
 /**
  * tofu_net_prefetch - what the links of a node need next is to be in the caches

@@ -159,8 +159,8 @@ static inline unsigned int tofu_packet_cqs(unsigned int type)
 	return type == TOFU_PKT_SIGNAL ? TOFU_GATES : TOFU_CQS_PER_TNI;
 }
 
-/* tofu_packet_engine - who puts it into the network: a TNI, or TOFU_TNIS_MAX for
- * the barrier unit
+/* tofu_packet_engine - who puts it into the network, or takes it: a TNI, or
+ * TOFU_TNIS_MAX for the barrier unit
  */
 static inline uint8_t tofu_packet_engine(unsigned int type, uint8_t tni)
 {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Packets on their way: the lanes of routers, the buffers behind links, and the
- * links.
+ * Packets on their way: the lanes of routers, the buffers behind links, the
+ * links, and the ways to the engines.
  */
 #include <errno.h>
-#include <stddef.h>
 
 #include "net/flight.h"
 
@@ -57,9 +56,10 @@ static void moves(const struct move *move, struct flying *f, uint64_t ps)
 	touches(move, f->node, ps);
 }
 
+/* Of @link; waits for an engine are not counted. */
 static void count_wait(struct link *link, uint64_t ps)
 {
-	if (!ps)
+	if (!ps || !link)
 		return;
 	ps += link->wait_ps;
 	link->count.wait_ns += ps / PS;
@@ -107,7 +107,7 @@ static bool give_back(struct tofu_net *net, const struct tofu_net_credit *credit
 
 	room->back[(room->first + room->coming++) % TOFU_BUFFERS_MAX] =
 		credit->ps;
-	if (!link->wanted)
+	if (!link->out.wanted)
 		return false;
 	watch_room(net, credit->node, room);
 	return true;
@@ -153,14 +153,18 @@ int tofu_net_credit(struct tofu_net *net, const struct tofu_net_credit *credit)
 
 /* ---- Routers ---- */
 
+/* The link that it wants; NULL where it is at its end and wants its engine. */
 static struct link *link_of(const struct tofu_net *net, const struct flying *f)
 {
-	return link_at(net, f->node, f->leg[f->passed].port);
+	return at_end(f) ? NULL :
+			   link_at(net, f->node, f->leg[f->passed].port);
 }
 
-static bool on_last_link(const struct flying *f)
+static struct output *output_of(const struct tofu_net *net,
+				const struct flying *f)
 {
-	return f->passed + 1 == f->legs && f->leg[f->passed].hops == 1;
+	return at_end(f) ? engine_at(net, f->node, f->packet.taker) :
+			   &link_of(net, f)->out;
 }
 
 /* The first packet of a lane has left it, with its last byte at @ps. */
@@ -183,7 +187,7 @@ static void shift(const struct move *move, uint32_t node, unsigned int number,
 
 static void discard(const struct move *move, struct flying *f, uint64_t ps)
 {
-	link_of(move->net, f)->wanted &= ~(1ULL << f->lane);
+	output_of(move->net, f)->wanted &= ~(1ULL << f->lane);
 	if (f->first)
 		shift(move, f->node, f->lane, ps);
 	else
@@ -191,33 +195,40 @@ static void discard(const struct move *move, struct flying *f, uint64_t ps)
 	tofu_flying_free(move->net, f);
 }
 
-/* The packet's head leaves its lane at @ps. */
+/* The packet's head crosses @link from @ps on. */
 static void cross(const struct move *move, struct flying *f, struct link *link,
 		  uint64_t ps)
 {
 	struct tofu_net *net = move->net;
 
-	link->free = ps + f->ps;
-	link->wanted &= ~(1ULL << f->lane);
 	link->count.packets++;
 	link->count.bytes += f->packet.payload;
 	count_wait(link, ps - f->queued.time);
 	if (move->ops->crosses)
 		move->ops->crosses(move->ctx, &f->packet, f->node,
 				   (enum tofu_port)link->port, ps / PS,
-				   to_ns(link->free));
+				   to_ns(ps + f->ps));
 	if (!f->at)
-		departs(move, f, link->free);
-	shift(move, f->node, f->lane, link->free);
+		departs(move, f, ps + f->ps);
 	f->first = false;
-	if (!on_last_link(f))
-		room_at(net, link, channel_of(f, link->closes))->used++;
+	room_at(net, link, channel_of(f, link->closes))->used++;
 	set_lane(f, link->closes);
 	f->node = link->to;
-	if (pass(f, 1))
-		moves(move, f, ps + net->machine->hop_ns * PS);
+	pass(f, 1);
+	moves(move, f, ps + net->machine->hop_ns * PS);
+}
+
+/* The packet's head leaves its lane at @ps, by @link or to its engine. */
+static void go(const struct move *move, struct flying *f, struct output *output,
+	       struct link *link, uint64_t ps)
+{
+	output->free = ps + f->ps;
+	output->wanted &= ~(1ULL << f->lane);
+	shift(move, f->node, f->lane, ps + f->ps);
+	if (link)
+		cross(move, f, link, ps);
 	else
-		arrives(move, f, ps + net->machine->hop_ns * PS + f->ps);
+		arrives(move, f, ps + f->ps);
 }
 
 static bool before(const struct flying *a, const struct flying *b)
@@ -229,21 +240,23 @@ static bool before(const struct flying *a, const struct flying *b)
 
 /* The one that may go on and has waited for the longest time, or NULL. */
 static struct flying *choose(const struct move *move, uint32_t node,
-			     struct link *link, uint64_t ps)
+			     struct output *output, struct link *link,
+			     uint64_t ps)
 {
 	struct tofu_net *net = move->net;
 	struct flying *best = NULL;
 
-	for (uint64_t left = link->wanted; left; left &= left - 1) {
+	for (uint64_t left = output->wanted; left; left &= left - 1) {
 		struct flying *f =
 			lane_at(net, node, (unsigned int)__builtin_ctzll(left))
 				->first;
 		struct room *room =
-			room_at(net, link, channel_of(f, link->closes));
+			link ? room_at(net, link, channel_of(f, link->closes)) :
+			       NULL;
 
 		if (f->state == GONE)
 			discard(move, f, ps);
-		else if (!on_last_link(f) && !has_room(net, room, ps))
+		else if (room && !has_room(net, room, ps))
 			watch_room(net, node, room);
 		else if (!best || before(f, best))
 			best = f;
@@ -251,48 +264,43 @@ static struct flying *choose(const struct move *move, uint32_t node,
 	return best;
 }
 
-/* Packets want the link: one of them goes, if it can. */
-static void serve(const struct move *move, uint32_t node, struct link *link,
-		  uint64_t ps)
+/* Packets want the output, @link or to an engine: one of them goes, if it can. */
+static void serve(const struct move *move, uint32_t node, struct output *output,
+		  struct link *link, uint64_t ps)
 {
-	if (link->free <= ps) {
-		struct flying *f = choose(move, node, link, ps);
+	if (output->free <= ps) {
+		struct flying *f = choose(move, node, output, link, ps);
 
 		if (f)
-			cross(move, f, link, ps);
+			go(move, f, output, link, ps);
 	}
-	if (link->wanted && link->free > ps)
-		watch(move->net, node, &link->retry, &link->watched,
-		      link->free);
+	if (output->wanted && output->free > ps)
+		watch(move->net, node, &output->retry, &output->watched,
+		      output->free);
 }
 
-static struct link *link_of_retry(struct tofu_queued *retry)
+/* Its order says of what it is: place() in network.c. */
+static unsigned int output_of_retry(const struct tofu_queued *queued)
 {
-	return (struct link *)((char *)retry - offsetof(struct link, retry));
+	return (queued->order - RETRIES) % RETRIES_OF_NODE / RETRIES_OF_OUTPUT;
 }
 
-static struct room *room_of_retry(struct tofu_queued *retry)
+static void retry(const struct move *move, uint32_t node,
+		  const struct tofu_queued *queued, uint64_t ps)
 {
-	return (struct room *)((char *)retry - offsetof(struct room, retry));
-}
-
-static void retry(const struct move *move, struct tofu_queued *queued,
-		  uint64_t ps)
-{
+	const unsigned int number = output_of_retry(queued);
+	const unsigned int which = (queued->order - RETRIES) % RETRIES_OF_OUTPUT;
 	struct tofu_net *net = move->net;
-	struct link *link;
-	struct room *room;
+	struct link *link = number < TOFU_PORTS ? link_at(net, node, number) :
+						  NULL;
+	struct output *output =
+		link ? &link->out : engine_at(net, node, number - TOFU_PORTS);
 
-	if ((queued->order - RETRIES) % RETRIES_OF_LINK == 0) {
-		link = link_of_retry(queued);
-		link->watched = false;
-	} else {
-		room = room_of_retry(queued);
-		link = &net->link[(size_t)(room - net->room) / CHANNELS];
-		room->watched = false;
-	}
-	serve(move, net->first + (uint32_t)(link - net->link) / TOFU_PORTS,
-	      link, ps);
+	if (which)
+		room_at(net, link, which - 1)->watched = false;
+	else
+		output->watched = false;
+	serve(move, node, output, link, ps);
 }
 
 /* The packet's head has come into its lane: is it the first there? */
@@ -320,7 +328,7 @@ static bool line_up(const struct move *move, struct flying *f, uint64_t ps)
 static void happen(const struct move *move, struct flying *f, uint64_t ps)
 {
 	const uint64_t hop = move->net->machine->hop_ns * PS;
-	struct link *link;
+	struct output *output;
 
 	if (f->state == GONE && !f->legs) {
 		tofu_flying_free(move->net, f);
@@ -337,24 +345,51 @@ static void happen(const struct move *move, struct flying *f, uint64_t ps)
 	}
 	if (!f->first && !line_up(move, f, ps))
 		return;
-	link = link_of(move->net, f);
-	link->wanted |= 1ULL << f->lane;
-	serve(move, f->node, link, ps);
+	output = output_of(move->net, f);
+	output->wanted |= 1ULL << f->lane;
+	serve(move, f->node, output, link_of(move->net, f), ps);
 }
 
-void tofu_routers_run(struct tofu_net *net, struct tofu_queue *queue,
-		      uint64_t until, const struct tofu_net_ops *ops,
-		      void *ctx)
+static void next(const struct move *move, uint32_t node)
+{
+	struct tofu_queued *queued = tofu_queue_pop(queue_of(move->net, node));
+
+	if (queued->order >= RETRIES)
+		retry(move, node, queued, queued->time);
+	else
+		happen(move, (struct flying *)queued, queued->time);
+}
+
+void tofu_router_run(struct tofu_net *net, uint32_t node, uint64_t until,
+		     const struct tofu_net_ops *ops, void *ctx)
 {
 	const struct move move = { net, ops, ctx };
-	uint64_t ps;
+	const struct tofu_queue *queue = queue_of(net, node);
 
-	while ((ps = tofu_queue_time(queue)) < until * PS) {
-		struct tofu_queued *queued = tofu_queue_pop(queue);
+	while (tofu_queue_time(queue) < until * PS)
+		next(&move, node);
+}
 
-		if (queued->order >= RETRIES)
-			retry(&move, queued, ps);
-		else
-			happen(&move, (struct flying *)queued, ps);
+/* It concerns the way to an engine, which no packet takes that starts here. */
+static bool is_of_engine(const struct tofu_queued *queued)
+{
+	const struct flying *f = (const struct flying *)queued;
+
+	if (queued->order >= RETRIES)
+		return output_of_retry(queued) >= TOFU_PORTS;
+	return f->legs && at_end(f);
+}
+
+uint64_t tofu_net_take_at(struct tofu_net *net, uint32_t node, uint64_t until,
+			  const struct tofu_net_ops *ops, void *ctx)
+{
+	const struct move move = { net, ops, ctx };
+	const struct tofu_queue *queue = queue_of(net, node);
+
+	while (tofu_queue_time(queue) < until * PS) {
+		if (!is_of_engine(queue->first))
+			return tofu_queue_time(queue) / PS;
+		next(&move, node);
 	}
+	return until;
 }

@@ -147,7 +147,7 @@ static bool entry_valid(const struct tofu_clock *clock,
 	return entry->time < TOFU_CLOCK_MAX &&
 	       entry->dst < clock->fabric->nodes &&
 	       entry->payload <= TOFU_PKT_MTU_MAX &&
-	       entry->tni < TOFU_TNIS_MAX &&
+	       entry->tni < TOFU_TNIS_MAX && entry->taker < TOFU_TNIS_MAX &&
 	       entry->cq < tofu_packet_cqs(entry->type);
 }
 

@@ -104,9 +104,11 @@ void tofu_links_cross(void *virtual, const struct tofu_net_packet *packet,
 	}
 	crossing->trace = trace_of(packet->cookie, port, start, end);
 	crossing->trace.wait = (uint32_t)crossing->wait;
+	/* A link begins with one packet at a time. */
 	if (!tofu_heap_push(&links->crossings,
 			    start + tofu_preset_flight_ns(v->machine),
-			    links->order++, crossing))
+			    2 * (uint64_t)crossing->port + crossing->rx,
+			    crossing))
 		drop_crossing(links, crossing);
 }
 

@@ -110,6 +110,7 @@ static struct tofu_parcel *send(struct tofu_virtual *v, uint32_t src,
 		.path = entry->path,
 		.class_ = (uint8_t)class_of(entry),
 		.engine = tofu_packet_engine(entry->type, entry->tni),
+		.taker = tofu_packet_engine(entry->type, entry->taker),
 		.payload = entry->payload,
 		.cookie = parcel,
 	};
@@ -209,17 +210,42 @@ void tofu_parcel_advance(struct tofu_virtual *v, uint64_t until)
 	v->advanced = until;
 }
 
-uint64_t tofu_parcel_first(struct tofu_virtual *v, struct tofu_heap *heap)
+void tofu_parcel_settle(struct tofu_virtual *v, uint64_t own)
+{
+	const uint32_t self = v->node->fabric->self;
+	const uint64_t end = v->advanced + v->machine->hop_ns;
+
+	tofu_net_advance_at(v->net, self, tofu_min64(own, end), &net_ops, v);
+	v->settled = tofu_net_take_at(v->net, self, end, &net_ops, v);
+}
+
+/* Drop those of a heap that have passed. */
+static bool one_is_left(struct tofu_virtual *v, struct tofu_heap *heap)
 {
 	while (heap->count) {
 		struct tofu_parcel *parcel = heap->item[0].what;
-		const uint64_t time = heap->item[0].time;
 
 		if (heap == &v->coming ? !parcel->arrived : !parcel->departed)
-			return time > v->advanced ? time : v->advanced;
+			return true;
 		let_go(v, tofu_heap_pop(heap));
 	}
-	return UINT64_MAX;
+	return false;
+}
+
+/* It arrives by what is not settled, or a hop's time after its last link. */
+uint64_t tofu_parcel_coming(struct tofu_virtual *v)
+{
+	if (!one_is_left(v, &v->coming))
+		return UINT64_MAX;
+	return tofu_max64(v->coming.item[0].time + v->machine->hop_ns,
+			  v->settled);
+}
+
+uint64_t tofu_parcel_leaving(struct tofu_virtual *v)
+{
+	if (!one_is_left(v, &v->leaving))
+		return UINT64_MAX;
+	return tofu_max64(v->leaving.item[0].time, v->advanced);
 }
 
 /* ---- To the controller ---- */

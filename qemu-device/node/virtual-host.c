@@ -129,6 +129,7 @@ static void host_tx_commit(void *host)
 		/* An answer echoes the request's values, which may be any. */
 		.tni = pkt->src_tni % TOFU_TNIS_MAX,
 		.cq = (uint8_t)(pkt->src_cq % tofu_packet_cqs(pkt->type)),
+		.taker = pkt->dst_tni % TOFU_TNIS_MAX,
 	};
 
 	memcpy(v->record, pkt, sizeof(*pkt) + entry.payload);

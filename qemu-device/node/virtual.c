@@ -29,17 +29,19 @@
 /* ---- What this node promises ---- */
 
 /*
- * The earliest time at which a packet reaches the link that determines its
- * arrival here, or the return of its credit. Credits matter only where an
- * engine may wait for one.
+ * The earliest time at which a packet that is in the network is here, or its
+ * credit. Credits matter only where an engine may wait for one.
  */
 static uint64_t first_moving(struct tofu_virtual *v)
 {
-	const uint64_t time = tofu_parcel_first(v, &v->coming);
+	const uint64_t time = tofu_clock_add(tofu_parcel_coming(v),
+					     v->machine->receive_ns);
 
 	if (!v->starved)
 		return time;
-	return tofu_min64(time, tofu_parcel_first(v, &v->leaving));
+	return tofu_min64(time,
+			  tofu_clock_add(tofu_parcel_leaving(v),
+					 tofu_preset_flight_ns(v->machine)));
 }
 
 /* The next known event. A credit that no engine waits for needs no stop of its
@@ -62,11 +64,9 @@ static uint64_t next_due(const struct tofu_virtual *v)
 static uint64_t promise(struct tofu_virtual *v)
 {
 	const uint64_t answer = tofu_preset_answer_ns(v->machine);
-	const uint64_t flight = tofu_preset_flight_ns(v->machine);
-	uint64_t next, busy;
+	const uint64_t next = tofu_min64(first_moving(v), next_due(v));
+	uint64_t busy;
 
-	next = tofu_clock_add(first_moving(v), flight);
-	next = tofu_min64(next, next_due(v));
 	busy = tofu_clock_add(icc_takes_effect(v->node->icc, v->busy),
 			      tofu_preset_store_ns(v->machine));
 	return tofu_min64(busy, tofu_clock_add(next, answer));
@@ -74,26 +74,35 @@ static uint64_t promise(struct tofu_virtual *v)
 
 /*
  * All events before that are known. Unknown packets enter the network at the
- * bound or later, and packets in it reach their last link no earlier than
- * first_moving().
+ * bound or later.
  */
 static uint64_t horizon(struct tofu_virtual *v)
 {
 	const uint64_t flight = tofu_preset_flight_ns(v->machine);
 
-	return tofu_clock_add(tofu_min64(v->clock.bound, first_moving(v)),
-			      flight);
+	return tofu_min64(tofu_clock_add(v->clock.bound, flight),
+			  first_moving(v));
 }
 
-/* Advance the network as far as all its packets are known. */
+/*
+ * Advance the network as far as all its packets are known, and what it brings
+ * here as far as that is certain.
+ */
 static void advance(struct tofu_virtual *v, uint64_t now)
 {
 	const uint64_t limit = tofu_min64(v->clock.bound, now + AHEAD_NS);
-	uint64_t until;
+	uint64_t advanced, settled;
 
 	/* An arrival on the way can move the promise forward. */
-	while ((until = tofu_min64(limit, promise(v))) > v->advanced)
-		tofu_parcel_advance(v, until);
+	do {
+		const uint64_t until = tofu_min64(limit, promise(v));
+
+		advanced = v->advanced;
+		settled = v->settled;
+		if (until > advanced)
+			tofu_parcel_advance(v, until);
+		tofu_parcel_settle(v, promise(v));
+	} while (v->advanced > advanced || v->settled > settled);
 }
 
 /* ---- Stops ---- */
@@ -207,6 +216,7 @@ int tofu_node_join(struct tofu_node *node)
 	v->epoch = node->ops->now(node->home) - start;
 	v->busy = start;
 	v->advanced = start;
+	v->settled = start;
 	tofu_clock_show(&v->clock, start, false);
 	return 0;
 }

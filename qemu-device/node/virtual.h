@@ -51,7 +51,6 @@ struct tofu_crossing;
  * struct tofu_links - the ports of this node
  * @from:    by port: the node at the other end, or -1
  * @crossings: struct tofu_crossing, by the time when it becomes visible
- * @order:   of the next crossing
  * @unused:  list of unused crossings
  * @waited:  by port: the network's last wait_ns
  * @counter: by port, as passed to the controller
@@ -59,7 +58,6 @@ struct tofu_crossing;
 struct tofu_links {
 	int64_t from[TOFU_PORTS];
 	struct tofu_heap crossings;
-	uint64_t order;
 	struct tofu_crossing *unused;
 	uint64_t waited[TOFU_PORTS];
 	uint64_t counter[TOFU_PORTS][TOFU_PORT_COUNTERS];
@@ -70,14 +68,16 @@ struct tofu_links {
  * @epoch:  the home's time at common time 0
  * @busy:   common time at which the processor may act by itself
  * @advanced: the network has been computed up to that time
+ * @settled: what this node's engines take before that is known: up to hop_ns
+ *          later than @advanced
  * @horizon: all events before that time are known
  * @wanted: the bound that would let this node continue
  * @inside: the controller is running
  * @cpus:   processors that all nodes share
  * @net:    replica of the whole machine's network
  * @flying: by node, without this one: count of its packets in the network
- * @coming: packets to this node in the network, by the earliest time at which
- *          they can reach their last link
+ * @coming: packets to this node in the network, by a hop's time before the
+ *          earliest time at which they can arrive
  * @due:    arrived packets, by the time when the controller gets them
  * @leaving: packets of this node that have not left their first link, by the
  *          time when they entered it
@@ -99,6 +99,7 @@ struct tofu_virtual {
 	uint64_t epoch;
 	uint64_t busy;
 	uint64_t advanced;
+	uint64_t settled;
 	uint64_t horizon;
 	uint64_t wanted;
 	bool inside;
@@ -170,10 +171,20 @@ void tofu_parcel_own(struct tofu_virtual *v, uint64_t number,
 /* tofu_parcel_advance - advance the network to @until */
 void tofu_parcel_advance(struct tofu_virtual *v, uint64_t until);
 
-/* tofu_parcel_first - of @coming or @leaving: the earliest time at which one
- * can reach the link; UINT64_MAX: there is none
+/* tofu_parcel_settle - let engines of this node take packets, as far as that is
+ * known; this node sends nothing before @own
  */
-uint64_t tofu_parcel_first(struct tofu_virtual *v, struct tofu_heap *heap);
+void tofu_parcel_settle(struct tofu_virtual *v, uint64_t own);
+
+/* tofu_parcel_coming - the earliest time at which a packet that is in the
+ * network, and has not arrived, can arrive; UINT64_MAX: there is none
+ */
+uint64_t tofu_parcel_coming(struct tofu_virtual *v);
+
+/* tofu_parcel_leaving - the same for those of this node to begin with their
+ * first link
+ */
+uint64_t tofu_parcel_leaving(struct tofu_virtual *v);
 
 /* tofu_parcel_deliver - pass the first due packet to the controller */
 void tofu_parcel_deliver(struct tofu_virtual *v);

@@ -114,6 +114,7 @@ static struct tofu_log_entry take_entry(struct machine *m, struct input *in)
 		.type = take_type(in),
 		.tni = (uint8_t)(take(in, 1) % TOFU_TNIS_MAX),
 		.cq = (uint8_t)(take(in, 1) % TOFU_CQS_PER_TNI),
+		.taker = (uint8_t)(take(in, 1) % TOFU_TNIS_MAX),
 		.path = (uint8_t)take(in, 1),
 		.payload = (uint32_t)take(in, 2) % (TOFU_PKT_MTU_MAX + 1),
 		.dst = (uint32_t)take(in, 1) % NODES,

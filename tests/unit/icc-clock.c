@@ -99,6 +99,7 @@ static void host_tx_commit(void *host)
 		.path = pkt->path,
 		.class_ = (uint8_t)tofu_class_of(pkt->type),
 		.engine = tofu_packet_engine(pkt->type, pkt->src_tni),
+		.taker = tofu_packet_engine(pkt->type, pkt->dst_tni),
 		.payload = pkt->payload,
 		.cookie = node->tx,
 	};

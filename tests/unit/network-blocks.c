@@ -17,13 +17,11 @@
 
 /**
  * struct fate - callbacks for a packet
- * @block: in which its head began to cross its last link, or left its source
  * @links: hash of the links that it crossed, and of the times
  */
 struct fate {
 	uint64_t departed;
 	uint64_t arrived;
-	uint32_t block;
 	uint64_t links;
 };
 
@@ -53,6 +51,7 @@ struct block {
 /**
  * struct traffic - packets, and what became of them
  * @now:   end of the window
+ * @taken: count of nodes and windows in which all was taken beforehand
  * @early: a head was somewhere before the end of the window
  * @wrong: a callback came from a wrong block
  */
@@ -66,6 +65,7 @@ struct traffic {
 	uint32_t blocks;
 	size_t arrivals;
 	uint64_t now;
+	size_t taken;
 	bool early;
 	bool wrong;
 };
@@ -93,7 +93,6 @@ static void departs(void *ctx, const struct tofu_net_packet *packet,
 	struct fate *fate = packet->cookie;
 
 	fate->departed = time;
-	fate->block = (uint32_t)(b - b->traffic->block);
 	if (!holds(b, packet->src))
 		b->traffic->wrong = true;
 }
@@ -106,7 +105,7 @@ static void arrives(void *ctx, const struct tofu_net_packet *packet,
 
 	fate->arrived = time;
 	b->traffic->arrivals++;
-	if (fate->block != b - b->traffic->block)
+	if (!holds(b, packet->dst))
 		b->traffic->wrong = true;
 }
 
@@ -118,7 +117,6 @@ static void crosses(void *ctx, const struct tofu_net_packet *packet,
 	struct fate *fate = packet->cookie;
 	const uint64_t value[] = { node, port, start, end };
 
-	fate->block = (uint32_t)(b - b->traffic->block);
 	for (size_t i = 0; i < sizeof(value) / sizeof(value[0]); i++)
 		fate->links = (fate->links ^ value[i]) * 0x100000001b3ULL;
 	if (!holds(b, node))
@@ -175,6 +173,7 @@ static void random_packet(const struct traffic *t, struct tofu_net_packet *p)
 	p->path = rand() % 16;
 	p->class_ = rand() % TOFU_CLASSES;
 	p->engine = rand() % (TOFU_TNIS_MAX + 1);
+	p->taker = rand() % (TOFU_TNIS_MAX + 1);
 	p->payload = sizes[rand() % 3];
 }
 
@@ -284,6 +283,15 @@ static bool carry_over(struct traffic *t)
 	return true;
 }
 
+/* Its engines take what they can while packets of the node are still missing. */
+static void take_some(struct traffic *t, struct block *b, uint32_t node)
+{
+	const uint64_t until = tofu_net_take_at(b->net, node, t->now, &ops, b);
+
+	t->taken += until == t->now;
+	t->wrong |= until > t->now || tofu_net_next_at(b->net, node) < until;
+}
+
 /* Nodes in an order of their own in each window, and only where one is due. */
 static void run_window(struct traffic *t, size_t from)
 {
@@ -293,6 +301,8 @@ static void run_window(struct traffic *t, size_t from)
 		const uint32_t node = t->nodes - 1 - (i + turn) % t->nodes;
 		struct block *b = block_of(t, node);
 
+		if (rand() % 2)
+			take_some(t, b, node);
 		send_some(t, b, node, from);
 		if (tofu_net_next_at(b->net, node) < t->now)
 			tofu_net_advance_at(b->net, node, t->now, &ops, b);
@@ -351,6 +361,7 @@ static void compare(struct harness_test *_metadata, struct traffic *one,
 	ASSERT_FALSE(t->early);
 	ASSERT_FALSE(t->wrong);
 	ASSERT_EQ(PACKETS, t->arrivals);
+	ASSERT_GT(t->taken, 0);
 	for (size_t i = 0; i < PACKETS; i++) {
 		ASSERT_EQ(one->fate[i].departed, t->fate[i].departed);
 		ASSERT_EQ(one->fate[i].arrived, t->fate[i].arrived);
@@ -454,6 +465,9 @@ TEST_F(block, next_events_are_those_of_a_node)
 	EXPECT_EQ(UINT64_MAX, tofu_net_next_at(self->net, 2));
 	EXPECT_EQ(1100, tofu_net_next_at(self->net, 3));
 	tofu_net_advance_at(self->net, 3, 1101, &ops, b);
+	EXPECT_EQ(1200, tofu_net_next_at(self->net, 4));
+	EXPECT_EQ(0, self->t->arrivals);
+	tofu_net_advance_at(self->net, 4, 1201, &ops, b);
 	EXPECT_EQ(UINT64_MAX, tofu_net_next_at(self->net, 4));
 	EXPECT_EQ(1, self->t->arrivals);
 	EXPECT_TRUE(tofu_net_idle(self->net));
@@ -483,15 +497,41 @@ TEST_F(block, what_leaves_is_forgotten)
 	EXPECT_EQ(0, self->t->arrivals);
 }
 
-TEST_F(block, arrivals_outside_are_told_where_the_last_link_begins)
+TEST_F(block, packets_come_to_their_end_from_outside)
 {
-	const struct tofu_net_packet p = a_packet(self->t, 3, 5);
+	struct tofu_net_packet p = a_packet(self->t, 0, 2);
 	struct block *b = &self->t->block[0];
 
-	ASSERT_EQ(0, tofu_net_enter(self->net, &p, 4, 1100000, 1));
-	tofu_net_advance_at(self->net, 4, 2000, &ops, b);
+	ASSERT_EQ(0, tofu_net_enter(self->net, &p, 2, 1200000, 2));
+	tofu_net_advance_at(self->net, 2, 2000, &ops, b);
 	EXPECT_EQ(1, self->t->arrivals);
 	EXPECT_EQ(0, b->leaving);
+	/* Its buffer is of the link that leaves node 1. */
+	ASSERT_EQ(1, b->crediting);
+	EXPECT_EQ(1, b->credit[0].node);
+	/* That is not where it ends. */
+	EXPECT_EQ(-EINVAL, tofu_net_enter(self->net, &p, 3, 1200000, 2));
+}
+
+TEST_F(block, engines_take_packets_up_to_one_that_goes_on)
+{
+	const struct tofu_net_packet p = a_packet(self->t, 1, 2);
+	struct tofu_net_packet through = a_packet(self->t, 1, 3);
+	struct tofu_net_packet own = a_packet(self->t, 2, 3);
+	struct block *b = &self->t->block[0];
+
+	through.seq = 1;
+	own.seq = 2;
+	ASSERT_EQ(0, tofu_net_enter(self->net, &p, 2, 1100000, 1));
+	EXPECT_EQ(1101, tofu_net_take_at(self->net, 2, 1101, &ops, b));
+	EXPECT_EQ(1, self->t->arrivals);
+	ASSERT_EQ(0, tofu_net_enter(self->net, &through, 2, 1200000, 1));
+	EXPECT_EQ(1200, tofu_net_take_at(self->net, 2, 1300, &ops, b));
+	/* One of the node itself can still come before it. */
+	own.time = 1150;
+	ASSERT_EQ(0, tofu_net_send(self->net, &own));
+	EXPECT_EQ(1150, tofu_net_take_at(self->net, 2, 1300, &ops, b));
+	EXPECT_EQ(1, self->t->arrivals);
 }
 
 TEST_F(block, packets_that_are_not_of_the_block_are_refused)
@@ -531,6 +571,7 @@ TEST_F(block, packets_of_a_forgotten_node_vanish)
 	tofu_net_forget(self->net, 4, drop, &dropped);
 	EXPECT_EQ(1, dropped);
 	tofu_net_advance_at(self->net, 2, 2000, &ops, &self->t->block[0]);
+	tofu_net_advance_at(self->net, 3, 2000, &ops, &self->t->block[0]);
 	EXPECT_EQ(1, self->t->arrivals);
 	EXPECT_TRUE(tofu_net_idle(self->net));
 }

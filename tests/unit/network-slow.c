@@ -5,8 +5,9 @@
 #include <string.h>
 
 #define CLASS_CHANNELS (TOFU_CLASSES * TOFU_VCS)
-#define LANES_MAX (TOFU_PORTS * CLASS_CHANNELS + \
-		   (TOFU_TNIS_MAX + 1) * TOFU_CLASSES)
+#define ENGINES (TOFU_TNIS_MAX + 1)
+#define LANES_MAX (TOFU_PORTS * CLASS_CHANNELS + ENGINES * TOFU_CLASSES)
+#define OUTPUTS (TOFU_PORTS + ENGINES)
 #define NEVER UINT64_MAX
 
 /**
@@ -17,6 +18,7 @@
  * @lane:   of that node
  * @came:   when its head came there, ps
  * @credit: of the buffer that it has there, in struct slow.back
+ * @taken:  by its engine, or it crosses no link
  */
 struct walker {
 	const struct tofu_net_packet *packet;
@@ -25,12 +27,13 @@ struct walker {
 	uint32_t at, lane;
 	uint64_t came;
 	uint64_t *credit;
+	bool taken;
 	uint64_t departed, arrived;
 };
 
 /**
  * struct slow - all of the model
- * @link:  when each is free, ps
+ * @output: when each link and engine is free, ps
  * @lane:  when the last packet had left each, ps
  * @first: of each lane
  * @taken: by link and channel: buffers that have been taken so far
@@ -42,7 +45,7 @@ struct slow {
 	const struct tofu_net_packet *packet;
 	size_t count;
 	struct walker *walker;
-	uint64_t *link;
+	uint64_t *output;
 	uint64_t *lane;
 	struct walker **first;
 	size_t *taken;
@@ -76,7 +79,7 @@ static void find_first(struct slow *slow)
 		struct walker **first =
 			&slow->first[one->at * LANES_MAX + one->lane];
 
-		if (one->passed < one->hops &&
+		if (!one->taken &&
 		    (!*first || earlier(one, one->came, *first, (*first)->came)))
 			*first = one;
 	}
@@ -85,6 +88,22 @@ static void find_first(struct slow *slow)
 static unsigned int channel_of(const struct walker *one)
 {
 	return one->packet->class_ * TOFU_VCS + one->hop[one->passed].channel;
+}
+
+static bool at_end(const struct walker *one)
+{
+	return one->passed == one->hops;
+}
+
+static size_t output_at(const struct walker *one)
+{
+	unsigned int output = TOFU_PORTS;
+
+	if (at_end(one))
+		output += one->packet->taker;
+	else
+		output = one->hop[one->passed].port;
+	return one->at * OUTPUTS + output;
 }
 
 static size_t channel_at(const struct walker *one)
@@ -115,13 +134,10 @@ static uint64_t since_of(const struct slow *slow, const struct walker *one)
 
 static uint64_t start_of(const struct slow *slow, const struct walker *one)
 {
-	const unsigned int port = one->hop[one->passed].port;
 	uint64_t time = latest(since_of(slow, one),
-			       slow->link[one->at * TOFU_PORTS + port]);
+			       slow->output[output_at(one)]);
 
-	if (one->passed + 1 == one->hops)
-		return time;
-	return latest(time, room_from(slow, one));
+	return at_end(one) ? time : latest(time, room_from(slow, one));
 }
 
 /* The next walker to move among those under way, or NULL. */
@@ -135,7 +151,7 @@ static struct walker *next_walker(struct slow *slow, uint64_t *start)
 		struct walker *one = &slow->walker[i];
 		uint64_t time;
 
-		if (one->passed == one->hops ||
+		if (one->taken ||
 		    slow->first[one->at * LANES_MAX + one->lane] != one)
 			continue;
 		time = start_of(slow, one);
@@ -150,32 +166,39 @@ static struct walker *next_walker(struct slow *slow, uint64_t *start)
 	return best;
 }
 
+/* The next link */
+static void cross(struct slow *slow, struct walker *one, uint64_t start)
+{
+	const struct tofu_hop *hop = &one->hop[one->passed];
+	const size_t channel = channel_at(one);
+
+	one->credit = &slow->back[channel * slow->count +
+				  slow->taken[channel]++];
+	*one->credit = NEVER;
+	one->lane = tofu_port_reverse(hop->port) * CLASS_CHANNELS +
+		    channel_of(one);
+	one->at = (uint32_t)tofu_node_at(slow->shape, &hop->to);
+	one->came = start + slow->m->hop_ns * 1000ULL;
+	one->passed++;
+}
+
 /* One step of one packet. */
 static void step(struct slow *slow, struct walker *one, uint64_t start)
 {
-	const struct tofu_hop *hop = &one->hop[one->passed];
 	const uint64_t left = start + duration(slow->m, one->packet);
-	const uint64_t head = start + slow->m->hop_ns * 1000ULL;
 
-	slow->link[one->at * TOFU_PORTS + hop->port] = left;
+	slow->output[output_at(one)] = left;
 	slow->lane[one->at * LANES_MAX + one->lane] = left;
 	if (one->passed)
 		*one->credit = left + slow->m->hop_ns * 1000ULL;
 	else
 		one->departed = left;
-	if (one->passed + 1 < one->hops) {
-		const size_t channel = channel_at(one);
-
-		one->credit = &slow->back[channel * slow->count +
-					  slow->taken[channel]++];
-		*one->credit = NEVER;
+	if (at_end(one)) {
+		one->arrived = left;
+		one->taken = true;
+	} else {
+		cross(slow, one, start);
 	}
-	one->lane = tofu_port_reverse(hop->port) * CLASS_CHANNELS +
-		    channel_of(one);
-	one->at = (uint32_t)tofu_node_at(slow->shape, &hop->to);
-	one->came = head;
-	if (++one->passed == one->hops)
-		one->arrived = head + duration(slow->m, one->packet);
 }
 
 static void begin(struct slow *slow, size_t number)
@@ -190,6 +213,7 @@ static void begin(struct slow *slow, size_t number)
 	one->came = p->time * 1000;
 	one->hops = tofu_route(slow->shape, p->src, p->dst, p->path,
 			       one->hop);
+	one->taken = !one->hops;
 	one->arrived = one->departed =
 		one->came + slow->m->hop_ns * 1000ULL + duration(slow->m, p);
 }
@@ -207,7 +231,7 @@ struct slow_fate *network_slow(const struct tofu_shape *shape,
 		.packet = packet,
 		.count = count,
 		.walker = calloc(count, sizeof(*slow.walker)),
-		.link = calloc(nodes * TOFU_PORTS, sizeof(*slow.link)),
+		.output = calloc(nodes * OUTPUTS, sizeof(*slow.output)),
 		.lane = calloc(nodes * LANES_MAX, sizeof(*slow.lane)),
 		.first = calloc(nodes * LANES_MAX, sizeof(*slow.first)),
 		.taken = calloc(nodes * TOFU_PORTS * CLASS_CHANNELS,
@@ -226,7 +250,7 @@ struct slow_fate *network_slow(const struct tofu_shape *shape,
 		fate[i] = (struct slow_fate){ slow.walker[i].departed,
 					      slow.walker[i].arrived };
 	free(slow.walker);
-	free(slow.link);
+	free(slow.output);
 	free(slow.lane);
 	free(slow.first);
 	free(slow.taken);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The links and routers of a machine once more, and slowly: of all packets that
- * could begin to cross a link, the one that could do so first does. For that it
- * looks at all of them each time.
+ * could begin to cross a link, or be taken by an engine, the one that could do so
+ * first does. For that it looks at all of them each time.
  */
 #ifndef NETWORK_SLOW_H
 #define NETWORK_SLOW_H

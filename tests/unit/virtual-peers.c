@@ -401,6 +401,11 @@ static void bad_engine(struct tofu_log_entry *entry)
 	entry->tni = TOFU_TNIS_MAX;
 }
 
+static void bad_taker(struct tofu_log_entry *entry)
+{
+	entry->taker = TOFU_TNIS_MAX;
+}
+
 static void bad_queue(struct tofu_log_entry *entry)
 {
 	entry->cq = TOFU_CQS_PER_TNI;
@@ -414,7 +419,7 @@ static void no_record(struct tofu_log_entry *entry)
 TEST_F(liar, entries_are_not_believed)
 {
 	static void (*const lies[])(struct tofu_log_entry *) = {
-		bad_node, bad_payload, bad_time, bad_engine, bad_queue,
+		bad_node, bad_payload, bad_time, bad_engine, bad_taker, bad_queue,
 		no_record,
 	};
 

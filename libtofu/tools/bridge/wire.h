@@ -15,7 +15,7 @@
 #include "net/packet.h"
 
 #define BRIDGE_MAGIC 0x454744495242464fULL /* "OFBRIDGE" */
-#define BRIDGE_VERSION 4
+#define BRIDGE_VERSION 5
 #define BRIDGE_NONCE 32
 #define BRIDGE_PROOF 32
 

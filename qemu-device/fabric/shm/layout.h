@@ -18,7 +18,7 @@
 #include "fabric/clock.h"
 
 #define TOFU_SHM_MAGIC 0x4d48535f55464f54ULL /* "TOFU_SHM" in memory order */
-#define TOFU_SHM_VERSION 10
+#define TOFU_SHM_VERSION 11
 #define TOFU_SHM_PAGE 4096
 #define TOFU_SHM_RING 65536 /* bytes of data of a ring */
 #define TOFU_SHM_ALIGN 64   /* of a record */
