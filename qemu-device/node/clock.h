@@ -52,7 +52,9 @@
  * receiver, the receiver's bound is beyond t, or is held by a C that is not
  * beyond t either. So S >= C of Z at all nodes. Then whatever limits Z's
  * promise (its processor, a timer, a packet that is in the network until S at
- * least) is before S + flight, and Z handles it.
+ * least) is before S + flight, and Z handles it. A packet that has come to Z and
+ * waits for its engine, or behind others in Z's router, is no limit: Z's own
+ * router is computed up to Z's promise, and what leaves it then is received later.
  */
 #ifndef NODE_CLOCK_H
 #define NODE_CLOCK_H
