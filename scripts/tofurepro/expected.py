@@ -30,8 +30,8 @@ TOLERANCE_OUT_OF_STEP = 0.15
 MESSAGES = "p2p-"
 # Tables of nodes that are out of step have such titles.
 OUT_OF_STEP = "from each node to each other"
-# Columns that follow from others of their row
-FOLLOWS = ("off by",)
+# Columns that follow from others of their row, or say how far runs were apart
+FOLLOWS = ("off by", "±")
 # Columns of so few operations that one of them decides, if something else takes the
 # guest's processor meanwhile: then the slowest one takes that many times the median.
 # Other binaries have that at another place.

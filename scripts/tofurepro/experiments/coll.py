@@ -96,8 +96,8 @@ BCAST = tuple(_bcast(routes, color) for routes, color in
 LINES = {
     "k": (*PINGPONG, *BCAST, _allreduce(plots.RED), _allgather("short", 4, (1, 32), ALLGATHER[0]),
           _allgather("long", 4, (64, 256), ALLGATHER[1])),
-    "fugaku": (*PINGPONG, *BCAST, _six("bcast", 16 * KIB, plots.ORANGE), _allreduce(plots.RED),
-               _six("allreduce", 8 * KIB, plots.BROWN, 2),
+    "fugaku": (*PINGPONG, *BCAST, _six("bcast", 8 * KIB, plots.ORANGE), _allreduce(plots.RED),
+               _six("allreduce", 4 * KIB, plots.BROWN, 2),
                _allgather("short", 6, (1, 32), ALLGATHER[0]),
                _allgather("long", 6, (64, 256), ALLGATHER[1])),
 }

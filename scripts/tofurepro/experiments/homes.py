@@ -15,6 +15,8 @@ PROCS = {4: "2x2", 12: "3x4", 27: "3x9"}
 WITH_ATOMICS = ("fugaku",)
 PHASES = 1000
 CLOSE = 3
+# Of latencies: streams, which are measured beside them, are as short as can be
+ALONE = ("--iterations", 101, "--messages", 2)
 COLUMNS = ["program", "what", "virtual machines", "tofu-sim", "off by"]
 TABLE = "times in µs"
 MIDDLE = (
@@ -29,9 +31,9 @@ REASONS = {
                              "engines, 1 µs long, and longer by what they find. On virtual "
                              "machines that round begins 2.0 µs before the last barrier, or 2.7, "
                              "and here 2.0.",
-    "messages": "of 1 KiB, on 27 nodes of K; not traced. Both sides take turns, and a turn begins with a round "
-                "of polls, 0.2 to 0.5 µs long: some tens of nanoseconds decide which round sees "
-                "what has come.",
+    "messages": "of 1 KiB, on 27 nodes of K; not traced. Both sides take turns, and a turn begins "
+                "with a round of polls, 0.2 to 0.5 µs long: some tens of nanoseconds decide which "
+                "round sees what has come.",
     "records": "sent together: the answer to the second command is found by the poll that finds "
                "the first one's here, and on virtual machines by the next one, 0.3 µs later. There "
                "it comes 7 ns after that poll's look at the queue, and here 17 ns before.",
@@ -84,14 +86,14 @@ def _programs(machine, nodes):
         yield "halo between barriers", _scale(nodes, k, exchanges, "--barrier"), middle
     for size, exchanges in (("1K", 81), ("16K", 41), ("64K", 11)):
         yield "6 neighbours", _neighbor(size, exchanges), by("{bytes} B, {algorithm}", "middle_us")
-    yield "messages", _p2p("latency", "--mode", "fast", "--bytes", "8,1K,16K,64K",
-                           "--iterations", 101), by("{bytes} B", "latency_us")
+    yield "messages", _p2p("latency", "--mode", "fast", "--bytes", "8,1K,16K,64K", *ALONE), \
+        by("{bytes} B", "latency_us")
     if machine in WITH_ATOMICS:
-        yield "messages, one ring", _p2p("latency", "--mode", "shared", "--bytes", "8,1K",
-                                         "--iterations", 101), by("{bytes} B", "latency_us")
+        yield "messages, one ring", _p2p("latency", "--mode", "shared", "--bytes", "8,1K", *ALONE), \
+            by("{bytes} B", "latency_us")
         yield "records", _p2p("srb", "--bytes", "8,1K", "--iterations", 81), _of_srb
-    yield "single", ("tofu-perf", "--json", "--no-phases", "--op", "all", "--size", "8,1K,64K"), \
-        _of_perf
+    yield "single", ("tofu-perf", "--json", "--no-phases", "--op", "all", "--size", "8,1K,64K",
+                     "--iterations", 20), _of_perf
     yield "barrier", ("tofu-coll", "--json", "--collective", "barrier", "--algorithm",
                       "gates,dissemination", "--iterations", 301), by("{algorithm}", "middle_us")
     yield "allreduce", ("tofu-coll", "--json", "--algorithm", "doubling,ring", "--bytes",

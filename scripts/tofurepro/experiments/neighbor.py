@@ -16,7 +16,7 @@ SIZES = tuple(1 << power for power in range(10, 25))
 PHASES = 1000  # ns
 # Exchanges that are measured, of messages shorter than this. Longer ones are a million packets,
 # and one is measured, after another one only where that would find rings that are not there yet.
-EXCHANGES = ((1 << 17, 15), (1 << 22, 5), (SIZES[-1] + 1, 1))
+EXCHANGES = ((1 << 17, 15), (1 << 22, 3), (SIZES[-1] + 1, 1))
 GAIN_NEIGHBORS, GAIN_ENGINES, GAIN_BYTES = (3, 5, 6), (2, 3, 4), 1 << 20
 SWEEP = "6 neighbours on 4 engines; time of an exchange in µs"
 GAIN = "native and in segments; 1 MiB; time of an exchange in µs"

@@ -3,16 +3,17 @@
  * All-gather and all-to-all as a published suite of Fugaku's has them, for the
  * experiment 'unit' of scripts/repro: 12 nodes, a process on each, no barrier.
  *
- *	unit gather BYTES each|all TNIS ROUNDS
- *	unit ring BYTES each 1 ROUNDS
- *	unit to-all BYTES each|all TNIS ROUNDS
+ *	unit gather BYTES each|all TNIS ROUNDS SEED
+ *	unit ring BYTES each 1 ROUNDS SEED
+ *	unit to-all BYTES each|all TNIS ROUNDS SEED
  *
  * A round is a put to (own rank + s) mod nodes for s = 1, 2, ..., put i by TNI
  * i mod TNIS, and then a wait for the last word of what each other node puts.
  * 'each' waits for the local completion of a put before the next is posted;
  * 'all' posts them all and waits then. In a ring a block is passed on to the
  * next node as soon as it has come. A process begins its next round when it has
- * all of this one, so processes need not stay in step.
+ * all of this one, so processes need not stay in step. When each process begins
+ * depends on SEED.
  *
  * In to-all a node has TOKENS tokens of BYTES bytes, for EXPERTS of EXPERTS_ALL
  * experts by chance. The experts are spread over the nodes in blocks, so
@@ -221,10 +222,10 @@ static void places_make(void)
 }
 
 /* In the suite processes come from a sleep and from rounds of other kinds. */
-static void begin_apart(void)
+static void begin_apart(unsigned int seed)
 {
 	check(tofu_boot_barrier(boot), "tofu_boot_barrier");
-	for (unsigned int i = 0; i < own; i++)
+	for (unsigned int i = 0; i < seed * nodes + own; i++)
 		chance();
 	tofu_compute(chance() % APART);
 }
@@ -247,7 +248,7 @@ int main(int argc, char *argv[])
 	double us;
 	bool ring;
 
-	if (argc != 6)
+	if (argc != 7)
 		return 2;
 	ring = !strcmp(argv[1], "ring");
 	each = !strcmp(argv[3], "each");
@@ -260,7 +261,7 @@ int main(int argc, char *argv[])
 		return 2;
 	sizes_set(strtoull(argv[2], NULL, 10), !strcmp(argv[1], "to-all"));
 	places_make();
-	begin_apart();
+	begin_apart((unsigned int)atoi(argv[6]));
 	us = rounds_run(ring ? ring_round : fan_round, rounds);
 	if (!own)
 		printf("{\"time_us\": %.3f}\n", us);
