@@ -21,7 +21,7 @@ static const struct p2p_preset presets[] = {
 	{ "k", 12288, NEVER_PUT },
 	{ "fx10", 12288, NEVER_PUT },
 	{ "fx100", 12288, NEVER_PUT },
-	{ "fugaku", 12288, NEVER_PUT },
+	{ "fugaku", 8192, NEVER_PUT },
 };
 
 const struct p2p_preset *p2p_preset_find(const char *name)
