@@ -98,20 +98,27 @@ static void command_notice(struct icc *icc, struct icc_xfer *x)
 		command_notice_trace(icc, x, type);
 }
 
-static void command_end(struct icc *icc, struct icc_xfer *x)
+/* What software hears of a command that has ended in the MRQ */
+static void command_tell(struct icc *icc, struct icc_xfer *x)
 {
-	struct icc_cq *cq = x->cq;
-
-	x->stage = ICC_ENDED;
-	icc_cq_retire(icc, cq);
-	if (!icc_cq_enabled(cq) || icc_status_is_tcq(x->status) ||
+	if (!icc_cq_enabled(x->cq) || icc_status_is_tcq(x->status) ||
 	    kind_of(&x->command) == TOFU_CMD_NOP)
 		return;
 	if (x->status != TOFU_ST_OK)
-		cq->counter[TOFU_CQ_MRQ_ERRORS]++;
+		x->cq->counter[TOFU_CQ_MRQ_ERRORS]++;
 	if (x->status != TOFU_ST_OK ||
 	    has_flag(&x->command, TOFU_TOQ_F_LCL_NOTICE))
 		command_notice(icc, x);
+}
+
+/* Who sees the entry in the TCQ finds that in the MRQ: it may look for no other
+ * word of an error.
+ */
+static void command_end(struct icc *icc, struct icc_xfer *x)
+{
+	x->stage = ICC_ENDED;
+	command_tell(icc, x);
+	icc_cq_retire(icc, x->cq);
 }
 
 /*

@@ -65,8 +65,11 @@ static int host_write_ordered(void *host, uint64_t addr, const void *buf,
 
 static int host_store64(void *host, uint64_t addr, uint64_t value)
 {
+	struct net_node *node = host;
+
 	if (addr % 8)
 		abort();
+	node->stored[node->stores++ % NET_STORES] = addr;
 	return host_write(host, addr, &value, sizeof(value));
 }
 

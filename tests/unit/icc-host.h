@@ -12,6 +12,7 @@
 
 #define NET_NODES 16
 #define NET_QUEUE 256
+#define NET_STORES 8 /* of a node, which are remembered */
 #define RAM_SIZE (64ULL << 20)
 #define RAM_HOLES 8
 #define REGION_PAGES 5000
@@ -42,6 +43,7 @@ struct net_queue {
  * @held:   packets stay in the queues to this node
  * @fence:  a fence is wanted; @fence_held: it does not end
  * @reads:  count of reads of @ram
+ * @stores: count of store64(), and @stored: where the last of them were
  * @writes_ordered: count of ordered writes and pulls
  */
 struct net_node {
@@ -66,6 +68,8 @@ struct net_node {
 	unsigned int pulls;
 	unsigned int reads;
 	unsigned int writes_ordered;
+	unsigned int stores;
+	uint64_t stored[NET_STORES];
 };
 
 /**

@@ -342,6 +342,35 @@ TEST_F(ring_now, tcq_entries_keep_the_order_of_the_toq)
 	cq_destroy(c);
 }
 
+/* When store64() was at @addr last, among the last ones; 0: not */
+static unsigned int stored_at(const struct net_node *node, uint64_t addr)
+{
+	for (unsigned int n = node->stores; n && n + NET_STORES > node->stores;
+	     n--) {
+		if (node->stored[(n - 1) % NET_STORES] == addr)
+			return n;
+	}
+	return 0;
+}
+
+/* Who finds the end of a failed command in the TCQ looks into the MRQ once. */
+TEST_F(ring_now, an_error_is_there_before_the_end_of_its_command)
+{
+	const struct net_node *node = self->a->node;
+	unsigned int ended;
+
+	self->p.put.rmt_offset = 1ULL << 30;
+	self->p.put.flags = TOFU_TOQ_F_TCQ_NOTICE;
+	transfer_post(&self->p.put);
+	net_run(self->p.net);
+	ended = stored_at(node, self->a->tcq);
+	EXPECT_NE(0, ended);
+	EXPECT_NE(0, stored_at(node, self->a->mrq));
+	EXPECT_LT(stored_at(node, self->a->mrq), ended);
+	EXPECT_EQ(TOFU_ST_OK, cq_tcq_status(self->a));
+	EXPECT_EQ(TOFU_ST_RMT_STADD, cq_mrq_status(self->a));
+}
+
 TEST_F(ring_now, a_dead_peer_ends_what_was_under_way_to_it)
 {
 	struct pair *p = &self->p;
