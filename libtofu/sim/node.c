@@ -357,18 +357,37 @@ static void wake_for(struct sim_node *node, uint64_t time)
 		sim_wake(node, time);
 }
 
-/* Advance the links as far as this node has come: an engine may take something
- * that is due before what the node has next.
+/* What an engine takes is due receive_ns later. */
+uint64_t sim_node_unknown(const struct sim_node *node)
+{
+	const uint64_t next =
+		tofu_net_next_at(node->sim->net, node->number);
+	const uint64_t receive = node->sim->params.machine->receive_ns;
+
+	return next > UINT64_MAX - receive ? UINT64_MAX : next + receive;
+}
+
+/*
+ * Advance the links as far as this node has come: an engine may take something
+ * that is due before what the node has next. The links are not advanced beyond
+ * the time at which that could be answered.
  */
 static void links_run(struct sim_node *node, uint64_t until)
 {
 	struct tofu_net *net = node->sim->net;
-	uint64_t time;
+	const uint64_t answer =
+		tofu_preset_answer_ns(node->sim->params.machine);
 
 	for (;;) {
-		time = min64(min64(sim_node_events(node), node->wake), until);
-		if (tofu_net_next_at(net, node->number) >= time)
+		const uint64_t next = tofu_net_next_at(net, node->number);
+		uint64_t time = min64(min64(sim_node_events(node), node->wake),
+				      until);
+
+		if (next >= time)
 			return;
+		time = min64(time, sim_node_unknown(node) + answer);
+		if (time == next) /* of a machine where both take no time */
+			time++;
 		tofu_net_advance_at(net, node->number, time, &net_ops,
 				    node->sim);
 	}

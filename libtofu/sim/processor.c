@@ -133,7 +133,8 @@ void sim_spend(struct sim_node *node, uint64_t ns)
 		node->wake = NEVER_NS;
 	/* Nothing else happens here meanwhile, and nobody else has to wait. */
 	if (node->wake < node->sim->until &&
-	    sim_node_events(node) > node->wake) {
+	    sim_node_events(node) > node->wake &&
+	    sim_node_unknown(node) > node->wake) {
 		node->now = node->wake;
 		return;
 	}

@@ -303,6 +303,9 @@ void sim_node_run(struct sim_node *node, uint64_t until);
 /* sim_node_events - when the node's controller has something to do */
 uint64_t sim_node_events(const struct sim_node *node);
 
+/* sim_node_unknown - before that no packet is due that is not known to be */
+uint64_t sim_node_unknown(const struct sim_node *node);
+
 /* sim_node_next - when the node has: controller, program, or links */
 uint64_t sim_node_next(const struct sim_node *node);
 

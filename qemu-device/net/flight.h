@@ -90,9 +90,10 @@ enum state {
 /**
  * struct flying - a packet under way
  * @queued: the first member. In the queue of @node: its head comes there, or it
- *          becomes the first of its lane; @time stays when that was. Of an unused
- *          one, @next alone is in use.
+ *          becomes the first of its lane; @time stays when that was. @next alone
+ *          is in use of one in a lane that is not its first, and of an unused one.
  * @ps:     time for which it occupies a link
+ * @came:   when its head came to @node, ps
  * @node:   where its head is, or will be at the time of @queued
  * @at:     links that its head has passed
  * @lane:   in which it waits at @node, or will
@@ -101,11 +102,11 @@ enum state {
  * @legs:   of the route; 0: loopback
  * @passed: legs that its head has passed; all of them: it waits for its engine
  * @leg:    the route; of the leg that the head is in, what is left
- * @next:   in its lane
  */
 struct flying {
 	alignas(CACHE_LINE) struct tofu_queued queued;
 	uint64_t ps;
+	uint64_t came;
 	uint32_t node;
 	uint16_t at;
 	uint8_t state;
@@ -115,7 +116,6 @@ struct flying {
 	uint8_t legs;
 	uint8_t passed;
 	struct tofu_leg leg[TOFU_LEGS_MAX];
-	struct flying *next;
 	struct tofu_net_packet packet;
 };
 
@@ -123,11 +123,13 @@ _Static_assert(sizeof(struct flying) <= 2 * CACHE_LINE, "two cache lines");
 
 /**
  * struct lane - the packets of an input and channel that wait in a router
- * @first, @last: in the order in which they came
+ * @first, @second, @last: in the order in which they came, NULL where there is
+ *         none; the others are linked by their @queued.next
  * @free:  when the last one that left has done so with its last byte, ps
  */
 struct lane {
 	struct flying *first;
+	struct flying *second;
 	struct flying *last;
 	uint64_t free;
 };

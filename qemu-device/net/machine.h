@@ -23,7 +23,7 @@
  * @control:     bytes of acknowledgements and credits that a link carries for
  *               each packet, as if both its directions had as much to send
  * @credits:     packets of an engine that may wait for the first link
- * @buffers:     packets that go on from a router, for each of its inputs, class
+ * @buffers:     packets that wait in a router, for each of its inputs, class
  *               and channel; TOFU_BUFFERS_MAX at most
  * @armw:        has remote atomics
  * @hop_ns:      a packet's head, from the output of one router to that of the

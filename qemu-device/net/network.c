@@ -59,6 +59,17 @@ static void set_route(const struct tofu_net *net, struct flying *f)
 					   f->packet.path, f->leg);
 }
 
+/* Whether its route is at @node after @at links */
+static bool comes_by(const struct tofu_net *net, const struct flying *f,
+		     uint32_t node, unsigned int at)
+{
+	struct tofu_hop hop[TOFU_HOPS_MAX];
+
+	return at <= tofu_route(&net->shape, f->packet.src, f->packet.dst,
+				f->packet.path, hop) &&
+	       tofu_node_at(&net->shape, &hop[at - 1].to) == node;
+}
+
 /* Of a packet from another block: it has gone from its source to @node. */
 static bool set_passed(const struct tofu_net *net, struct flying *f,
 		       uint32_t node, unsigned int at)
@@ -69,13 +80,12 @@ static bool set_passed(const struct tofu_net *net, struct flying *f,
 				    f->packet.class_);
 		return true;
 	}
-	/* Without legs it is at home and comes by no link. */
-	if ((at > 1 && !pass(f, at - 1)) || at_end(f))
+	if (!comes_by(net, f, node, at) || (at > 1 && !pass(f, at - 1)) ||
+	    at_end(f))
 		return false;
 	set_lane(f, tofu_ring_closed(&net->shape, f->packet.src, node,
 				     (enum tofu_port)f->leg[f->passed].port));
-	pass(f, 1);
-	return !at_end(f) || node == f->packet.dst;
+	return pass(f, 1);
 }
 
 static int enter(struct tofu_net *net, const struct tofu_net_packet *packet,

@@ -6,9 +6,8 @@
  * (virtual cut-through).
  *
  * Each input of a router has a few buffers for each class of packets and each of
- * its channels (topology.h). Only packets that go on need them: at its
- * destination a packet passes to its engine at once. A buffer can be used again
- * when the packet's last byte has left the router and a credit has gone back to
+ * its channels (topology.h). At its destination a packet waits in one for its
+ * engine, which takes one packet at a time. A buffer can be used again when the packet's last byte has left the router and a credit has gone back to
  * the router before. Packets of one input and channel go on in their order, so
  * that one that waits holds up those behind it. Of the packets that want a link,
  * the one goes first that has waited for the longest time.
@@ -46,7 +45,8 @@ struct tofu_net;
  * @class_:  enum tofu_class
  * @engine:  the TNI of @src that sends it; TOFU_TNIS_MAX: its barrier unit.
  *           Packets of one engine and class go out in their order.
- * @taker:   the same of @dst. It takes one packet at a time, as fast as a link.
+ * @taker:   the same of @dst. It takes one packet at a time, as fast as a link;
+ *           loopback packets are beside that.
  * @payload: bytes
  * @cookie:  the caller's
  */
@@ -167,7 +167,7 @@ int tofu_net_send(struct tofu_net *net, const struct tofu_net_packet *packet);
  * @node.
  *
  * Return: 0, -ENOMEM, or -EINVAL (@node not in the block, @src or @dst not a
- * node, @at not within the route, or its end and @node not @dst).
+ * node, @node not where the route is after @at links).
  */
 int tofu_net_enter(struct tofu_net *net, const struct tofu_net_packet *packet,
 		   uint32_t node, uint64_t ps, unsigned int at);

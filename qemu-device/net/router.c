@@ -56,10 +56,9 @@ static void moves(const struct move *move, struct flying *f, uint64_t ps)
 	touches(move, f->node, ps);
 }
 
-/* Of @link; waits for an engine are not counted. */
 static void count_wait(struct link *link, uint64_t ps)
 {
-	if (!ps || !link)
+	if (!ps)
 		return;
 	ps += link->wait_ps;
 	link->count.wait_ns += ps / PS;
@@ -173,15 +172,15 @@ static void shift(const struct move *move, uint32_t node, unsigned int number,
 {
 	struct tofu_net *net = move->net;
 	struct lane *lane = lane_at(net, node, number);
-	struct flying *next = lane->first->next;
+	struct flying *next = lane->second;
 
 	release(move, node, number, ps);
 	lane->first = next;
 	lane->free = ps;
 	if (!next)
 		return;
+	lane->second = (struct flying *)next->queued.next;
 	next->first = true;
-	count_wait(link_of(net, next), ps - next->queued.time);
 	push(net, next, ps);
 }
 
@@ -203,7 +202,7 @@ static void cross(const struct move *move, struct flying *f, struct link *link,
 
 	link->count.packets++;
 	link->count.bytes += f->packet.payload;
-	count_wait(link, ps - f->queued.time);
+	count_wait(link, ps - f->came);
 	if (move->ops->crosses)
 		move->ops->crosses(move->ctx, &f->packet, f->node,
 				   (enum tofu_port)link->port, ps / PS,
@@ -308,18 +307,20 @@ static bool line_up(const struct move *move, struct flying *f, uint64_t ps)
 {
 	struct lane *lane = lane_at(move->net, f->node, f->lane);
 
-	f->next = NULL;
+	f->came = ps;
+	f->queued.next = NULL;
 	if (lane->first) {
-		lane->last->next = f;
+		if (lane->second)
+			lane->last->queued.next = &f->queued;
+		else
+			lane->second = f;
 		lane->last = f;
 		return false;
 	}
 	lane->first = f;
-	lane->last = f;
 	f->first = true;
 	if (lane->free <= ps)
 		return true;
-	count_wait(link_of(move->net, f), lane->free - ps);
 	push(move->net, f, lane->free);
 	return false;
 }

@@ -51,7 +51,7 @@ struct block {
 /**
  * struct traffic - packets, and what became of them
  * @now:   end of the window
- * @taken: count of nodes and windows in which all was taken beforehand
+ * @taken: count of packets that engines took beforehand
  * @early: a head was somewhere before the end of the window
  * @wrong: a callback came from a wrong block
  */
@@ -115,7 +115,8 @@ static void crosses(void *ctx, const struct tofu_net_packet *packet,
 {
 	struct block *b = ctx;
 	struct fate *fate = packet->cookie;
-	const uint64_t value[] = { node, port, start, end };
+	const uint64_t waited = tofu_net_link(b->net, node, port)->wait_ns;
+	const uint64_t value[] = { node, port, start, end, waited };
 
 	for (size_t i = 0; i < sizeof(value) / sizeof(value[0]); i++)
 		fate->links = (fate->links ^ value[i]) * 0x100000001b3ULL;
@@ -286,9 +287,10 @@ static bool carry_over(struct traffic *t)
 /* Its engines take what they can while packets of the node are still missing. */
 static void take_some(struct traffic *t, struct block *b, uint32_t node)
 {
+	const size_t arrivals = t->arrivals;
 	const uint64_t until = tofu_net_take_at(b->net, node, t->now, &ops, b);
 
-	t->taken += until == t->now;
+	t->taken += t->arrivals - arrivals;
 	t->wrong |= until > t->now || tofu_net_next_at(b->net, node) < until;
 }
 
@@ -509,7 +511,8 @@ TEST_F(block, packets_come_to_their_end_from_outside)
 	/* Its buffer is of the link that leaves node 1. */
 	ASSERT_EQ(1, b->crediting);
 	EXPECT_EQ(1, b->credit[0].node);
-	/* That is not where it ends. */
+	/* That is not on its way, and not where it ends. */
+	EXPECT_EQ(-EINVAL, tofu_net_enter(self->net, &p, 3, 1200000, 1));
 	EXPECT_EQ(-EINVAL, tofu_net_enter(self->net, &p, 3, 1200000, 2));
 }
 
