@@ -7,10 +7,11 @@
  *
  * Each input of a router has a few buffers for each class of packets and each of
  * its channels (topology.h). At its destination a packet waits in one for its
- * engine, which takes one packet at a time. A buffer can be used again when the packet's last byte has left the router and a credit has gone back to
- * the router before. Packets of one input and channel go on in their order, so
- * that one that waits holds up those behind it. Of the packets that want a link,
- * the one goes first that has waited for the longest time.
+ * engine, which takes one packet at a time. A buffer can be used again when the
+ * packet's last byte has left the router and a credit has gone back to the
+ * router before. Packets of one input and channel go on in their order, so that
+ * one that waits holds up those behind it. Of the packets that want a link, the
+ * one goes first that has waited for the longest time.
  *
  * The result depends only on the packets that were put in. So every node of a
  * machine can keep a replica and feed it with the packets of all nodes, and the
