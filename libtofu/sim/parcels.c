@@ -136,6 +136,12 @@ static bool get(struct reader *reader, void *to, size_t bytes)
 	return true;
 }
 
+/* Nothing reaches a node in the window in which it was sent. */
+static bool is_timely(const struct sim *sim, uint64_t ps)
+{
+	return ps / PS >= sim->until && ps <= INT64_MAX;
+}
+
 static int go_on(struct sim *sim, uint32_t node, const struct packet *of,
 		 struct sim_mail *mail)
 {
@@ -165,7 +171,8 @@ static int take_packet(struct sim *sim, uint32_t node, struct reader *reader)
 	uint32_t carried;
 	int err;
 
-	if (!get(reader, &of, sizeof(of)) || of.pkt.payload > TOFU_PKT_MTU_MAX)
+	if (!get(reader, &of, sizeof(of)) || !is_timely(sim, of.ps) ||
+	    of.pkt.payload > TOFU_PKT_MTU_MAX)
 		return -EPROTO;
 	carried = tofu_packet_carried(&of.pkt);
 	mail = sim_mail_new(sim, carried);
@@ -188,6 +195,7 @@ static int take_credit(struct sim *sim, uint32_t node, struct reader *reader)
 	struct tofu_net_credit credit;
 
 	if (!get(reader, &credit, sizeof(credit)) || credit.node != node ||
+	    !is_timely(sim, credit.ps) ||
 	    tofu_net_credit(sim->net, &credit))
 		return -EPROTO;
 	sim_touch(sim, node, credit.ps / PS);

@@ -298,10 +298,10 @@ void icc_port_set_counter(struct icc *icc, enum tofu_port port,
  * @pkt:     a private copy of the header
  * @payload: @pkt->payload bytes, in memory that the sender can still write
  *
- * For a timed controller, now is receive_ns after the last link, and
- * @pkt->time is when the packet entered the first one. It needs the packet
- * until later: it keeps @pkt, behind which @payload lies, and gives it back by
- * the home's @release; or, without that, makes a copy.
+ * For a timed controller, now is receive_ns after its engine has taken the last
+ * byte from the network, and @pkt->time is when the packet entered its first
+ * link. It needs the packet until later: it keeps @pkt, behind which @payload
+ * lies, and gives it back by the home's @release; or, without that, makes a copy.
  *
  * Return: 0 when taken; ICC_KEPT when @release will follow; -EAGAIN when a
  * request cannot be answered now and nothing has changed: the transport keeps it

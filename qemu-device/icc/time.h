@@ -54,7 +54,7 @@ struct icc_entry {
  * struct icc_held - an arrived packet that waits
  * @next:    in a list
  * @pkt:     the home's packet, or the copy in @copy; the payload follows it
- * @arrived: when it left the last link
+ * @arrived: when its engine had taken its last byte from the network
  * @here:    when the engine could have taken it
  * @ready:   of a GET that is being answered: when the answer may be sent
  * @x:       of such a GET: its leg

@@ -22,8 +22,8 @@
  * @ICC_TRACE_SEND:   the engine sends a packet: @end is when it enters the
  *                    first link
  * @ICC_TRACE_LINK:   a packet leaves this node by port @detail
- * @ICC_TRACE_RECEIVE: a packet leaves the last link (@time) and has its effect
- *                    on memory (@end)
+ * @ICC_TRACE_RECEIVE: an engine has taken a packet's last byte (@time), and it
+ *                    has its effect on memory (@end)
  * @ICC_TRACE_NOTICE: an MRQ entry; @detail is enum tofu_mrq_type
  * @ICC_TRACE_TCQ:    a TCQ entry; @detail is enum tofu_status
  * @ICC_TRACE_MARK:   software begins a phase: @id holds eight characters of

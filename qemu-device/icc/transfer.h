@@ -186,7 +186,7 @@ struct icc_blocks {
  * @part:    of GET: bytes in the outbox
  * @looks:   of GET, see icc_carriage()
  * @life:    of the CQ, when the request was admitted
- * @arrived: if timed: when the packet left the last link
+ * @arrived: if timed: when the engine had taken the packet's last byte
  */
 struct icc_arrival {
 	const struct tofu_packet *pkt;

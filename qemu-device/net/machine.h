@@ -39,7 +39,7 @@
  * @fetch_ns:    reading a descriptor from memory; a direct one costs nothing
  * @read_ns:     from requesting payload to its first byte
  * @send_ns:     packet through the engine, to the output of the first router
- * @receive_ns:  last byte of a packet, from the last link to the engine's
+ * @receive_ns:  from when the engine has taken a packet's last byte to its
  *               access to memory
  * @write_ns:    from that access until a processor sees the data
  * @inject_ns:   the same for data that goes into the processor's cache

@@ -186,11 +186,12 @@ static void shift(const struct move *move, uint32_t node, unsigned int number,
 
 static void discard(const struct move *move, struct flying *f, uint64_t ps)
 {
-	output_of(move->net, f)->wanted &= ~(1ULL << f->lane);
-	if (f->first)
+	if (f->first) {
+		output_of(move->net, f)->wanted &= ~(1ULL << f->lane);
 		shift(move, f->node, f->lane, ps);
-	else
+	} else {
 		release(move, f->node, f->lane, ps);
+	}
 	tofu_flying_free(move->net, f);
 }
 

@@ -51,10 +51,11 @@
  * move any more. Where a packet that enters at t is not counted by its
  * receiver, the receiver's bound is beyond t, or is held by a C that is not
  * beyond t either. So S >= C of Z at all nodes. Then whatever limits Z's
- * promise (its processor, a timer, a packet that is in the network until S at
- * least) is before S + flight, and Z handles it. A packet that has come to Z and
- * waits for its engine, or behind others in Z's router, is no limit: Z's own
- * router is computed up to Z's promise, and what leaves it then is received later.
+ * promise (its processor, a timer, a packet that has been taken) is before
+ * S + flight, and Z handles it. A packet in the network is no limit. One on its
+ * way, or in another router, comes to Z a hop's time after S at least, and is
+ * received later. One that waits in Z's router, for its engine or behind others,
+ * leaves it behind Z's promise, up to which Z's own router is computed.
  */
 #ifndef NODE_CLOCK_H
 #define NODE_CLOCK_H

@@ -80,7 +80,9 @@ static void fetch_packet(struct tofu_virtual *v, struct tofu_parcel *parcel)
 	    !parcel->packet)
 		return;
 	if (parcel->packet->time == entry->time &&
-	    parcel->packet->payload == entry->payload)
+	    parcel->packet->payload == entry->payload &&
+	    parcel->packet->type == entry->type &&
+	    parcel->packet->dst_tni % TOFU_TNIS_MAX == entry->taker)
 		return;
 	tofu_fabric_clock_break(fabric, parcel->src);
 	free(parcel->packet);
@@ -232,7 +234,10 @@ static bool one_is_left(struct tofu_virtual *v, struct tofu_heap *heap)
 	return false;
 }
 
-/* It arrives by what is not settled, or a hop's time after its last link. */
+/*
+ * Not before what is settled, nor before a hop's time after its last byte could
+ * have entered the last link.
+ */
 uint64_t tofu_parcel_coming(struct tofu_virtual *v)
 {
 	if (!one_is_left(v, &v->coming))

@@ -12,7 +12,6 @@
  * nobody knows them yet.
  */
 #define _GNU_SOURCE
-#include "node/trace.h"
 #include "node/virtual.h"
 
 #include <errno.h>

@@ -4,9 +4,9 @@
 The phases of a command follow each other without a gap, so that they add up:
 
 library   since the program's phase began, for the first command in it
-library   since the program's phase began, for its first command
+doorbell  from the store into the CQ page until the engine fetches the command
 engine    until its first packet enters the first link
-wire      until its last packet has come through the last link
+wire      until the engine there has taken its last packet
 receive   until the effect of that packet is visible in memory
 notice    until the target's notice
 answer    until the initiator has its last packet or notice

@@ -238,8 +238,8 @@ static void look_ahead(struct net *net, uint64_t next)
 }
 
 /*
- * Advance by at most a packet's flight: a packet found on the way may be
- * answered after that.
+ * Advance by at most receive_ns: a packet that is found on the way comes later
+ * than that.
  */
 static void run_step(struct net *net, uint64_t time)
 {
@@ -266,12 +266,12 @@ static void run_step(struct net *net, uint64_t time)
 
 void clock_run_until(struct net *net, uint64_t time)
 {
-	const uint64_t flight = tofu_preset_flight_ns(net->clock->machine);
+	const uint64_t most = net->clock->machine->receive_ns;
 
 	do {
 		const uint64_t left = time - net->clock->now;
 
-		run_step(net, net->clock->now + (left < flight ? left : flight));
+		run_step(net, net->clock->now + (left < most ? left : most));
 	} while (net->clock->now != time);
 }
 

@@ -101,6 +101,7 @@ static void crosses(void *ctx, const struct tofu_net_packet *packet,
 	*busy = end;
 	seen_of(w, packet)->crossed++;
 	mix(w, start ^ end << 20 ^ (uint64_t)node << 40);
+	mix(w, port ^ packet->seq << 32 ^ (uint64_t)packet->src << 52);
 }
 
 static void drop(void *ctx, const struct tofu_net_packet *packet)

@@ -189,7 +189,7 @@ enum tofu_cq_stamp {
 	TOFU_CQ_TX_ENGINE, /* the engine began the command */
 	TOFU_CQ_TX_WIRE, /* its last packet entered the first link */
 	TOFU_CQ_RX_WIRE, /* the request entered its first link */
-	TOFU_CQ_RX_ENGINE, /* the request left the last link */
+	TOFU_CQ_RX_ENGINE, /* its engine had taken the request */
 	TOFU_CQ_RX_NOTICE, /* the notice became visible */
 	TOFU_CQ_STAMPS,
 };

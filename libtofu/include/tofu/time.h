@@ -80,7 +80,7 @@ int tofu_compute(uint64_t ns);
  * @TOFU_STAMP_TX_WIRE: its last packet entered the first link
  * @TOFU_STAMP_RX_WIRE: the last request that ended with a notice here entered
  *     its first link
- * @TOFU_STAMP_RX_ENGINE: it left the last link
+ * @TOFU_STAMP_RX_ENGINE: its engine had taken its last byte
  * @TOFU_STAMP_RX_NOTICE: its notice could be seen
  * @TOFU_STAMPS: number of stamps
  */

@@ -81,7 +81,7 @@ struct perf_result {
  * @PERF_LIBRARY:  from the call to the store that is the doorbell
  * @PERF_DOORBELL: until the engine begins with it
  * @PERF_ENGINE:   until its last packet enters the first link
- * @PERF_WIRE:     until that comes out of the last link
+ * @PERF_WIRE:     until its engine has taken that
  * @PERF_RECEIVE:  until the notice can be seen
  * @PERF_NOTICE:   until the poll that finds it returns
  */
