@@ -466,12 +466,31 @@ static bool single_is(const struct tofu_srb_record *record, uint64_t number)
 	return came == number;
 }
 
+/* As the layer above does */
+static bool single_express(struct tofu_srb_sender *sender,
+			   struct tofu_srb_single *single, uint64_t number,
+			   const char *text, size_t bytes)
+{
+	uint64_t word[TOFU_SRB_EXPRESS / sizeof(uint64_t)] = { 0 };
+
+	if (bytes > sizeof(word))
+		return false;
+	memcpy(word, text, bytes);
+	return tofu_srb_express(sender, single, label_of(number), word, bytes,
+				NULL);
+}
+
 static int single_try(struct tofu_srb_sender *sender,
 		      struct tofu_srb_single *single, uint64_t number,
-		      const char *text, size_t bytes)
+		      const char *text, size_t bytes, bool *express)
 {
 	void *to;
-	int code = tofu_srb_reserve(sender, single, label_of(number), bytes,
+	int code;
+
+	*express = single_express(sender, single, number, text, bytes);
+	if (*express)
+		return UTOFU_SUCCESS;
+	code = tofu_srb_reserve(sender, single, label_of(number), bytes,
 				    &to);
 
 	if (code)
@@ -481,6 +500,7 @@ static int single_try(struct tofu_srb_sender *sender,
 	return UTOFU_SUCCESS;
 }
 
+/* Short ones go at once; but where they have no room, or would be in two pieces. */
 static void single_send(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to, uint64_t place)
 {
 	struct tofu_srb_single single = {
@@ -490,12 +510,13 @@ static void single_send(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to, uint64_t place)
 		.producer = place,
 	};
 	struct tofu_srb_sender *sender = sender_make(vcq, 4 * KIB, 16);
-	uint64_t sent = 0, ended = 0;
+	uint64_t sent = 0, ended = 0, at_once = 0, shorts = 0;
 	char text[SINGLE_BYTES];
+	bool express;
 
 	CHECK(!utofu_query_stadd(to, SINGLE_STAG, &single.memory));
 	single.consumer = single.memory + offsetof(struct slab, consumer);
-	CHECK(single_try(sender, &single, 0, text, SINGLE_BYTES / 2) ==
+	CHECK(single_try(sender, &single, 0, text, SINGLE_BYTES / 2, &express) ==
 	      UTOFU_ERR_INVALID_SIZE);
 	while (ended < SINGLE_LETTERS) {
 		size_t bytes = single_bytes(sent);
@@ -506,14 +527,18 @@ static void single_send(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to, uint64_t place)
 		else
 			memcpy(text, &sent, sizeof(sent));
 		if (sent < SINGLE_LETTERS)
-			code = single_try(sender, &single, sent, text, bytes);
+			code = single_try(sender, &single, sent, text, bytes,
+					  &express);
 		CHECK(!code || code == UTOFU_ERR_BUSY);
+		shorts += !code && bytes <= SINGLE_SHORT;
+		at_once += !code && express;
 		sent += !code;
 		if (code) {
 			CHECK(!result_wait(sender));
 			ended++;
 		}
 	}
+	CHECK(at_once && at_once < shorts);
 	tofu_srb_sender_free(sender);
 }
 
@@ -565,6 +590,45 @@ static void single_play(struct tofu_nodes *nodes, unsigned int node)
 TEST(rings_with_one_sender)
 {
 	EXPECT_EQ(tofu_nodes_run(2, single_play, -1), 0);
+}
+
+/* Rings of this process, to which nothing is put that is refused */
+TEST_F(alone, short_records_that_do_not_go_at_once)
+{
+	const uint64_t word[TOFU_SRB_EXPRESS / sizeof(uint64_t)] = { 1, 2 };
+	const struct {
+		struct tofu_srb_single single;
+		unsigned int flags;
+	} refused[] = {
+		/* No room; less than is needed; a consumer beyond the producer */
+		{ { .bytes = 1024, .producer = 1024 }, 0 },
+		{ { .bytes = 1024, .producer = 1000 }, 0 },
+		{ { .bytes = 1024, .producer = 1024, .peer.consumer = 1032 }, 0 },
+		/* In two pieces; more than half a ring; the room has to be read */
+		{ { .bytes = 1024, .producer = 1016, .peer.consumer = 1000 }, 0 },
+		{ { .bytes = 32 }, 0 },
+		{ { .bytes = 1024 }, TOFU_SRB_SENDER_FRESH },
+	};
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		struct tofu_srb_single single = refused[i].single;
+		struct tofu_srb_sender_params params = {
+			.pool = 4096,
+			.records = 1,
+			.flags = refused[i].flags,
+		};
+		struct tofu_srb_sender *sender;
+
+		ASSERT_EQ(0, tofu_srb_sender_create(self->vcq, &params, &sender));
+		ASSERT_EQ(0, utofu_query_vcq_id(self->vcq,
+						&single.peer.address.vcq));
+		EXPECT_FALSE(tofu_srb_express(sender, &single, 0, word, 16,
+					      NULL))
+		TH_LOG("%zu", i);
+		EXPECT_EQ(refused[i].single.producer, single.producer);
+		EXPECT_EQ(NULL, single.peer.flow);
+		tofu_srb_sender_free(sender);
+	}
 }
 
 TEST_F(alone, machines_without_atomics)

@@ -137,6 +137,76 @@ TEST(a_ring_goes_round_and_round)
 	free(ring.memory);
 }
 
+/* Whether the ring has been given back up to @place, and no further */
+static bool is_back(const struct srb_ring *ring, uint64_t place)
+{
+	return *ring->consumer == place;
+}
+
+TEST(a_record_that_was_read_goes_with_the_next_look)
+{
+	struct tofu_srb_record record;
+	uint64_t consumer, first;
+	struct srb_ring ring = ring_make(4096, 0, &consumer);
+
+	first = record_put(&ring, 0, SRB_DATA, 100);
+	ASSERT_TRUE(srb_ring_receive(&ring, &record));
+	EXPECT_FALSE(srb_ring_leave(&ring));
+	EXPECT_TRUE(is_back(&ring, 0));
+	EXPECT_TRUE(srb_ring_has(&ring));
+	EXPECT_FALSE(srb_ring_receive(&ring, &record));
+	EXPECT_TRUE(is_back(&ring, first));
+	EXPECT_FALSE(srb_ring_has(&ring));
+	EXPECT_TRUE(ring_is_clear(&ring));
+	free(ring.memory);
+}
+
+TEST(the_next_one_comes_after_a_record_that_was_read)
+{
+	struct tofu_srb_record record;
+	uint64_t consumer, place;
+	struct srb_ring ring = ring_make(4096, 0, &consumer);
+
+	place = record_put(&ring, 0, SRB_DATA, 100);
+	ASSERT_TRUE(srb_ring_receive(&ring, &record));
+	EXPECT_FALSE(srb_ring_leave(&ring));
+	record_put(&ring, place, SRB_DATA, 60);
+	ASSERT_TRUE(srb_ring_receive(&ring, &record));
+	EXPECT_TRUE(payload_is(&record, place, 60));
+	EXPECT_TRUE(is_back(&ring, place));
+	free(ring.memory);
+}
+
+TEST(a_record_goes_at_once_where_another_has_come)
+{
+	struct tofu_srb_record record;
+	uint64_t consumer, place;
+	struct srb_ring ring = ring_make(4096, 0, &consumer);
+
+	place = record_put(&ring, 0, SRB_DATA, 100);
+	record_put(&ring, place, SRB_DATA, 60);
+	ASSERT_TRUE(srb_ring_receive(&ring, &record));
+	EXPECT_TRUE(srb_ring_leave(&ring));
+	EXPECT_TRUE(is_back(&ring, place));
+	ASSERT_TRUE(srb_ring_receive(&ring, &record));
+	EXPECT_TRUE(payload_is(&record, place, 60));
+	free(ring.memory);
+}
+
+TEST(a_long_record_goes_at_once)
+{
+	struct tofu_srb_record record;
+	uint64_t consumer, place;
+	struct srb_ring ring = ring_make(4096, 0, &consumer);
+
+	place = record_put(&ring, 0, SRB_DATA, 500);
+	ASSERT_TRUE(srb_ring_receive(&ring, &record));
+	EXPECT_TRUE(srb_ring_leave(&ring));
+	EXPECT_TRUE(is_back(&ring, place));
+	EXPECT_TRUE(ring_is_clear(&ring));
+	free(ring.memory);
+}
+
 TEST(padding_is_skipped)
 {
 	struct tofu_srb_record record;

@@ -479,6 +479,21 @@ struct p2p_record {
 int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		    const struct p2p_record *record, uint64_t handle, bool own);
 
+/* Most bytes of a message that is in its command with its tag */
+#define P2P_EXPRESS (TOFU_SRB_EXPRESS - sizeof(uint64_t))
+
+/*
+ * p2p_sender_express - send an eager message of up to P2P_EXPRESS bytes to a ring
+ * of one sender, at once; p2p_sender_note() has to follow. Return: whether it is
+ * sent.
+ */
+bool p2p_sender_express(struct tofu_p2p *p2p, struct tofu_srb_single *single,
+			uint64_t tag, const void *data, size_t bytes);
+
+/* p2p_sender_note - note the record of @bytes, without a shared head, as @handle's */
+void p2p_sender_note(struct tofu_p2p *p2p, struct p2p_peer *peer, size_t bytes,
+		     uint64_t handle);
+
 /* p2p_sender_reply - send to the shared ring for replies */
 int p2p_sender_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		     const struct p2p_reply *reply, uint64_t handle);
@@ -490,6 +505,21 @@ int p2p_senders_make(struct tofu_p2p *p2p);
 void p2p_senders_free(struct tofu_p2p *p2p);
 
 /* ---- send.c ---- */
+
+/**
+ * p2p_send_express - send a short message that nothing is before: its command comes
+ * first, and everything else is noted behind it
+ *
+ * Return: the send, which is on its way; NULL: it has to be begun as any other.
+ */
+struct tofu_p2p_request *p2p_send_express(struct tofu_p2p *p2p, const void *buf,
+					  size_t bytes, uint32_t dest,
+					  uint64_t tag);
+
+static inline bool p2p_is_express(size_t bytes)
+{
+	return bytes <= P2P_EXPRESS;
+}
 
 /* p2p_send_begin - begin a send to another process, as far as there is room */
 void p2p_send_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request);

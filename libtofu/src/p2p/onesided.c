@@ -13,7 +13,7 @@
 static struct tofu_p2p_request *request_make(struct tofu_p2p *p2p, bool sends,
 					     const struct tofu_p2p_remote *remote)
 {
-	struct tofu_p2p_request *made = p2p_request_new(p2p, sends);
+	struct tofu_p2p_request *made = p2p_request_begin(p2p, sends);
 
 	if (!made)
 		return NULL;

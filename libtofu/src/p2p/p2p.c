@@ -251,14 +251,16 @@ int tofu_p2p_isend(struct tofu_p2p *p2p, const void *buf, size_t bytes,
 		   uint32_t dest, uint64_t tag,
 		   struct tofu_p2p_request **request)
 {
-	struct tofu_p2p_request *made;
+	struct tofu_p2p_request *made, *sent = NULL;
 	int code = p2p_send_check(p2p, buf, bytes, dest, tag);
 
 	if (!code && !request)
 		code = UTOFU_ERR_INVALID_POINTER;
 	if (code)
 		return code;
-	made = p2p_request_new(p2p, true);
+	if (p2p_is_express(bytes))
+		sent = p2p_send_express(p2p, buf, bytes, dest, tag);
+	made = sent ? sent : p2p_request_begin(p2p, true);
 	if (!made)
 		return UTOFU_ERR_OUT_OF_MEMORY;
 	made->dest = dest;
@@ -266,9 +268,9 @@ int tofu_p2p_isend(struct tofu_p2p *p2p, const void *buf, size_t bytes,
 	made->room = bytes;
 	made->message.tag = tag;
 	made->message.bytes = bytes;
-	if (dest != p2p->config.params.rank) {
+	if (!sent && dest != p2p->config.params.rank) {
 		p2p_send_begin(p2p, made);
-	} else if (!p2p_receive_self(p2p, made)) {
+	} else if (!sent && !p2p_receive_self(p2p, made)) {
 		p2p_request_free(p2p, made);
 		return UTOFU_ERR_OUT_OF_MEMORY;
 	}
@@ -309,7 +311,7 @@ int tofu_p2p_irecv(struct tofu_p2p *p2p, void *buf, size_t room,
 		code = UTOFU_ERR_INVALID_POINTER;
 	if (code)
 		return code;
-	made = p2p_request_new(p2p, false);
+	made = p2p_request_begin(p2p, false);
 	if (!made)
 		return UTOFU_ERR_OUT_OF_MEMORY;
 	made->buf = buf;

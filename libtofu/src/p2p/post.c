@@ -12,6 +12,9 @@
 	 TOFU_P2P_DELIVERED)
 #define RECEIVE_FLAGS TOFU_P2P_SILENT
 
+/* Of sends, those that ask for nothing of a short message */
+#define EXPRESS_FLAGS (TOFU_P2P_COPY | TOFU_P2P_SILENT)
+
 /* ---- Sends ---- */
 
 static int send_check(const struct tofu_p2p *p2p,
@@ -25,13 +28,9 @@ static int send_check(const struct tofu_p2p *p2p,
 			      send->tag);
 }
 
-static struct tofu_p2p_request *send_make(struct tofu_p2p *p2p,
-					  const struct tofu_p2p_send *send)
+static void send_fill(struct tofu_p2p_request *made,
+		      const struct tofu_p2p_send *send)
 {
-	struct tofu_p2p_request *made = p2p_request_new(p2p, true);
-
-	if (!made)
-		return NULL;
 	made->dest = send->dest;
 	made->buf = (void *)(uintptr_t)send->buf;
 	made->room = send->bytes;
@@ -44,7 +43,16 @@ static struct tofu_p2p_request *send_make(struct tofu_p2p *p2p,
 		made->message.flags = P2P_DATA;
 		made->message.data = send->data;
 	}
-	return made;
+}
+
+/* Return: the send, on its way; NULL: it has to be begun. */
+static struct tofu_p2p_request *express(struct tofu_p2p *p2p,
+					const struct tofu_p2p_send *send)
+{
+	if (!p2p_is_express(send->bytes) || send->flags & ~EXPRESS_FLAGS)
+		return NULL;
+	return p2p_send_express(p2p, send->buf, send->bytes, send->dest,
+				send->tag);
 }
 
 /* A message that no ring is too small for goes into it without being copied. */
@@ -87,13 +95,17 @@ static bool send_begin(struct tofu_p2p *p2p, struct tofu_p2p_request *request,
 int tofu_p2p_post_send(struct tofu_p2p *p2p, const struct tofu_p2p_send *send,
 		       struct tofu_p2p_request **request)
 {
-	struct tofu_p2p_request *made;
+	struct tofu_p2p_request *made, *sent;
 	int code = send_check(p2p, send);
 
 	if (code)
 		return code;
-	made = send_make(p2p, send);
-	if (!made || !send_begin(p2p, made, send))
+	sent = express(p2p, send);
+	made = sent ? sent : p2p_request_begin(p2p, true);
+	if (!made)
+		return UTOFU_ERR_OUT_OF_MEMORY;
+	send_fill(made, send);
+	if (!sent && !send_begin(p2p, made, send))
 		return UTOFU_ERR_OUT_OF_MEMORY;
 	if (request)
 		*request = made;
@@ -116,7 +128,7 @@ static int receive_check(const struct tofu_p2p *p2p,
 static struct tofu_p2p_request *
 receive_make(struct tofu_p2p *p2p, const struct tofu_p2p_receive *receive)
 {
-	struct tofu_p2p_request *made = p2p_request_new(p2p, false);
+	struct tofu_p2p_request *made = p2p_request_begin(p2p, false);
 
 	if (!made)
 		return NULL;

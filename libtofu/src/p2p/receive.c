@@ -562,9 +562,10 @@ __attribute__((noinline)) static bool ring_read(struct tofu_p2p *p2p,
 			if (!record_take(p2p, &in))
 				return false;
 		}
-		srb_ring_release(&ring->ring);
 		p2p->clock++;
 		p2p_ring_heard(p2p, ring);
+		if (!srb_ring_leave(&ring->ring))
+			return true;
 	}
 	return false;
 }
@@ -646,9 +647,9 @@ standing_read(struct tofu_p2p *p2p, struct p2p_standing_peer *peer)
 	for (unsigned int i = 0; i < TURN; i++) {
 		if (!srb_ring_receive(ring, &in.record))
 			return;
-		if (head_known(ring, rank, &in) && !record_take(p2p, &in))
+		if ((head_known(ring, rank, &in) && !record_take(p2p, &in)) ||
+		    !srb_ring_leave(ring))
 			return;
-		srb_ring_release(ring);
 	}
 }
 

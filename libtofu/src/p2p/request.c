@@ -69,7 +69,6 @@ struct tofu_p2p_request *p2p_request_new(struct tofu_p2p *p2p, bool sends)
 {
 	struct tofu_p2p_request *request;
 
-	tofu_work(sends ? TOFU_WORK_P2P_SEND : TOFU_WORK_P2P_RECEIVE);
 	if (TAILQ_EMPTY(&p2p->slabs.free) && !slab_add(p2p))
 		return NULL;
 	request = TAILQ_FIRST(&p2p->slabs.free);

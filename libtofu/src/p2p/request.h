@@ -10,6 +10,7 @@
 #include "p2p/account.h"
 #include "p2p/match.h"
 #include "p2p/record.h"
+#include "utofu/work.h"
 
 /* ---- Messages ---- */
 
@@ -221,6 +222,15 @@ struct p2p_slabs {
 
 /* p2p_request_new - allocate a request. Return: NULL if out of memory */
 struct tofu_p2p_request *p2p_request_new(struct tofu_p2p *p2p, bool sends);
+
+/* p2p_request_begin - the same, where it is the beginning of what is done */
+static inline struct tofu_p2p_request *p2p_request_begin(struct tofu_p2p *p2p,
+							 bool sends)
+{
+	tofu_work(sends ? TOFU_WORK_P2P_SEND : TOFU_WORK_P2P_RECEIVE);
+	return p2p_request_new(p2p, sends);
+}
+
 void p2p_request_free(struct tofu_p2p *p2p, struct tofu_p2p_request *request);
 
 #define P2P_INDEX_BITS 32

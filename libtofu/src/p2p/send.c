@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "utofu/work.h"
+
 static struct p2p_head head_of(const struct tofu_p2p *p2p, enum p2p_kind kind,
 			       uint64_t tag)
 {
@@ -409,6 +411,61 @@ int tofu_p2p_away(const struct tofu_p2p *p2p,
 	if (!p2p || !request)
 		return UTOFU_ERR_INVALID_POINTER;
 	return p2p->error ? p2p->error : away(p2p, request);
+}
+
+/* ---- Short messages ---- */
+
+/* The ring of one sender that a message may go through at once, or NULL */
+static struct tofu_srb_single *express_ring(struct tofu_p2p *p2p,
+					    struct p2p_peer *peer)
+{
+	struct tofu_srb_single *standing;
+
+	if (by_own(peer))
+		return &peer->own;
+	if (!p2p->config.standing)
+		return NULL;
+	standing = &p2p->standing.peer[peer->rank].to[P2P_STANDING_REQUEST];
+	return standing->bytes ? standing : NULL;
+}
+
+/* Whether nothing is before a message, and a request can be had for it. */
+static bool is_clear(const struct tofu_p2p *p2p, const struct p2p_peer *peer)
+{
+	return !peer->active && !peer->withheld.held && !peer->spare &&
+	       TAILQ_EMPTY(&p2p->peerless) && !TAILQ_EMPTY(&p2p->slabs.free);
+}
+
+struct tofu_p2p_request *p2p_send_express(struct tofu_p2p *p2p, const void *buf,
+					  size_t bytes, uint32_t dest,
+					  uint64_t tag)
+{
+	const size_t record = sizeof(struct p2p_head) + bytes;
+	struct tofu_p2p_request *request;
+	struct tofu_srb_single *single;
+	struct p2p_peer *peer;
+
+	if (bytes > p2p->config.eager)
+		return NULL;
+	peer = p2p_peer_find(p2p, dest);
+	if (!peer || !is_clear(p2p, peer) ||
+	    !p2p_sender_fits(p2p, peer, record))
+		return NULL;
+	single = express_ring(p2p, peer);
+	if (!single)
+		return NULL;
+	tofu_work(TOFU_WORK_P2P_EXPRESS);
+	if (!p2p_sender_express(p2p, single, tag, buf, bytes))
+		return NULL;
+	request = p2p_request_new(p2p, true);
+	request->peer = peer;
+	request->message.kind = P2P_EAGER;
+	request->state = P2P_SENT;
+	p2p_peer_pin(p2p, peer);
+	p2p_sender_note(p2p, peer, record, p2p_request_handle(request));
+	path_used(p2p, peer, false);
+	tofu_work(TOFU_WORK_P2P_EXPRESSED);
+	return request;
 }
 
 /* ---- Beginning ---- */

@@ -35,13 +35,13 @@ static bool reply_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer)
 				    p2p->back.flying < CROWDED);
 }
 
+/* The record is on its way: its command comes first. */
 static struct p2p_flight *flight_take(struct tofu_p2p *p2p,
 				      struct p2p_sender *sender,
 				      struct p2p_peer *peer, uint64_t handle)
 {
 	struct p2p_flight *flight = sender->free;
 
-	tofu_work(TOFU_WORK_P2P_RECORD);
 	sender->free = flight->next;
 	sender->flying++;
 	*flight = (struct p2p_flight){
@@ -63,20 +63,33 @@ static void flight_give(struct tofu_p2p *p2p, struct p2p_sender *sender,
 	sender->flying--;
 }
 
+/* A constant size needs no call. */
+static inline void copy(char *to, const void *from, size_t bytes)
+{
+	if (bytes == sizeof(uint64_t))
+		memcpy(to, from, sizeof(uint64_t));
+	else if (bytes)
+		memcpy(to, from, bytes);
+}
+
 static void record_write(const struct p2p_record *record, size_t head, char *to)
 {
-	const char *from = (const char *)record->head + record->known;
+	copy(to, (const char *)record->head + record->known, head);
+	copy(to + head, record->data, record->bytes);
+	copy(to + head + record->bytes, record->last, record->last_bytes);
+}
 
-	/* Most are eager, and a constant size needs no call. */
-	if (head == sizeof(uint64_t))
-		memcpy(to, from, sizeof(uint64_t));
-	else
-		memcpy(to, from, head);
-	if (record->bytes)
-		memcpy(to + head, record->data, record->bytes);
-	if (record->last_bytes)
-		memcpy(to + head + record->bytes, record->last,
-		       record->last_bytes);
+/* Out of line, so that longer ones pay nothing for it. */
+__attribute__((noinline)) static bool
+short_send(struct tofu_srb_sender *sender, struct tofu_srb_single *single,
+	   const struct p2p_record *record, size_t head, size_t bytes,
+	   void *cbdata)
+{
+	uint64_t word[TOFU_SRB_EXPRESS / sizeof(uint64_t)] = { 0 };
+
+	record_write(record, head, (char *)word);
+	return tofu_srb_express(sender, single, p2p_label(record->head), word,
+				bytes, cbdata);
 }
 
 static inline int single_send(struct tofu_srb_sender *sender,
@@ -84,11 +97,15 @@ static inline int single_send(struct tofu_srb_sender *sender,
 			      const struct p2p_record *record, void *cbdata)
 {
 	const size_t head = record->head_bytes - record->known;
+	const size_t bytes = head + record->bytes + record->last_bytes;
 	void *to;
-	int code = tofu_srb_reserve(sender, single, p2p_label(record->head),
-				    head + record->bytes + record->last_bytes,
-				    &to);
+	int code;
 
+	if (bytes <= TOFU_SRB_EXPRESS &&
+	    short_send(sender, single, record, head, bytes, cbdata))
+		return UTOFU_SUCCESS;
+	code = tofu_srb_reserve(sender, single, p2p_label(record->head), bytes,
+				&to);
 	if (code)
 		return code;
 	record_write(record, head, to);
@@ -125,16 +142,42 @@ static int shared_send(struct tofu_srb_sender *sender,
 			     cbdata);
 }
 
+bool p2p_sender_express(struct tofu_p2p *p2p, struct tofu_srb_single *single,
+			uint64_t tag, const void *data, size_t bytes)
+{
+	const struct p2p_head head = { .kind = P2P_EAGER };
+	uint64_t word[TOFU_SRB_EXPRESS / sizeof(tag)] = { tag };
+
+	copy((char *)&word[1], data, bytes);
+	return p2p->out.free &&
+	       tofu_srb_express(p2p->out.sender, single, p2p_label(&head), word,
+				sizeof(tag) + bytes, p2p->out.free);
+}
+
+static inline void note(struct tofu_p2p *p2p, struct p2p_peer *peer,
+			size_t bytes, uint64_t handle)
+{
+	flight_take(p2p, &p2p->out, peer, handle)->bytes = bytes;
+	peer->flying++;
+	peer->flying_bytes += bytes;
+}
+
+void p2p_sender_note(struct tofu_p2p *p2p, struct p2p_peer *peer, size_t bytes,
+		     uint64_t handle)
+{
+	note(p2p, peer, bytes, handle);
+}
+
 int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		    const struct p2p_record *record, uint64_t handle, bool own)
 {
 	struct p2p_sender *sender = &p2p->out;
-	struct p2p_flight *flight;
+	struct p2p_flight *flight = sender->free;
 	int code;
 
-	if (!sender->free)
+	if (!flight)
 		return UTOFU_ERR_BUSY;
-	flight = flight_take(p2p, sender, peer, handle);
+	tofu_work(TOFU_WORK_P2P_RECORD);
 	if (own)
 		code = single_send(sender->sender, &peer->own, record, flight);
 	else if (p2p->config.standing)
@@ -143,17 +186,13 @@ int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 	else
 		code = shared_send(sender->sender, &peer->requests, record,
 				   flight);
-	if (code) {
-		flight_give(p2p, sender, flight);
+	if (code)
 		return code;
-	}
-	flight->bytes = record->head_bytes + record->bytes +
-			record->last_bytes;
+	note(p2p, peer, record->head_bytes + record->bytes + record->last_bytes,
+	     handle);
 	/* No request: the record says that an own ring is left. */
 	flight->moved = own && !handle;
 	flight->offer = record->head->flags & P2P_OFFER;
-	peer->flying++;
-	peer->flying_bytes += flight->bytes;
 	tofu_work(TOFU_WORK_P2P_SENT);
 	return UTOFU_SUCCESS;
 }
@@ -167,22 +206,21 @@ int p2p_sender_reply(struct tofu_p2p *p2p, struct p2p_peer *peer,
 		.known = P2P_REPLY_KNOWN,
 	};
 	struct p2p_sender *sender = &p2p->back;
-	struct p2p_flight *flight;
+	struct p2p_flight *flight = sender->free;
 	int code;
 
-	if (!sender->free || !reply_fits(p2p, peer))
+	if (!flight || !reply_fits(p2p, peer))
 		return UTOFU_ERR_BUSY;
-	flight = flight_take(p2p, sender, peer, handle);
-	flight->hello = reply->head.kind == P2P_HELLO;
+	tofu_work(TOFU_WORK_P2P_RECORD);
 	code = p2p->config.standing ?
 		       standing_send(p2p, sender->sender, peer,
 				     P2P_STANDING_REPLY, &record, flight) :
 		       shared_send(sender->sender, &peer->replies, &record,
 				   flight);
-	if (code) {
-		flight_give(p2p, sender, flight);
+	if (code)
 		return code;
-	}
+	flight_take(p2p, sender, peer, handle)->hello =
+		reply->head.kind == P2P_HELLO;
 	peer->returning++;
 	tofu_work(TOFU_WORK_P2P_SENT);
 	return UTOFU_SUCCESS;

@@ -62,6 +62,7 @@
  * @TOFU_WORK_SRB_SENT: from there to the end of the call
  * @TOFU_WORK_SRB_SINGLE: as TOFU_WORK_SRB_SEND, and putting it, where nothing
  *	else is to be done
+ * @TOFU_WORK_SRB_EXPRESS: the same of a short record, up to its command
  * @TOFU_WORK_SRB_POLL, @TOFU_WORK_SRB_POLLED: a poll of a sender, before and after
  *	its queues are polled
  * @TOFU_WORK_SRB_NOTICE, @TOFU_WORK_SRB_ENDED: a step of a record that is sent, and
@@ -69,6 +70,8 @@
  * @TOFU_WORK_SRB_PUT, @TOFU_WORK_SRB_POSTED: more, where it is put into the ring,
  *	before and after that
  * @TOFU_WORK_P2P_SEND, @TOFU_WORK_P2P_RECEIVE: beginning one
+ * @TOFU_WORK_P2P_EXPRESS, @TOFU_WORK_P2P_EXPRESSED: sending a short message, before
+ *	and after its record is sent
  * @TOFU_WORK_P2P_RECORD, @TOFU_WORK_P2P_SENT: a record, before and after it is
  *	sent
  * @TOFU_WORK_P2P_FLOWN: its end
@@ -162,6 +165,7 @@ enum tofu_work {
 	TOFU_WORK_SRB_SEND,
 	TOFU_WORK_SRB_SENT,
 	TOFU_WORK_SRB_SINGLE,
+	TOFU_WORK_SRB_EXPRESS,
 	TOFU_WORK_SRB_POLL,
 	TOFU_WORK_SRB_POLLED,
 	TOFU_WORK_SRB_NOTICE,
@@ -170,6 +174,8 @@ enum tofu_work {
 	TOFU_WORK_SRB_POSTED,
 	TOFU_WORK_P2P_SEND,
 	TOFU_WORK_P2P_RECEIVE,
+	TOFU_WORK_P2P_EXPRESS,
+	TOFU_WORK_P2P_EXPRESSED,
 	TOFU_WORK_P2P_RECORD,
 	TOFU_WORK_P2P_SENT,
 	TOFU_WORK_P2P_FLOWN,

@@ -6,9 +6,6 @@
 #include "srb/sender.h"
 #include "utofu/work.h"
 
-#define NOTICE UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE
-#define ORDERED (NOTICE | UTOFU_ONESIDED_FLAG_STRONG_ORDER)
-
 static uint64_t slot_of(const struct srb_send *send)
 {
 	return (uint64_t)(send - send->flow->sender->send);
@@ -60,7 +57,7 @@ static int consumer_get(const struct srb_send *send)
 
 	return utofu_get(sender->vcq, flow->peer->address.vcq,
 			 sender->words_stadd + slot_of(send) * SRB_WORD,
-			 flow->consumer, SRB_WORD, slot_of(send), ORDERED,
+			 flow->consumer, SRB_WORD, slot_of(send), SRB_ORDERED,
 			 (void *)(uintptr_t)send);
 }
 
@@ -77,7 +74,7 @@ static bool consumer_read(struct srb_send *send)
 			send, utofu_armw8(flow->sender->vcq,
 					  flow->peer->address.vcq,
 					  UTOFU_ARMW_OP_OR, 0, flow->consumer,
-					  slot_of(send), NOTICE, send));
+					  slot_of(send), SRB_NOTICE, send));
 	return send->reading;
 }
 
@@ -106,7 +103,7 @@ static bool place_ask(struct srb_send *send)
 	}
 	if (!posted(send, utofu_armw8(flow->sender->vcq, flow->peer->address.vcq,
 				      UTOFU_ARMW_OP_ADD, send->block.bytes,
-				      flow->producer, slot_of(send), NOTICE,
+				      flow->producer, slot_of(send), SRB_NOTICE,
 				      send)))
 		return false;
 	send->stage = SRB_ASKED;
@@ -194,9 +191,9 @@ static inline int put_post(struct srb_send *send, utofu_stadd_t to,
 	if (bytes <= sender->piggyback_max)
 		return utofu_put_piggyback(sender->vcq, flow->peer->address.vcq,
 					   sender->memory + at, to, bytes,
-					   slot_of(send), ORDERED, send);
+					   slot_of(send), SRB_ORDERED, send);
 	return utofu_put(sender->vcq, flow->peer->address.vcq,
-			 sender->stadd + at, to, bytes, slot_of(send), ORDERED,
+			 sender->stadd + at, to, bytes, slot_of(send), SRB_ORDERED,
 			 send);
 }
 
@@ -306,13 +303,6 @@ static bool must_restart(struct tofu_srb_flow *flow)
 	return first->stage == SRB_VOID;
 }
 
-static void send_reset(struct srb_send *send)
-{
-	send->posted = 0;
-	send->read = false;
-	send->error = 0;
-}
-
 /* Places of the new epoch get padding; everything else is forgotten. */
 static void restart_mark(struct tofu_srb_flow *flow)
 {
@@ -325,7 +315,7 @@ static void restart_mark(struct tofu_srb_flow *flow)
 		if (send->stage == SRB_ENDED)
 			continue;
 		send->stage = pad ? SRB_PAD : SRB_NEW;
-		send_reset(send);
+		srb_send_reset(send);
 	}
 	flow->padding = true;
 }
@@ -344,7 +334,7 @@ static bool pad_put(struct srb_send *send)
 	if (!code)
 		code = utofu_put_piggyback8(flow->sender->vcq,
 					    flow->peer->address.vcq, word, to,
-					    SRB_WORD, slot_of(send), ORDERED,
+					    SRB_WORD, slot_of(send), SRB_ORDERED,
 					    send);
 	if (!posted(send, code))
 		return false;
@@ -383,7 +373,7 @@ static bool restart_run(struct tofu_srb_flow *flow)
 	if (flow->pending)
 		return false;
 	for (struct srb_send *send = flow->first; send; send = send->next)
-		send_reset(send);
+		srb_send_reset(send);
 	flow->ask = flow->first;
 	flow->put = flow->first;
 	flow->restart = false;
@@ -465,7 +455,7 @@ void srb_flow_add(struct tofu_srb_flow *flow, struct srb_send *send)
 {
 	send->flow = flow;
 	send->stage = SRB_NEW;
-	send_reset(send);
+	srb_send_reset(send);
 	flow_append(flow, send);
 	if (!flow->ask)
 		flow->ask = send;
@@ -491,7 +481,7 @@ bool srb_flow_put(struct tofu_srb_flow *flow, struct srb_send *send)
 
 	send->flow = flow;
 	send->place = single->producer;
-	send_reset(send);
+	srb_send_reset(send);
 	if (!is_ready(flow, send))
 		return false;
 	tofu_work(TOFU_WORK_SRB_SINGLE);
@@ -500,6 +490,15 @@ bool srb_flow_put(struct tofu_srb_flow *flow, struct srb_send *send)
 				   (send->place & (flow->where.bytes - 1)),
 		     bytes))
 		return false;
+	srb_flow_note(flow, send, bytes);
+	return true;
+}
+
+void srb_flow_note(struct tofu_srb_flow *flow, struct srb_send *send,
+		   uint64_t bytes)
+{
+	struct tofu_srb_single *single = flow->single;
+
 	count_posted(send);
 	send->puts = 1;
 	send->posted = bytes;
@@ -507,7 +506,6 @@ bool srb_flow_put(struct tofu_srb_flow *flow, struct srb_send *send)
 	single->producer += bytes;
 	single->peer.stale = false;
 	flow_append(flow, send);
-	return true;
 }
 
 /* Records end in order. Return: whether one has ended. */

@@ -64,6 +64,11 @@ static inline uint64_t srb_tail(uint64_t place)
 	return place | SRB_TAIL;
 }
 
+static inline uint64_t srb_head(uint16_t label, uint64_t payload)
+{
+	return SRB_DATA | (uint64_t)label << SRB_LABEL_SHIFT | payload;
+}
+
 /* srb_record_bytes - compute the bytes of a record; no overflow below 2^63 */
 static inline uint64_t srb_record_bytes(uint64_t payload)
 {

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+/* The part of a ring that a short record takes, at most */
+#define SHORT 8
+
 /*
  * Reads a word that senders write. Acquire: makes what they wrote before it
  * visible. A record's bytes come in ascending order, so its tail shows all of
@@ -121,8 +124,23 @@ bool srb_ring_hold(struct srb_ring *ring, struct tofu_srb_record *record)
 
 void srb_ring_release(struct srb_ring *ring)
 {
+	/* A turn that only does this is not like the next ones. */
+	if (ring->left)
+		tofu_work_note_found();
+	ring->left = false;
 	ring_consume(ring, ring->held);
 	ring->held = 0;
+}
+
+bool srb_ring_leave(struct srb_ring *ring)
+{
+	tofu_work(TOFU_WORK_RING_LOOK);
+	ring->left = ring->held <= ring->bytes / SHORT &&
+		     !word_read(ring, ring->place + ring->held);
+	if (ring->left)
+		return false;
+	srb_ring_release(ring);
+	return true;
 }
 
 /* ---- Remains of an epoch ---- */

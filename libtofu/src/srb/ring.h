@@ -19,6 +19,7 @@
  * @consumer: word that senders read
  * @place:    place of the next record, or of the held one
  * @held:     bytes of the held record; 0: none
+ * @left:     it has been read, see srb_ring_leave()
  * @payload:  payload of the held record
  * @label:    its label, which the layer above gave it
  * @padding:  records of padding so far
@@ -31,6 +32,7 @@ struct srb_ring {
 	uint64_t held;
 	uint64_t payload;
 	uint16_t label;
+	bool left;
 	uint64_t padding;
 };
 
@@ -51,15 +53,28 @@ static inline bool srb_ring_has(const struct srb_ring *ring)
 /* srb_ring_hold - as srb_ring_receive(), where srb_ring_has() */
 bool srb_ring_hold(struct srb_ring *ring, struct tofu_srb_record *record);
 
+/* srb_ring_release - clear the held record and tell senders */
+void srb_ring_release(struct srb_ring *ring);
+
 /* srb_ring_receive - look for the record at the ring's place, and hold it */
 static inline bool srb_ring_receive(struct srb_ring *ring,
 				    struct tofu_srb_record *record)
 {
+	if (ring->left)
+		srb_ring_release(ring);
 	return srb_ring_has(ring) && srb_ring_hold(ring, record);
 }
 
-/* srb_ring_release - clear the held record and tell senders */
-void srb_ring_release(struct srb_ring *ring);
+/*
+ * srb_ring_leave - the held record has been read: the next srb_ring_receive()
+ * releases it, so that who waits for it need not wait for that, too
+ *
+ * It is released at once if another has come, or if it is long: then it may be
+ * its room that a sender waits for.
+ *
+ * Return: whether there may be another one.
+ */
+bool srb_ring_leave(struct srb_ring *ring);
 
 /**
  * srb_ring_scan - find the next complete record of an ended epoch, and hold it

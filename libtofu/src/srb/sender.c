@@ -171,7 +171,8 @@ void srb_port_flow_free(struct tofu_srb_sender *sender, struct tofu_srb_flow *fl
 
 void srb_port_ended(struct tofu_srb_sender *sender, struct srb_send *send)
 {
-	srb_pool_give(&sender->pool, &send->block);
+	if (send->block.bytes)
+		srb_pool_give(&sender->pool, &send->block);
 	send->flow = NULL;
 	send->next = NULL;
 	if (sender->ended)
@@ -205,8 +206,7 @@ static void *record_begin(struct tofu_srb_sender *sender, struct srb_send *send,
 	tofu_work_bytes(TOFU_WORK_COPY, bytes);
 	/* Padding, or payload that follows */
 	*srb_send_word(sender, send, bytes - TOFU_SRB_OVERHEAD) = 0;
-	*srb_send_word(sender, send, 0) =
-		SRB_DATA | (uint64_t)label << SRB_LABEL_SHIFT | payload;
+	*srb_send_word(sender, send, 0) = srb_head(label, payload);
 	return srb_send_word(sender, send, SRB_WORD);
 }
 
@@ -323,18 +323,74 @@ int tofu_srb_reserve(struct tofu_srb_sender *sender,
 	return UTOFU_SUCCESS;
 }
 
+/* The flow of records to the ring: that which is under way, or a new one */
+static struct tofu_srb_flow *single_flow(struct tofu_srb_sender *sender,
+					 struct tofu_srb_single *single)
+{
+	struct tofu_srb_flow *flow = single->peer.flow;
+
+	if (flow)
+		return flow;
+	flow = flow_take(sender, &single->peer);
+	flow->single = single;
+	flow->where.bytes = single->bytes;
+	flow->consumer = single->consumer;
+	return flow;
+}
+
+/*
+ * Whether a record lies in one piece, in room that is known, behind nothing that
+ * waits: then nothing but its put is to be done.
+ */
+static bool has_way(const struct tofu_srb_sender *sender,
+		    const struct tofu_srb_single *single, uint64_t bytes)
+{
+	const uint64_t at = single->producer & (single->bytes - 1);
+
+	return sender->free && !sender->error &&
+	       bytes <= sender->piggyback_max &&
+	       !(sender->flags & TOFU_SRB_SENDER_FRESH) &&
+	       (!single->peer.flow || !single->peer.flow->put) &&
+	       bytes <= single->bytes / 2 && bytes <= single->bytes - at &&
+	       single->producer - single->peer.consumer <=
+		       single->bytes - bytes;
+}
+
+bool tofu_srb_express(struct tofu_srb_sender *sender,
+		      struct tofu_srb_single *single, uint16_t label,
+		      const uint64_t word[TOFU_SRB_EXPRESS / SRB_WORD],
+		      size_t bytes, void *cbdata)
+{
+	const uint64_t place = single->producer, all = srb_record_bytes(bytes);
+	uint64_t record[] = { srb_head(label, bytes), word[0], word[1], 0 };
+	struct srb_send *send = sender->free;
+	struct tofu_srb_flow *flow;
+
+	if (!has_way(sender, single, all))
+		return false;
+	record[all / SRB_WORD - 1] = srb_tail(place);
+	tofu_work(TOFU_WORK_SRB_EXPRESS);
+	if (utofu_put_piggyback(sender->vcq, single->peer.address.vcq, record,
+				single->memory + (place & (single->bytes - 1)),
+				all, (uint64_t)(send - sender->send),
+				SRB_ORDERED, send))
+		return false;
+	send_take(sender, cbdata);
+	flow = single_flow(sender, single);
+	send->block.bytes = 0;
+	send->flow = flow;
+	send->place = place;
+	srb_send_reset(send);
+	srb_flow_note(flow, send, all);
+	return true;
+}
+
 void tofu_srb_commit(struct tofu_srb_sender *sender,
 		     struct tofu_srb_single *single, void *cbdata)
 {
 	struct srb_send *send = send_take(sender, cbdata);
-	struct tofu_srb_flow *flow = single->peer.flow;
+	struct tofu_srb_flow *flow = single_flow(sender, single);
 
-	if (!flow) {
-		flow = flow_take(sender, &single->peer);
-		flow->single = single;
-		flow->where.bytes = single->bytes;
-		flow->consumer = single->consumer;
-	}
 	if (srb_flow_put(flow, send))
 		return;
 	tofu_work(TOFU_WORK_SRB_SEND);

@@ -14,6 +14,10 @@
 #include "srb/pool.h"
 #include "srb/srb.h"
 
+/* Flags of a record's commands, and of those that come in order */
+#define SRB_NOTICE UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE
+#define SRB_ORDERED (SRB_NOTICE | UTOFU_ONESIDED_FLAG_STRONG_ORDER)
+
 /* Most notices that a poll takes */
 #define SRB_NOTICES_MAX 64
 
@@ -48,7 +52,8 @@ struct tofu_srb_flow;
 /**
  * struct srb_send - a record under way
  * @next:    in its flow, or among free or ended records
- * @block:   block of the pool: the record as it will lie in the ring
+ * @block:   block of the pool: the record as it will lie in the ring; without
+ *           bytes where it was in its command
  * @known:   known consumer index when the place was requested
  * @posted:  bytes for which puts are posted
  * @pending: commands without a notice so far
@@ -138,6 +143,14 @@ struct tofu_srb_sender {
 	int error;
 };
 
+/* srb_send_reset - nothing of a record has been put */
+static inline void srb_send_reset(struct srb_send *send)
+{
+	send->posted = 0;
+	send->read = false;
+	send->error = 0;
+}
+
 /* srb_flow_add - append a complete record to a flow */
 void srb_flow_add(struct tofu_srb_flow *flow, struct srb_send *send);
 
@@ -146,6 +159,13 @@ void srb_flow_add(struct tofu_srb_flow *flow, struct srb_send *send);
  * done; else nothing happens. Return: whether it is put.
  */
 bool srb_flow_put(struct tofu_srb_flow *flow, struct srb_send *send);
+
+/*
+ * srb_flow_note - append a record that has been put, @bytes in one piece at the
+ * ring's next place
+ */
+void srb_flow_note(struct tofu_srb_flow *flow, struct srb_send *send,
+		   uint64_t bytes);
 
 /* srb_flow_notice - handle the end of a record's command */
 void srb_flow_notice(struct tofu_srb_flow *flow, struct srb_send *send,

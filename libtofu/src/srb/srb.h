@@ -52,6 +52,23 @@ int tofu_srb_reserve(struct tofu_srb_sender *sender,
 void tofu_srb_commit(struct tofu_srb_sender *sender,
 		     struct tofu_srb_single *single, void *cbdata);
 
+/* Most bytes of payload that a command has in itself, with the record's words */
+#define TOFU_SRB_EXPRESS 16
+
+/**
+ * tofu_srb_express - send a short record, which is in its command, at once
+ * @word:  its payload, up to a multiple of 8 bytes with zeros
+ * @bytes: of its payload, up to TOFU_SRB_EXPRESS
+ *
+ * The record is on its way before anything is noted of it.
+ *
+ * Return: whether it is sent; if not, tofu_srb_reserve() has to be tried.
+ */
+bool tofu_srb_express(struct tofu_srb_sender *sender,
+		      struct tofu_srb_single *single, uint16_t label,
+		      const uint64_t word[TOFU_SRB_EXPRESS / 8], size_t bytes,
+		      void *cbdata);
+
 /* tofu_srb_is_put - whether all that was sent to a ring needs no more of its sender */
 bool tofu_srb_is_put(const struct tofu_srb_peer *peer);
 
