@@ -474,6 +474,26 @@ static bool is_ready(const struct tofu_srb_flow *flow,
 	       place_judge(send) == GO;
 }
 
+static inline void note(struct tofu_srb_flow *flow, struct srb_send *send,
+			uint64_t bytes)
+{
+	struct tofu_srb_single *single = flow->single;
+
+	count_posted(send);
+	send->puts = 1;
+	send->posted = bytes;
+	send->stage = SRB_PUT;
+	single->producer += bytes;
+	single->peer.stale = false;
+	flow_append(flow, send);
+}
+
+void srb_flow_note(struct tofu_srb_flow *flow, struct srb_send *send,
+		   uint64_t bytes)
+{
+	note(flow, send, bytes);
+}
+
 bool srb_flow_put(struct tofu_srb_flow *flow, struct srb_send *send)
 {
 	struct tofu_srb_single *single = flow->single;
@@ -490,22 +510,8 @@ bool srb_flow_put(struct tofu_srb_flow *flow, struct srb_send *send)
 				   (send->place & (flow->where.bytes - 1)),
 		     bytes))
 		return false;
-	srb_flow_note(flow, send, bytes);
+	note(flow, send, bytes);
 	return true;
-}
-
-void srb_flow_note(struct tofu_srb_flow *flow, struct srb_send *send,
-		   uint64_t bytes)
-{
-	struct tofu_srb_single *single = flow->single;
-
-	count_posted(send);
-	send->puts = 1;
-	send->posted = bytes;
-	send->stage = SRB_PUT;
-	single->producer += bytes;
-	single->peer.stale = false;
-	flow_append(flow, send);
 }
 
 /* Records end in order. Return: whether one has ended. */

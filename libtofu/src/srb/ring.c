@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The part of a ring that a short record takes, at most */
-#define SHORT 8
+/* Bytes of a short record, at most: it takes no room that a sender waits for */
+#define SHORT 256
 
 /*
  * Reads a word that senders write. Acquire: makes what they wrote before it
@@ -135,7 +135,7 @@ void srb_ring_release(struct srb_ring *ring)
 bool srb_ring_leave(struct srb_ring *ring)
 {
 	tofu_work(TOFU_WORK_RING_LOOK);
-	ring->left = ring->held <= ring->bytes / SHORT &&
+	ring->left = ring->held <= SHORT && ring->held <= ring->bytes / 4 &&
 		     !word_read(ring, ring->place + ring->held);
 	if (ring->left)
 		return false;

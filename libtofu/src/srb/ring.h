@@ -69,8 +69,8 @@ static inline bool srb_ring_receive(struct srb_ring *ring,
  * srb_ring_leave - the held record has been read: the next srb_ring_receive()
  * releases it, so that who waits for it need not wait for that, too
  *
- * It is released at once if another has come, or if it is long: then it may be
- * its room that a sender waits for.
+ * It is released at once if another has come, or if it is long: clearing it takes
+ * a part of the time of all that comes, and a sender may wait for its room.
  *
  * Return: whether there may be another one.
  */

@@ -15,8 +15,8 @@ LATENCY = "latency of a message by way, µs"
 # Differences below this say nothing.
 TIE = 0.01
 RATE = "messages a second by way"
-FROM = ("the largest message that is no worse eager than got, and of longer ones got than put; "
-        "and thresholds in use")
+FROM = ("the largest message that is better eager than got, and the smallest that is worse; the "
+        "largest that is no worse got than put; and thresholds in use")
 # Got messages have the shorter latency, by a third where there are remote atomics: a
 # rate that is little less is as good.
 AS_GOOD = 0.92
@@ -49,6 +49,10 @@ def _last(table, one, other, better, above="0"):
     return last, ""
 
 
+def _faster(one, other):
+    return one * (1 + TIE) < other
+
+
 def _no_slower(one, other):
     return one <= other * (1 + TIE)
 
@@ -56,7 +60,8 @@ def _no_slower(one, other):
 def _row(machine, sheet):
     """Eager messages by latency; longer ones, got or put, by rate."""
     uses = model.p2p_thresholds(machine)
-    eager = _last(sheet.table(LATENCY), "eager", "get", _no_slower)
+    table = sheet.table(LATENCY)
+    eager = _last(table, "eager", "get", _faster)[0], _last(table, "eager", "get", _no_slower)[1]
     return [machine, *eager, str(uses["eager"]),
             *_last(sheet.table(RATE), "get", "put", lambda a, b: a >= AS_GOOD * b, eager[0]),
             "any" if uses["get"] == model.ANY_SIZE else str(uses["get"])]
@@ -106,9 +111,10 @@ class Threshold(Experiment):
             "receiver; and put by the sender when the receiver is ready. Both of these need an "
             "announcement, and the buffers registered: they are from earlier messages. Eager "
             "messages are copied at both ends. Two nodes; all messages of a run by one way. A "
-            "message is eager up to where getting it takes no longer. Whether longer ones are got "
-            "or put is decided by how many there are a second, with eight under way; where it is "
-            f"as many, but for {1 - AS_GOOD:.0%}, they are got, which takes less time. "
+            f"message is eager up to where getting it takes no longer; {TIE:.0%} says nothing. "
+            "Whether longer ones are got or put is decided by how many there are a second, with "
+            f"eight under way; where it is as many, but for {1 - AS_GOOD:.0%}, they are got, which "
+            "takes less time. "
             "k and fx10 have no remote atomics, so there all rings are a single sender's from the "
             "start.")
         yield Text(
