@@ -25,6 +25,8 @@ extern "C" {
 #define TOFU_RSCHED_ENGINES_MAX 8
 #define TOFU_RSCHED_REQUESTS_MAX 4096
 #define TOFU_RSCHED_BYTES_MAX (UINT64_C(1) << 40)
+#define TOFU_RSCHED_SITES_MAX 16
+#define TOFU_RSCHED_CROWD_MAX 64
 
 /**
  * DOC: TOFU_RSCHED_*
@@ -47,7 +49,8 @@ extern "C" {
  * As published, a link stands for a direction: a diagonal put has a link to
  * itself although it takes two hops. A caller that knows the hops gives them in
  * @path. When all processes of a torus send alike, a put takes from the node's
- * own links what the puts of others take that pass through.
+ * own links what the puts of others take that pass through. Where the processes
+ * are not such a torus in the machine, struct tofu_rsched_way says more.
  */
 struct tofu_rsched_request {
 	uint64_t bytes;
@@ -55,6 +58,30 @@ struct tofu_rsched_request {
 	uint64_t path;
 	uint32_t direction;
 	uint32_t flags;
+};
+
+/**
+ * struct tofu_rsched_way - what a put meets on its way from a site
+ * @path:    links that its packets cross, which it shares with other puts; 0:
+ *           those of the request
+ * @crowded: links of the path that the same put of several processes crosses
+ * @crowd:   how many of them share such a link, this one included: from 2, or 0
+ *           where @crowded is 0
+ * @chain:   with how many of them this one takes turns on all its links, itself
+ *           included: from @crowd up to TOFU_RSCHED_CROWD_MAX, or 0 where
+ *           @crowded is 0
+ *
+ * A site is a node, and stands for all whose puts meet the same. Where a grid of
+ * processes is folded into a machine, puts in one direction share a link at some
+ * nodes and none at others. A put that shares one of its links with one other
+ * process's has a crowd and a chain of 2; one that shares two links, with another
+ * process's each time, has a chain of 3.
+ */
+struct tofu_rsched_way {
+	uint64_t path;
+	uint64_t crowded;
+	uint32_t crowd;
+	uint32_t chain;
 };
 
 /**
@@ -171,6 +198,34 @@ int tofu_rsched_make(const struct tofu_rsched_model *model, int scheduler,
 		     unsigned int width,
 		     const struct tofu_rsched_request *requests, size_t count,
 		     struct tofu_rsched_plan **plan);
+
+/**
+ * tofu_rsched_make_sites - schedule puts that meet others on a real machine
+ * @model:     as for tofu_rsched_make()
+ * @scheduler: likewise
+ * @width:     likewise
+ * @requests:  likewise
+ * @count:     likewise
+ * @ways:      ways of all puts from the first site, in the order of @requests,
+ *             then from the second one ...; may be NULL where there are none
+ * @sites:     number of sites, at most TOFU_RSCHED_SITES_MAX; 0: as
+ *             tofu_rsched_make() does
+ * @plan:      likewise
+ *
+ * All processes have the same plan, so the slowest site counts: the makespan is
+ * its, and so are the places.
+ *
+ * Return: as tofu_rsched_make(); UTOFU_ERR_INVALID_POINTER for @ways, too;
+ * UTOFU_ERR_INVALID_NUMBER for @sites, a crowd or a chain;
+ * UTOFU_ERR_INVALID_ARG where a link is crowded that is not of the path;
+ * UTOFU_ERR_INVALID_SIZE where a put's bytes times its chain are more than
+ * TOFU_RSCHED_BYTES_MAX.
+ */
+int tofu_rsched_make_sites(const struct tofu_rsched_model *model, int scheduler,
+			   unsigned int width,
+			   const struct tofu_rsched_request *requests,
+			   size_t count, const struct tofu_rsched_way *ways,
+			   size_t sites, struct tofu_rsched_plan **plan);
 
 /**
  * tofu_rsched_free - free a schedule

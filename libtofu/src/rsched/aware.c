@@ -50,6 +50,7 @@ static const struct {
 struct greedy {
 	struct tofu_rsched_picker picker;
 	const struct tofu_rsched_put *put;
+	const struct tofu_rsched_way *way;
 	size_t *left;
 	size_t count;
 	int rule;
@@ -57,6 +58,13 @@ struct greedy {
 };
 
 /* ---- Orders ---- */
+
+/* What a put adds to the load of a link, the lowest one of @links */
+static uint64_t load_of(const struct tofu_rsched_put *put,
+			const struct tofu_rsched_way *way, uint64_t links)
+{
+	return links & -links & way->crowded ? put->ns * way->crowd : put->ns;
+}
 
 static uint64_t heaviest(const uint64_t load[TOFU_RSCHED_LINKS], uint64_t links)
 {
@@ -75,10 +83,11 @@ static void load_sum(const struct tofu_rsched_work *work,
 		     uint64_t load[TOFU_RSCHED_LINKS])
 {
 	for (size_t i = 0; i < work->count; i++) {
-		uint64_t links = work->put[i].path;
+		uint64_t links = work->way[i].path;
 
 		for (; links; links &= links - 1)
-			load[__builtin_ctzll(links)] += work->put[i].ns;
+			load[__builtin_ctzll(links)] +=
+				load_of(&work->put[i], &work->way[i], links);
 	}
 }
 
@@ -89,7 +98,7 @@ static void order_by_link(struct tofu_rsched_work *work)
 	load_sum(work, load);
 	for (size_t i = 0; i < work->count; i++)
 		work->key[i] = (struct tofu_rsched_key){
-			.major = ~heaviest(load, work->put[i].path),
+			.major = ~heaviest(load, work->way[i].path),
 			.minor = ~work->put[i].ns,
 			.index = i,
 		};
@@ -115,7 +124,7 @@ static void order_make(struct tofu_rsched_work *work, int order)
 static size_t pick_first(const struct greedy *greedy, uint64_t busy)
 {
 	for (size_t at = 0; at < greedy->count; at++) {
-		if (!(greedy->put[greedy->left[at]].path & busy))
+		if (!(greedy->way[greedy->left[at]].path & busy))
 			return at;
 	}
 	return 0;
@@ -127,7 +136,7 @@ static size_t pick_heaviest(const struct greedy *greedy, uint64_t busy)
 	size_t found = 0;
 
 	for (size_t at = 0; at < greedy->count; at++) {
-		const uint64_t links = greedy->put[greedy->left[at]].path;
+		const uint64_t links = greedy->way[greedy->left[at]].path;
 		uint64_t here;
 
 		if (links & busy)
@@ -158,8 +167,9 @@ static size_t greedy_pick(struct tofu_rsched_picker *picker,
 	greedy->count--;
 	memmove(&greedy->left[at], &greedy->left[at + 1],
 		(greedy->count - at) * sizeof(greedy->left[0]));
-	for (uint64_t links = greedy->put[index].path; links; links &= links - 1)
-		greedy->load[__builtin_ctzll(links)] -= greedy->put[index].ns;
+	for (uint64_t links = greedy->way[index].path; links; links &= links - 1)
+		greedy->load[__builtin_ctzll(links)] -= load_of(
+			&greedy->put[index], &greedy->way[index], links);
 	return index;
 }
 
@@ -176,6 +186,7 @@ static struct tofu_rsched_starts even_starts(const struct tofu_rsched_work *work
 	return starts;
 }
 
+/* As puts look from the site that is looked at */
 static bool greedy_run(struct tofu_rsched_work *work, unsigned int engines,
 		       size_t way, struct tofu_rsched_draft *draft)
 {
@@ -183,6 +194,7 @@ static bool greedy_run(struct tofu_rsched_work *work, unsigned int engines,
 	struct greedy greedy = {
 		.picker.pick = greedy_pick,
 		.put = work->put,
+		.way = work->way,
 		.left = work->order,
 		.count = work->count,
 		.rule = greedy_ways[way].rule,
@@ -250,6 +262,17 @@ static uint64_t least_end(const struct tofu_rsched_work *work,
 	       model->notice_ns + model->poll_ns;
 }
 
+/* Links that are crowded are not the same at all sites: a rule tries each view. */
+static void try_way(struct tofu_rsched_work *work, unsigned int engines,
+		    size_t way, struct tofu_rsched_draft *best,
+		    struct tofu_rsched_draft *tried)
+{
+	for (size_t site = 0; site < work->sites; site++) {
+		tofu_rsched_look(work, site);
+		keep(work, greedy_run(work, engines, way, tried), best, tried);
+	}
+}
+
 /* An engine that saves no time should not be started. */
 static void try_greedy(struct tofu_rsched_work *work,
 		       struct tofu_rsched_draft *best,
@@ -261,8 +284,7 @@ static void try_greedy(struct tofu_rsched_work *work,
 		if (least_end(work, engines, alone_ns) >= work->limit)
 			break;
 		for (size_t way = 0; way < GREEDY_WAYS; way++)
-			keep(work, greedy_run(work, engines, way, tried), best,
-			     tried);
+			try_way(work, engines, way, best, tried);
 	}
 }
 

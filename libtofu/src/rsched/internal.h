@@ -21,14 +21,12 @@
 /**
  * struct tofu_rsched_put - a request
  * @links:     to be kept free, never 0
- * @path:      to be shared, never 0
  * @ns:        time that it takes without contention on its links
  * @bytes:     bytes to send
  * @diagonal:  as requested
  */
 struct tofu_rsched_put {
 	uint64_t links;
-	uint64_t path;
 	uint64_t ns;
 	uint64_t bytes;
 	bool diagonal;
@@ -63,6 +61,9 @@ void tofu_rsched_sort(struct tofu_rsched_key *key, size_t count);
  * struct tofu_rsched_work - puts, and room to schedule them
  * @model:     costs
  * @put, @count: puts to schedule
+ * @ways, @sites: the ways of all puts from each site; paths are never 0
+ * @way:       those of the site that is being looked at
+ * @slowest:   the site that was slowest, or too slow, when lists were run last
  * @falling:   indices, the longest first, then by direction, then as given
  * @order:     room for an order of the puts
  * @key:       room for sorting
@@ -73,12 +74,22 @@ struct tofu_rsched_work {
 	struct tofu_rsched_model model;
 	const struct tofu_rsched_put *put;
 	size_t count;
+	const struct tofu_rsched_way *ways;
+	size_t sites;
+	const struct tofu_rsched_way *way;
+	size_t slowest;
 	const size_t *falling;
 	size_t *order;
 	struct tofu_rsched_key *key;
 	struct tofu_rsched_pool pool;
 	uint64_t limit;
 };
+
+/* tofu_rsched_look - look at a site */
+static inline void tofu_rsched_look(struct tofu_rsched_work *work, size_t site)
+{
+	work->way = work->ways + site * work->count;
+}
 
 /* ---- The processor, before engines begin and after puts have come ---- */
 
@@ -158,7 +169,8 @@ struct tofu_rsched_picker {
  * @picker: chooses their puts
  *
  * Puts on one link get equal shares of it, or less where their engine or the
- * host interface is slower. Time: O(count) picks, and O(engines^2) for each.
+ * host interface is slower, or where they are crowded. Their ways are those of
+ * the site that @work looks at. Time: O(count) picks, and O(engines^2) for each.
  *
  * Return: false if @work->limit has been reached.
  */
@@ -169,7 +181,8 @@ bool tofu_rsched_turns(const struct tofu_rsched_work *work,
 
 /**
  * tofu_rsched_run - compute the times of lists, as they are run
- * @draft: has the engines of the puts, and their order on each
+ * @draft: has the engines of the puts, and their order on each; set to the times
+ *         at the site where they take longest
  *
  * Return: false if @work->limit has been reached.
  */

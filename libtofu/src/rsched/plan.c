@@ -35,6 +35,12 @@ static int scheduler_check(const struct tofu_rsched_model *model, int scheduler,
 	}
 }
 
+static uint64_t links_of(const struct tofu_rsched_request *request)
+{
+	return request->links ? request->links :
+				UINT64_C(1) << request->direction;
+}
+
 static int request_check(const struct tofu_rsched_request *request)
 {
 	if (request->bytes > TOFU_RSCHED_BYTES_MAX)
@@ -62,6 +68,47 @@ static int requests_check(const struct tofu_rsched_request *requests,
 	return UTOFU_SUCCESS;
 }
 
+static uint64_t path_of(const struct tofu_rsched_request *request,
+			const struct tofu_rsched_way *way)
+{
+	if (way && way->path)
+		return way->path;
+	return request->path ? request->path : links_of(request);
+}
+
+static int way_check(const struct tofu_rsched_request *request,
+		     const struct tofu_rsched_way *way)
+{
+	if (way->crowded & ~path_of(request, way))
+		return UTOFU_ERR_INVALID_ARG;
+	if (!way->crowded)
+		return way->crowd || way->chain ? UTOFU_ERR_INVALID_NUMBER :
+						  UTOFU_SUCCESS;
+	if (way->crowd < 2 || way->chain < way->crowd ||
+	    way->chain > TOFU_RSCHED_CROWD_MAX)
+		return UTOFU_ERR_INVALID_NUMBER;
+	/* So that no sum of times wraps */
+	if (request->bytes * way->chain > TOFU_RSCHED_BYTES_MAX)
+		return UTOFU_ERR_INVALID_SIZE;
+	return UTOFU_SUCCESS;
+}
+
+static int ways_check(const struct tofu_rsched_request *requests, size_t count,
+		      const struct tofu_rsched_way *ways, size_t sites)
+{
+	if (sites > TOFU_RSCHED_SITES_MAX)
+		return UTOFU_ERR_INVALID_NUMBER;
+	if (sites && count && !ways)
+		return UTOFU_ERR_INVALID_POINTER;
+	for (size_t i = 0; i < sites * count; i++) {
+		const int code = way_check(&requests[i % count], &ways[i]);
+
+		if (code)
+			return code;
+	}
+	return UTOFU_SUCCESS;
+}
+
 /* ---- Sorting ---- */
 
 static int key_compare(const void *a, const void *b)
@@ -82,20 +129,15 @@ void tofu_rsched_sort(struct tofu_rsched_key *key, size_t count)
 
 /* ---- Room ---- */
 
-static uint64_t links_of(const struct tofu_rsched_request *request)
-{
-	return request->links ? request->links :
-				UINT64_C(1) << request->direction;
-}
-
 /**
  * struct room - all temporary memory, in one piece
- * @put, @falling: arrays of @work, to be filled
+ * @put, @way, @falling: arrays of @work, to be filled
  * @draft:         the plan, and one that is tried
  */
 struct room {
 	struct tofu_rsched_work work;
 	struct tofu_rsched_put *put;
+	struct tofu_rsched_way *way;
 	size_t *falling;
 	struct tofu_rsched_draft draft[2];
 };
@@ -122,7 +164,7 @@ static void *carve(char **from, size_t bytes)
 }
 
 static struct room *room_new(const struct tofu_rsched_request *requests,
-			     size_t count)
+			     size_t count, size_t sites)
 {
 	const size_t steps = steps_needed(requests, count);
 	struct room *room;
@@ -130,15 +172,17 @@ static struct room *room_new(const struct tofu_rsched_request *requests,
 
 	/* Elements of all kinds are multiples of eight bytes. */
 	room = malloc(sizeof(*room) +
-		      count * (sizeof(*room->put) + 2 * sizeof(size_t) +
+		      count * (sizeof(*room->put) +
+			       sites * sizeof(*room->way) + 2 * sizeof(size_t) +
 			       sizeof(struct tofu_rsched_key) +
 			       2 * sizeof(struct tofu_rsched_place)) +
 		      steps * sizeof(struct tofu_rsched_step));
 	if (!room)
 		return NULL;
-	*room = (struct room){ .work.count = count };
+	*room = (struct room){ .work = { .count = count, .sites = sites } };
 	rest = (char *)(room + 1);
 	room->put = carve(&rest, count * sizeof(*room->put));
+	room->way = carve(&rest, count * sites * sizeof(*room->way));
 	room->falling = carve(&rest, count * sizeof(*room->falling));
 	room->work.order = carve(&rest, count * sizeof(*room->work.order));
 	room->work.key = carve(&rest, count * sizeof(*room->work.key));
@@ -147,6 +191,7 @@ static struct room *room_new(const struct tofu_rsched_request *requests,
 			carve(&rest, count * sizeof(*room->draft[i].place));
 	room->work.pool.step = carve(&rest, steps * sizeof(*room->work.pool.step));
 	room->work.put = room->put;
+	room->work.ways = room->way;
 	room->work.falling = room->falling;
 	return room;
 }
@@ -186,6 +231,22 @@ static uint64_t put_ns(const struct tofu_rsched_model *model, uint64_t bytes,
 	return ns > model->command_ns ? ns : model->command_ns;
 }
 
+/* @ways: NULL where nothing is known but the paths of the requests */
+static void ways_fill(struct room *room,
+		      const struct tofu_rsched_request *requests,
+		      const struct tofu_rsched_way *ways)
+{
+	const size_t count = room->work.count;
+
+	for (size_t i = 0; i < room->work.sites * count; i++) {
+		const struct tofu_rsched_way *way = ways ? &ways[i] : NULL;
+
+		room->way[i] = way ? *way : (struct tofu_rsched_way){ 0 };
+		room->way[i].path = path_of(&requests[i % count], way);
+	}
+	tofu_rsched_look(&room->work, 0);
+}
+
 static void room_fill(struct room *room, const struct tofu_rsched_model *model,
 		      const struct tofu_rsched_request *requests)
 {
@@ -205,8 +266,6 @@ static void room_fill(struct room *room, const struct tofu_rsched_model *model,
 
 		room->put[i] = (struct tofu_rsched_put){
 			.links = links_of(request),
-			.path = request->path ? request->path :
-						links_of(request),
 			.ns = put_ns(&work->model, request->bytes, mbs),
 			.bytes = request->bytes,
 			.diagonal = request->flags & TOFU_RSCHED_DIAGONAL,
@@ -304,10 +363,11 @@ static struct tofu_rsched_plan *plan_new(struct room *room)
 	return plan;
 }
 
-int tofu_rsched_make(const struct tofu_rsched_model *model, int scheduler,
-		     unsigned int width,
-		     const struct tofu_rsched_request *requests, size_t count,
-		     struct tofu_rsched_plan **plan)
+int tofu_rsched_make_sites(const struct tofu_rsched_model *model, int scheduler,
+			   unsigned int width,
+			   const struct tofu_rsched_request *requests,
+			   size_t count, const struct tofu_rsched_way *ways,
+			   size_t sites, struct tofu_rsched_plan **plan)
 {
 	struct tofu_rsched_plan *made;
 	struct room *room;
@@ -320,12 +380,15 @@ int tofu_rsched_make(const struct tofu_rsched_model *model, int scheduler,
 		code = scheduler_check(model, scheduler, width);
 	if (!code)
 		code = requests_check(requests, count);
+	if (!code)
+		code = ways_check(requests, count, ways, sites);
 	if (code)
 		return code;
-	room = room_new(requests, count);
+	room = room_new(requests, count, sites ? sites : 1);
 	if (!room)
 		return UTOFU_ERR_OUT_OF_MEMORY;
 	room_fill(room, model, requests);
+	ways_fill(room, requests, sites ? ways : NULL);
 	schedule(room, scheduler, width);
 	made = plan_new(room);
 	free(room);
@@ -333,6 +396,15 @@ int tofu_rsched_make(const struct tofu_rsched_model *model, int scheduler,
 		return UTOFU_ERR_OUT_OF_MEMORY;
 	*plan = made;
 	return UTOFU_SUCCESS;
+}
+
+int tofu_rsched_make(const struct tofu_rsched_model *model, int scheduler,
+		     unsigned int width,
+		     const struct tofu_rsched_request *requests, size_t count,
+		     struct tofu_rsched_plan **plan)
+{
+	return tofu_rsched_make_sites(model, scheduler, width, requests, count,
+				      NULL, 0, plan);
 }
 
 void tofu_rsched_free(struct tofu_rsched_plan *plan)

@@ -3,7 +3,8 @@
  * Engines that run through their lists, as an event simulation. Between two
  * events each put advances at one rate. Packets of puts on one link take turns,
  * so puts have equal shares, and what one leaves is shared by the others. The
- * same holds for the host interface, which all engines use.
+ * same holds for the host interface, which all engines use. Where puts of other
+ * processes come through, a link has less.
  */
 #include "rsched/internal.h"
 
@@ -21,6 +22,7 @@
  * @free:   time when it can begin the next put, ns
  * @rate:   parts per ns
  * @links:  links of the put
+ * @way:    of the put
  * @settled: its rate is known
  * @idle:   it has no more puts
  */
@@ -30,6 +32,7 @@ struct sender {
 	uint64_t free;
 	uint64_t rate;
 	uint64_t links;
+	const struct tofu_rsched_way *way;
 	bool settled;
 	bool idle;
 };
@@ -59,7 +62,7 @@ static bool sends(const struct sender *sender)
 
 /* ---- Rates ---- */
 
-/* Links that one sender uses, and links that several share */
+/* Links that one sender uses, and links that several processes or puts share */
 static uint64_t links_used(const struct turns *turns, uint64_t *shared)
 {
 	uint64_t used = 0;
@@ -70,27 +73,54 @@ static uint64_t links_used(const struct turns *turns, uint64_t *shared)
 
 		if (!sends(sender))
 			continue;
-		*shared |= used & sender->links;
+		*shared |= (used & sender->links) | sender->way->crowded;
 		used |= sender->links;
 	}
 	return used;
 }
 
-/* Share of links, or of the host, for each sender that is not settled */
-static uint64_t share_of(const struct turns *turns, uint64_t rate,
-			 uint64_t links)
+/* Engines that send on a link. On the host interface nobody passes by. */
+static uint64_t lanes_of(const struct turns *turns, uint64_t link)
 {
-	uint64_t left = rate, users = 0;
+	uint64_t lanes = 0;
+
+	for (unsigned int e = 0; link != HOST && e < turns->engines; e++)
+		lanes += sends(&turns->sender[e]) &&
+			 turns->sender[e].links & link;
+	return lanes;
+}
+
+/*
+ * How much of a link a byte of a put takes, in parts of @lanes + 1. At the link
+ * each engine of the node there has a lane, and all that comes through has one,
+ * so what comes through falls behind: of @lanes + 1 bytes, @lanes wait for the
+ * whole chain, and one only for the crowd.
+ */
+static uint64_t weight(const struct sender *sender, uint64_t link,
+		       uint64_t lanes)
+{
+	const struct tofu_rsched_way *way = sender->way;
+
+	return lanes && way->crowded & link ? lanes * way->chain + way->crowd :
+					      lanes + 1;
+}
+
+/* Share of a link, or of the host, for each sender that is not settled */
+static uint64_t share_of(const struct turns *turns, uint64_t rate,
+			 uint64_t link)
+{
+	const uint64_t lanes = lanes_of(turns, link);
+	uint64_t left = rate * (lanes + 1), users = 0;
 
 	for (unsigned int e = 0; e < turns->engines; e++) {
 		const struct sender *sender = &turns->sender[e];
 
-		if (!sends(sender) || !(sender->links & links))
+		if (!sends(sender) || !(sender->links & link))
 			continue;
 		if (sender->settled)
-			left -= sender->rate;
+			left -= sender->rate * weight(sender, link, lanes);
 		else
-			users++;
+			users += weight(sender, link, lanes);
 	}
 	return users ? left / users : UINT64_MAX;
 }
@@ -153,7 +183,8 @@ static void begin(struct turns *turns, unsigned int engine, size_t index,
 
 	turns->waiting--;
 	sender->put = index;
-	sender->links = put->path;
+	sender->way = &turns->work->way[index];
+	sender->links = sender->way->path;
 	sender->left = put->bytes * PARTS_PER_BYTE;
 	sender->free = turns->now + turns->work->model.command_ns;
 	draft->place[index].engine = engine;
@@ -283,7 +314,8 @@ static size_t list_pick(struct tofu_rsched_picker *picker, unsigned int engine,
 	return lists->key[lists->next[engine]++].index;
 }
 
-bool tofu_rsched_run(struct tofu_rsched_work *work,
+/* At the site that is looked at */
+static bool run_here(struct tofu_rsched_work *work,
 		     struct tofu_rsched_draft *draft)
 {
 	const struct tofu_rsched_starts starts =
@@ -303,6 +335,35 @@ bool tofu_rsched_run(struct tofu_rsched_work *work,
 	}
 	return tofu_rsched_turns(work, &starts, &lists.picker, draft) &&
 	       tofu_rsched_collect(work, &starts, draft);
+}
+
+/*
+ * Begins with the site at which other lists were slow, so that what is too slow
+ * is soon given up.
+ */
+bool tofu_rsched_run(struct tofu_rsched_work *work,
+		     struct tofu_rsched_draft *draft)
+{
+	const size_t first = work->slowest;
+	uint64_t most = 0;
+	size_t site = first;
+
+	for (size_t i = 0; i < work->sites; i++) {
+		site = (first + i) % work->sites;
+		tofu_rsched_look(work, site);
+		if (!run_here(work, draft)) {
+			work->slowest = site;
+			return false;
+		}
+		if (draft->end > most) {
+			most = draft->end;
+			work->slowest = site;
+		}
+	}
+	if (site == work->slowest)
+		return true;
+	tofu_rsched_look(work, work->slowest);
+	return run_here(work, draft);
 }
 
 /* ---- Round robin ---- */
