@@ -154,18 +154,38 @@ const struct sched_scheduler *sched_scheduler_find(const char *name)
 	return NULL;
 }
 
+/* Ways of the puts, to be freed */
+static struct tofu_rsched_way *ways_of(const struct sched_workload *workload)
+{
+	const struct sched_ways *ways = workload->ways;
+	const size_t count = workload->count;
+	struct tofu_rsched_way *way = calloc(ways->sites * count + 1, sizeof(*way));
+
+	for (size_t site = 0; way && site < ways->sites; site++)
+		for (size_t i = 0; i < count; i++)
+			way[site * count + i] =
+				ways->way[site][workload->request[i].direction];
+	return way;
+}
+
 struct tofu_rsched_plan *sched_plan(const struct tofu_rsched_model *model,
 				    const struct sched_scheduler *scheduler,
 				    const struct sched_workload *workload)
 {
+	const struct sched_ways *ways = workload->ways;
+	struct tofu_rsched_way *way = ways ? ways_of(workload) : NULL;
 	struct tofu_rsched_plan *plan;
 
 	if (scheduler->width > model->engines)
 		errx(EXIT_USAGE, "%s needs %u engines, and there are %u",
 		     scheduler->name, scheduler->width, model->engines);
 	/* All arguments have been checked: only memory can be short. */
-	if (tofu_rsched_make(model, scheduler->scheduler, scheduler->width,
-			     workload->request, workload->count, &plan))
+	if ((ways && !way) ||
+	    tofu_rsched_make_sites(model, scheduler->scheduler,
+				   scheduler->width, workload->request,
+				   workload->count, way,
+				   ways ? ways->sites : 0, &plan))
 		errx(EXIT_FAILURE, "no memory");
+	free(way);
 	return plan;
 }

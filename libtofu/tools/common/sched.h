@@ -18,11 +18,21 @@
 #define SCHED_COMPASS_DIAGONAL 4
 
 /**
+ * struct sched_ways - what puts in directions of a 2-D grid meet in a machine
+ * @sites: how many kinds of nodes there are; 0: nothing is known
+ */
+struct sched_ways {
+	size_t sites;
+	struct tofu_rsched_way way[TOFU_RSCHED_SITES_MAX][SCHED_COMPASS];
+};
+
+/**
  * struct sched_workload - puts, and what people call their directions
  * @title:     of all
  * @request:   @count puts
  * @direction: names; those of no put may be empty
  * @directions: that have names
+ * @ways:      of puts in directions of a 2-D grid, which are all then; or NULL
  */
 struct sched_workload {
 	char title[64];
@@ -30,6 +40,7 @@ struct sched_workload {
 	size_t count;
 	char direction[SCHED_DIRECTIONS][SCHED_NAME];
 	uint32_t directions;
+	const struct sched_ways *ways;
 };
 
 /* sched_workload_compass - no puts yet; directions are those of a 2-D grid */

@@ -13,6 +13,7 @@
 #include "common/json.h"
 #include "common/print.h"
 #include "common/scale.h"
+#include "common/shape.h"
 #include "common/table.h"
 #include "sched/sched.h"
 
@@ -41,6 +42,10 @@ static const char usage[] =
 	"                        table of SCALE-LES3\n"
 	"      --machine NAME    k (default), fx10, fx100 or fugaku\n"
 	"      --engines N       instead of the machine's\n"
+	"      --shape SHAPE     of a machine, whose links the puts cross, such as 2x2;\n"
+	"                        with --scale-les3, --set and --random\n"
+	"      --procs AxB       periodic grid of its processes (default: the machine's\n"
+	"                        first axis longer than 1, times the rest)\n"
 	"      --start NS        time to start an engine (default: the machine's;\n"
 	"                        about 1000 is published for K)\n"
 	"What is printed:\n"
@@ -60,6 +65,7 @@ static const char usage[] =
  * struct options - what the user wants
  * @given:   a workload, in any of the four ways
  * @random:  number of a set; 0: no such set
+ * @ways:    of the puts on a machine that is given; else no sites
  * @svg:     file, or NULL
  * @happened: file, or NULL
  */
@@ -67,6 +73,7 @@ struct options {
 	struct tofu_rsched_model model;
 	const struct sched_scheduler *scheduler;
 	const struct sched_set *set;
+	struct sched_ways ways;
 	const char *machine;
 	const char *svg;
 	const char *happened;
@@ -398,10 +405,13 @@ static void plan_show(const struct options *options,
 
 /**
  * struct command - what the command line says
+ * @shape, @procs: of a machine and the grid on it; NULL: not given
  * @engines, @start_ns: of the model, where the user has others; -1: not given
  */
 struct command {
 	struct options options;
+	const char *shape;
+	const char *procs;
 	int64_t engines;
 	int64_t start_ns;
 };
@@ -441,6 +451,8 @@ static const struct tofu_option table[] = {
 	{ "compare", SET(true), KEPT(compare) },
 	{ "machine", TOFU_ARG_TEXT, KEPT(machine) },
 	{ "engines", NUMBER(1, TOFU_RSCHED_ENGINES_MAX), AT(engines) },
+	{ "shape", TOFU_ARG_TEXT, AT(shape) },
+	{ "procs", TOFU_ARG_TEXT, AT(procs) },
 	{ "start", NUMBER(0, 1000000000), AT(start_ns) },
 	{ "draw", SET(true), KEPT(draw) },
 	{ "rows", NUMBER(1, ROWS_MAX), KEPT(rows) },
@@ -462,6 +474,48 @@ static void model_find(struct options *options, const struct command *command)
 		options->model.engines = (uint32_t)command->engines;
 	if (command->start_ns >= 0)
 		options->model.start_ns = (uint32_t)command->start_ns;
+}
+
+/* As tofu-halo has it */
+static void grid_find(const struct command *command,
+		      const struct tofu_shape *shape, uint32_t size[2])
+{
+	const uint32_t nodes = tofu_shape_nodes(shape);
+	int axis = 0, used = 0;
+
+	if (!command->procs) {
+		while (axis < TOFU_AXES - 1 && shape->size[axis] == 1)
+			axis++;
+		size[0] = shape->size[axis];
+		size[1] = nodes / size[0];
+		return;
+	}
+	if (sscanf(command->procs, "%5" SCNu32 "x%5" SCNu32 "%n", &size[0],
+		   &size[1], &used) != 2 ||
+	    command->procs[used])
+		errx(EXIT_USAGE, "--procs: '%s' is no grid such as 4x3",
+		     command->procs);
+	if ((uint64_t)size[0] * size[1] != nodes)
+		errx(EXIT_USAGE,
+		     "--procs: %s processes are not as many as the machine's nodes (%" PRIu32 ")",
+		     command->procs, nodes);
+}
+
+static void ways_find(struct options *options, const struct command *command)
+{
+	struct tofu_shape shape;
+	uint32_t size[2];
+
+	if (command->procs && !command->shape)
+		errx(EXIT_USAGE, "--procs goes with --shape");
+	if (!command->shape)
+		return;
+	if (!options->k && !options->set && !options->random)
+		errx(EXIT_USAGE,
+		     "--shape goes with --scale-les3, --set and --random");
+	tofu_arg_shape("--shape", command->shape, &shape);
+	grid_find(command, &shape, size);
+	sched_places_ways(size, &shape, &options->ways);
 }
 
 static struct options options_parse(int argc, char **argv)
@@ -493,6 +547,7 @@ static struct options options_parse(int argc, char **argv)
 		errx(EXIT_USAGE, "--happened and FILE cannot both be standard input");
 	options.given = ways;
 	model_find(&options, &command);
+	ways_find(&options, &command);
 	return options;
 }
 
@@ -512,6 +567,7 @@ static void workload_make(const struct options *options, const char *file,
 				     options->set ? options->set :
 						    sched_set_find("all"),
 				     options->k ? options->k : K_DEFAULT);
+	workload->ways = options->ways.sites ? &options->ways : NULL;
 }
 
 int main(int argc, char **argv)

@@ -2,7 +2,7 @@
 /*
  * The parts of tofu-sched.
  *
- * May include: common/
+ * May include: common/, coll/, net/
  */
 #ifndef TOFU_SCHED_H
 #define TOFU_SCHED_H
@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "common/sched.h"
+#include "net/topology.h"
 
 /* ---- Workloads: puts to be scheduled (sched/workload.c) ---- */
 
@@ -26,6 +27,17 @@ void sched_workload_neighbors(struct sched_workload *workload,
  * Exits as tofu_arg_number() does where a line is wrong.
  */
 void sched_workload_read(struct sched_workload *workload, const char *name);
+
+/* ---- Processes on a machine (sched/places.c) ---- */
+
+/**
+ * sched_places_ways - what puts of a grid meet where tofu-halo places it
+ * @size:  of the grid, with as many processes as the machine has nodes
+ *
+ * Exits where there is no memory.
+ */
+void sched_places_ways(const uint32_t size[2], const struct tofu_shape *shape,
+		       struct sched_ways *ways);
 
 /* ---- All schedulers side by side (sched/compare.c) ---- */
 
