@@ -17,6 +17,7 @@
 #include "common/phase.h"
 #include "common/stats.h"
 #include "common/wait.h"
+#include "common/ways.h"
 #include "halo/run.h"
 
 #define CHECK_NS 1000000000ULL
@@ -45,6 +46,7 @@ static void pattern_make(struct halo *halo, const struct halo_row *row)
 		halo_pattern_random(grid, place, &halo->workload,
 				    &halo->pattern);
 	}
+	halo->workload.ways = row->neighbors ? NULL : &halo->ways;
 	halo_places_put(&halo->places, &halo->pattern);
 	if (!halo->options->verify)
 		halo_pattern_overlay(&halo->pattern);
@@ -345,6 +347,9 @@ int halo_open(const struct tofu_machine *machine, struct tofu_world *world,
 	halo->turn.node = machine->node;
 	err = halo_places_make(&options->grid, world->boot, machine->node,
 			       &halo->places, why);
+	if (!err && !options->neighbor)
+		err = sched_ways_find(options->grid.size, halo->places.node,
+				      &machine->shape, &halo->ways);
 	if (!err)
 		err = area_make(halo, row, rows, why);
 	if (!err && options->sync == HALO_SYNC_GATES)

@@ -20,6 +20,7 @@ struct halo_way;
 /**
  * struct halo - a node's part of the exchanges
  * @places:   where the grid is
+ * @ways:     what puts meet there, where schedulers plan them
  * @gates:    gates for barriers of all nodes, or NULL
  * @barrier:  the gate to enter a barrier by, or UTOFU_VBG_ID_NULL
  * @area:     send buffers, then the receive sets
@@ -38,6 +39,7 @@ struct halo {
 	const struct tofu_rsched_model *model;
 	struct tofu_world *world;
 	struct halo_places places;
+	struct sched_ways ways;
 	struct tofu_gates *gates;
 	utofu_vbg_id_t barrier;
 	uint8_t *area;
