@@ -440,30 +440,42 @@ static uint16_t label_of(uint64_t number)
 	return (uint16_t)(number * 0x9e37);
 }
 
-/* Every other one is a number alone, padded to SINGLE_SHORT at most. */
+/* Every other one is a number and its negation, of SINGLE_SHORT at most. */
 static size_t single_bytes(uint64_t number)
 {
 	return number % 2 ? sizeof(number) + number % 3 * 4 :
 			    sizeof(struct letter) + number * 7 % 400;
 }
 
+static void short_write(char text[SINGLE_SHORT], uint64_t number)
+{
+	const uint64_t word[] = { number, ~number };
+
+	memcpy(text, word, sizeof(word));
+}
+
 /* It need not be in one piece. */
+static bool short_is(const struct tofu_srb_record *record, uint64_t number)
+{
+	const size_t first = record->part[0].iov_len;
+	char text[SINGLE_SHORT];
+
+	short_write(text, number);
+	return first <= record->bytes &&
+	       !memcmp(text, record->part[0].iov_base, first) &&
+	       !memcmp(text + first, record->part[1].iov_base,
+		       record->bytes - first);
+}
+
 static bool single_is(const struct tofu_srb_record *record, uint64_t number)
 {
 	struct letter letter;
-	uint64_t came = 0;
-	size_t first = record->part[0].iov_len;
 
 	if (record->bytes != single_bytes(number))
 		return false;
-	if (record->bytes > SINGLE_SHORT)
-		return letter_read(record, &letter) && letter.number == number;
-	if (first > sizeof(came))
-		first = sizeof(came);
-	memcpy(&came, record->part[0].iov_base, first);
-	memcpy((char *)&came + first, record->part[1].iov_base,
-	       sizeof(came) - first);
-	return came == number;
+	if (record->bytes <= SINGLE_SHORT)
+		return short_is(record, number);
+	return letter_read(record, &letter) && letter.number == number;
 }
 
 /* As the layer above does */
@@ -525,7 +537,7 @@ static void single_send(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to, uint64_t place)
 		if (bytes > SINGLE_SHORT)
 			letter_write(text, 1, sent, bytes);
 		else
-			memcpy(text, &sent, sizeof(sent));
+			short_write(text, sent);
 		if (sent < SINGLE_LETTERS)
 			code = single_try(sender, &single, sent, text, bytes,
 					  &express);
@@ -600,9 +612,9 @@ TEST_F(alone, short_records_that_do_not_go_at_once)
 		struct tofu_srb_single single;
 		unsigned int flags;
 	} refused[] = {
-		/* No room; less than is needed; a consumer beyond the producer */
+		/* No room; a word less than is needed; a consumer that lies */
 		{ { .bytes = 1024, .producer = 1024 }, 0 },
-		{ { .bytes = 1024, .producer = 1000 }, 0 },
+		{ { .bytes = 1024, .producer = 1024, .peer.consumer = 24 }, 0 },
 		{ { .bytes = 1024, .producer = 1024, .peer.consumer = 1032 }, 0 },
 		/* In two pieces; more than half a ring; the room has to be read */
 		{ { .bytes = 1024, .producer = 1016, .peer.consumer = 1000 }, 0 },
@@ -629,6 +641,33 @@ TEST_F(alone, short_records_that_do_not_go_at_once)
 		EXPECT_EQ(NULL, single.peer.flow);
 		tofu_srb_sender_free(sender);
 	}
+}
+
+/* With just as much room as it needs */
+TEST_F(alone, a_short_record_goes_at_once)
+{
+	const uint64_t word[TOFU_SRB_EXPRESS / sizeof(uint64_t)] = { 1, 2 };
+	static char ring[1024] __attribute__((aligned(256)));
+	struct tofu_srb_single single = {
+		.bytes = sizeof(ring),
+		.producer = 1024,
+		.peer.consumer = 32,
+	};
+	const struct tofu_srb_sender_params params = { .pool = 4096,
+						       .records = 1 };
+	struct tofu_srb_sender *sender;
+
+	ASSERT_EQ(0, tofu_srb_sender_create(self->vcq, &params, &sender));
+	ASSERT_EQ(0, utofu_query_vcq_id(self->vcq, &single.peer.address.vcq));
+	ASSERT_EQ(0, utofu_reg_mem(self->vcq, ring, sizeof(ring), 0,
+				   &single.memory));
+	EXPECT_TRUE(tofu_srb_express(sender, &single, 0, word, 16, NULL));
+	EXPECT_EQ(1024 + 32, single.producer);
+	/* There is one record, and it is used. */
+	EXPECT_FALSE(tofu_srb_express(sender, &single, 0, word, 16, NULL));
+	EXPECT_EQ(0, result_wait(sender));
+	EXPECT_EQ(0, memcmp(ring + 8, word, sizeof(word)));
+	tofu_srb_sender_free(sender);
 }
 
 TEST_F(alone, machines_without_atomics)

@@ -193,18 +193,23 @@ TEST(a_record_goes_at_once_where_another_has_come)
 	free(ring.memory);
 }
 
+/* Itself, or for its ring */
 TEST(a_long_record_goes_at_once)
 {
-	struct tofu_srb_record record;
-	uint64_t consumer, place;
-	struct srb_ring ring = ring_make(4096, 0, &consumer);
+	static const uint64_t size[][2] = { { 4096, 500 }, { 512, 200 } };
 
-	place = record_put(&ring, 0, SRB_DATA, 500);
-	ASSERT_TRUE(srb_ring_receive(&ring, &record));
-	EXPECT_TRUE(srb_ring_leave(&ring));
-	EXPECT_TRUE(is_back(&ring, place));
-	EXPECT_TRUE(ring_is_clear(&ring));
-	free(ring.memory);
+	for (size_t i = 0; i < sizeof(size) / sizeof(size[0]); i++) {
+		struct tofu_srb_record record;
+		uint64_t consumer, place;
+		struct srb_ring ring = ring_make(size[i][0], 0, &consumer);
+
+		place = record_put(&ring, 0, SRB_DATA, size[i][1]);
+		ASSERT_TRUE(srb_ring_receive(&ring, &record));
+		EXPECT_TRUE(srb_ring_leave(&ring));
+		EXPECT_TRUE(is_back(&ring, place));
+		EXPECT_TRUE(ring_is_clear(&ring));
+		free(ring.memory);
+	}
 }
 
 TEST(padding_is_skipped)

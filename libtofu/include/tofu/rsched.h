@@ -213,7 +213,8 @@ int tofu_rsched_make(const struct tofu_rsched_model *model, int scheduler,
  * @plan:      likewise
  *
  * All processes have the same plan, so the slowest site counts: the makespan is
- * its, and so are the places.
+ * its, and so are the places, but for those of TOFU_RSCHED_BL, which are the
+ * packing's.
  *
  * Return: as tofu_rsched_make(); UTOFU_ERR_INVALID_POINTER for @ways, too;
  * UTOFU_ERR_INVALID_NUMBER for @sites, a crowd or a chain;

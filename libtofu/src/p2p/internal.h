@@ -490,7 +490,7 @@ int p2p_sender_send(struct tofu_p2p *p2p, struct p2p_peer *peer,
 bool p2p_sender_express(struct tofu_p2p *p2p, struct tofu_srb_single *single,
 			uint64_t tag, const void *data, size_t bytes);
 
-/* p2p_sender_note - note the record of @bytes, without a shared head, as @handle's */
+/* p2p_sender_note - note the record of @bytes, with its whole head, as @handle's */
 void p2p_sender_note(struct tofu_p2p *p2p, struct p2p_peer *peer, size_t bytes,
 		     uint64_t handle);
 

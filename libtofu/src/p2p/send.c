@@ -445,7 +445,7 @@ struct tofu_p2p_request *p2p_send_express(struct tofu_p2p *p2p, const void *buf,
 	struct tofu_srb_single *single;
 	struct p2p_peer *peer;
 
-	if (bytes > p2p->config.eager)
+	if (!p2p_is_express(bytes) || bytes > p2p->config.eager)
 		return NULL;
 	peer = p2p_peer_find(p2p, dest);
 	if (!peer || !is_clear(p2p, peer) ||

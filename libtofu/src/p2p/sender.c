@@ -35,7 +35,7 @@ static bool reply_fits(const struct tofu_p2p *p2p, const struct p2p_peer *peer)
 				    p2p->back.flying < CROWDED);
 }
 
-/* The record is on its way: its command comes first. */
+/* The record has been accepted; as a rule, its command is posted. */
 static struct p2p_flight *flight_take(struct tofu_p2p *p2p,
 				      struct p2p_sender *sender,
 				      struct p2p_peer *peer, uint64_t handle)

@@ -8,7 +8,7 @@
  */
 #include "rsched/internal.h"
 
-/* A put is counted in 10^-6 bytes, a rate in those per ns: shares are exact. */
+/* A put is counted in 10^-6 bytes, a rate in those per ns, rounded down. */
 #define PARTS_PER_BYTE UINT64_C(1000000)
 #define RATE_PER_MBS UINT64_C(1000)
 

@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-/* Bytes of a short record, at most: it takes no room that a sender waits for */
+/* Bytes of a short record, and its part of a ring, at most: little of the room */
 #define SHORT 256
+#define PART 4
 
 /*
  * Reads a word that senders write. Acquire: makes what they wrote before it
@@ -135,7 +136,7 @@ void srb_ring_release(struct srb_ring *ring)
 bool srb_ring_leave(struct srb_ring *ring)
 {
 	tofu_work(TOFU_WORK_RING_LOOK);
-	ring->left = ring->held <= SHORT && ring->held <= ring->bytes / 4 &&
+	ring->left = ring->held <= SHORT && ring->held <= ring->bytes / PART &&
 		     !word_read(ring, ring->place + ring->held);
 	if (ring->left)
 		return false;

@@ -50,10 +50,10 @@ static inline bool srb_ring_has(const struct srb_ring *ring)
 	       __atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED);
 }
 
-/* srb_ring_hold - as srb_ring_receive(), where srb_ring_has() */
+/* srb_ring_hold - for srb_ring_receive(): look closely, where srb_ring_has() */
 bool srb_ring_hold(struct srb_ring *ring, struct tofu_srb_record *record);
 
-/* srb_ring_release - clear the held record and tell senders */
+/* srb_ring_release - clear the held record, left or not, and tell senders */
 void srb_ring_release(struct srb_ring *ring);
 
 /* srb_ring_receive - look for the record at the ring's place, and hold it */
@@ -69,8 +69,9 @@ static inline bool srb_ring_receive(struct srb_ring *ring,
  * srb_ring_leave - the held record has been read: the next srb_ring_receive()
  * releases it, so that who waits for it need not wait for that, too
  *
- * It is released at once if another has come, or if it is long: clearing it takes
- * a part of the time of all that comes, and a sender may wait for its room.
+ * It is released at once if another has come, or if it is long, itself or for its
+ * ring: clearing it takes a part of the time of all that comes, and a sender may
+ * wait for its room.
  *
  * Return: whether there may be another one.
  */

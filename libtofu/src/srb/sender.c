@@ -339,8 +339,8 @@ static struct tofu_srb_flow *single_flow(struct tofu_srb_sender *sender,
 }
 
 /*
- * Whether a record lies in one piece, in room that is known, behind nothing that
- * waits: then nothing but its put is to be done.
+ * Whether a record, of @bytes that a command can have, lies in one piece, in room
+ * that is known, behind nothing that waits: then nothing but its put is to be done.
  */
 static bool has_way(const struct tofu_srb_sender *sender,
 		    const struct tofu_srb_single *single, uint64_t bytes)

@@ -32,7 +32,7 @@ struct sched_ways {
  * @request:   @count puts
  * @direction: names; those of no put may be empty
  * @directions: that have names
- * @ways:      of puts in directions of a 2-D grid, which are all then; or NULL
+ * @ways:      what puts meet; all of them go in directions of a 2-D grid then; or NULL
  */
 struct sched_workload {
 	char title[64];

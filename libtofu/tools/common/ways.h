@@ -22,7 +22,8 @@
  *
  * Links that the same directions cross equally often are one link of the ways,
  * and those that fewer cross, or less often, are part of another one. Likewise
- * nodes from which less is crowded are part of a site.
+ * nodes from which less is crowded are part of a site. More than
+ * TOFU_RSCHED_CROWD_MAX puts in a crowd or chain count as so many.
  *
  * Return: 0 or -ENOMEM.
  */

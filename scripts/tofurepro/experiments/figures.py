@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The machine model against published figures, measured with tofu-perf."""
+"""The machine model against published figures, measured with tofu-perf and tofu-p2p."""
 
 import dataclasses
 
@@ -24,6 +24,16 @@ class Perf:
 
 
 @dataclasses.dataclass(frozen=True)
+class Message:
+    """Messages of one size through tofu-p2p, one by one."""
+    size: int
+
+    def words(self):
+        return ("tofu-p2p", "--json", "--mode", "fast", "--bytes", str(self.size),
+                "--iterations", "101", "--messages", "2")
+
+
+@dataclasses.dataclass(frozen=True)
 class Figure:
     """A published figure and its counterpart.
 
@@ -44,6 +54,10 @@ class Figure:
 
 def _latency(results):
     return results[0]["results"][0]["latency_us"]["median"]
+
+
+def _message(results):
+    return results[0]["rows"][0]["latency_us"]
 
 
 def _interval(results):
@@ -113,7 +127,12 @@ def _k():
     yield Figure("K, a put costs the processor", "8 B, 8 in flight", "µs", 1, 1, 8, (call,),
                  _interval)
     for size in (1 << 20, 4 << 20):
-        yield Figure("K, ping-pong", f"{size} B", "GB/s", 4.75, 4.75, 5, (_put(size),), _pingpong)
+        yield Figure("K, ping-pong of puts", f"{size} B", "GB/s", 4.75, 4.75, 5, (_put(size),),
+                     _pingpong)
+    group = "K, messages: 1.6 µs, longer ones 6.965 µs + B / 4.5 GB/s"
+    yield Figure(group, "8 B", "µs", 1.6, 1.6, 8, (Message(8),), _message)
+    long = round(6.965 + (1 << 20) / 4500, 1)
+    yield Figure(group, f"{1 << 20} B", "µs", long, long, 8, (Message(1 << 20),), _message, 1)
 
 
 OF_MACHINE = {"fugaku": (_best("Fugaku", 0.49), *_by_hops(), *_by_size(), *_by_engines()),
@@ -155,9 +174,9 @@ class Figures(Experiment):
         return Sheet(run.name, [note], list(tables.values()))
 
     def section(self, sheets):
-        yield Text("Single transfers, measured with tofu-perf. The model was calibrated to some "
-                   "of these figures; Documentation/timing.rst says to which, and what they "
-                   "cannot decide.")
+        yield Text("Single transfers, measured with tofu-perf, and messages, with tofu-p2p. The "
+                   "model was calibrated to some of these figures; Documentation/timing.rst says "
+                   "to which, and what they cannot decide.")
         for run in self.runs:
             if run.name in sheets:
                 yield Tables(sheets[run.name].tables)
