@@ -519,6 +519,22 @@ TEST_F(ring, what_a_forgotten_packet_has_begun_is_done)
 	EXPECT_EQ(HOP + 2 * WIRE, self->w->seen[next].arrived);
 }
 
+/* Both come to node 1 by one link, and want the next one, which is in use. */
+TEST_F(ring, a_forgotten_packet_behind_another_leaves_that_in_its_place)
+{
+	size_t p, q;
+
+	put(self->w, 0, 1, 2, PAYLOAD);
+	p = put(self->w, 500, 0, 2, 0);
+	q = put(self->w, 600, 0, 3, 0);
+	advance(self->w, 650);
+	tofu_net_forget(self->w->net, 3, drop, self->w);
+	advance(self->w, ALL);
+	EXPECT_EQ(1, self->w->seen[q].dropped);
+	EXPECT_EQ(WIRE + HOP + 24, self->w->seen[p].arrived);
+	EXPECT_TRUE(tofu_net_idle(self->w->net));
+}
+
 TEST_F(ring, with_all_packets_forgotten_it_is_idle)
 {
 	put(self->w, 0, 0, 2, PAYLOAD);
