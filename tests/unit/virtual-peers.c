@@ -471,8 +471,9 @@ TEST_F(liar, tails_are_not_believed)
 	}
 }
 
-/* Send a record to the victim, and append its entry. */
-static void send_record(struct tofu_fabric *enemy, uint64_t time, uint64_t said)
+/* Send a record for an engine to the victim, and append an entry for a put to 0. */
+static void send_other(struct tofu_fabric *enemy, enum tofu_packet_type type,
+		       uint8_t tni, uint64_t time, uint64_t said)
 {
 	int err;
 	struct tofu_packet *pkt =
@@ -481,13 +482,19 @@ static void send_record(struct tofu_fabric *enemy, uint64_t time, uint64_t said)
 
 	if (!pkt)
 		abort();
-	pkt->type = TOFU_PKT_PUT;
+	pkt->type = (uint8_t)type;
+	pkt->dst_tni = tni;
 	pkt->time = time;
 	memset(pkt + 1, 0xff, 100);
 	tofu_fabric_tx_commit(enemy);
 	entry.dst = VICTIM;
 	entry.time = said;
 	tofu_fabric_log_append(enemy, &entry);
+}
+
+static void send_record(struct tofu_fabric *enemy, uint64_t time, uint64_t said)
+{
+	send_other(enemy, TOFU_PKT_PUT, 0, time, said);
 }
 
 /* Run the victim for @ns; returns the count of packets that it has sent. */
@@ -521,6 +528,18 @@ TEST_F(liar, a_record_must_be_what_its_entry_says)
 
 	send_record(self->enemy, 5000000, 5000001);
 	EXPECT_FALSE(still_in(victim));
+}
+
+TEST_F(liar, a_record_must_be_of_the_type_that_its_entry_says)
+{
+	send_other(self->enemy, TOFU_PKT_GET, 0, 1000, 1000);
+	EXPECT_FALSE(still_in(self->victim));
+}
+
+TEST_F(liar, a_record_must_be_for_the_engine_that_its_entry_says)
+{
+	send_other(self->enemy, TOFU_PKT_PUT, 1, 1000, 1000);
+	EXPECT_FALSE(still_in(self->victim));
 }
 
 /* ---- One that promises no more than it must ---- */
