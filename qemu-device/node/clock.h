@@ -11,7 +11,9 @@
  *
  *	promise C	neither this node's processor nor any packet that this
  *			node knows of makes it put a packet into the network
- *			before C
+ *			before C. A processor that is halted acts when its
+ *			timer is due; of one that runs it can be known that
+ *			it does nothing before some time unless a packet comes
  *	counted K	this node knows all packets of all nodes before K
  *
  * C can decrease, when the node learns of a packet that it has to answer. K

@@ -180,6 +180,21 @@ bool tofu_node_joined(const struct tofu_node *node);
 uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from);
 
 /**
+ * tofu_node_run_ahead - the same, where it is known what software will do
+ * @busy_from: software does nothing until then if nothing reaches it
+ *
+ * Return: as tofu_node_run(), but before @busy_from only the time of an event;
+ * now until there is one or all is known up to @busy_from.
+ */
+uint64_t tofu_node_run_ahead(struct tofu_node *node, uint64_t busy_from);
+
+/* tofu_node_due - the home's time of the next known event, or UINT64_MAX */
+uint64_t tofu_node_due(const struct tofu_node *node);
+
+/* tofu_node_handled - the number of events so far */
+uint64_t tofu_node_handled(const struct tofu_node *node);
+
+/**
  * tofu_node_wait - wait for the others, for a little of the host's time
  * @turn: count of calls in a row: the first ones spin, then it yields the
  *        processor, then it sleeps for a millisecond at most

@@ -132,8 +132,10 @@ static bool do_all(struct tofu_virtual *v, uint64_t now)
 		return false;
 	tofu_links_see(v, now);
 	v->inside = true;
-	while (do_one(v, now))
+	while (do_one(v, now)) {
 		work = true;
+		v->handled++;
+	}
 	v->inside = false;
 	return work;
 }
@@ -142,6 +144,7 @@ static void peer_down(void *ctx, uint32_t peer)
 {
 	struct tofu_virtual *v = ctx;
 
+	v->handled++;
 	tofu_clock_leave(&v->clock, peer);
 	icc_peer_down(v->node->icc, peer);
 }
@@ -167,7 +170,7 @@ static void note_wanted(struct tofu_virtual *v, uint64_t now)
 		v->wanted = tofu_max64(v->wanted, next - flight + 1);
 }
 
-uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from)
+static uint64_t run(struct tofu_node *node, uint64_t busy_from, bool ahead)
 {
 	struct tofu_virtual *v = node->virtual;
 	const uint64_t home = node->ops->now(node->home);
@@ -182,8 +185,14 @@ uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from)
 	do {
 		look(v, now);
 	} while (do_all(v, now));
+	/* What has come may make the processor act otherwise. */
+	if (ahead && v->handled != v->known)
+		v->busy = now;
+	v->known = v->handled;
 	tofu_clock_publish(&v->clock, promise(v));
 	stop = tofu_min64(v->horizon, next_due(v));
+	if (ahead && stop < v->busy && next_due(v) >= v->horizon)
+		stop = now;
 	tofu_clock_show(&v->clock, now, stop <= now);
 	if (stop <= now)
 		note_wanted(v, now);
@@ -194,6 +203,26 @@ uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from)
 	}
 	/* Of a node that came late the horizon can be before its home's 0. */
 	return tofu_max64(stop, now) + v->epoch;
+}
+
+uint64_t tofu_node_run(struct tofu_node *node, uint64_t busy_from)
+{
+	return run(node, busy_from, false);
+}
+
+uint64_t tofu_node_run_ahead(struct tofu_node *node, uint64_t busy_from)
+{
+	return run(node, busy_from, true);
+}
+
+uint64_t tofu_node_due(const struct tofu_node *node)
+{
+	return tofu_clock_add(next_due(node->virtual), node->virtual->epoch);
+}
+
+uint64_t tofu_node_handled(const struct tofu_node *node)
+{
+	return node->virtual->handled;
 }
 
 /* ---- Joining ---- */

@@ -87,6 +87,8 @@ struct tofu_links {
  * @full:   by class, a bit for each node: its ring had no room for another
  *          packet of this node
  * @held_up: the controller waits for room
+ * @handled: events so far
+ * @known: of them, those that the last promise took account of
  * @record: where the packet to be sent goes when complete; others can write
  *          there
  * @dst, @class_, @bytes: receiver, class and payload of that packet
@@ -98,6 +100,8 @@ struct tofu_virtual {
 	struct tofu_clock clock;
 	uint64_t epoch;
 	uint64_t busy;
+	uint64_t handled;
+	uint64_t known;
 	uint64_t advanced;
 	uint64_t settled;
 	uint64_t horizon;
