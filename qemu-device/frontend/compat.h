@@ -24,6 +24,13 @@
 #include "system/replay.h"
 #include "system/tcg.h"
 
+#ifdef TOFU_PER_TARGET
+#include "accel/tcg/tcg-accel-ops.h"
+#include "system/cpu-timers-internal.h"
+
+#define tofu_icount_decr(cpu) (&(cpu)->neg.icount_decr)
+#endif
+
 #else
 
 #include "hw/pci/pci.h"
@@ -33,6 +40,22 @@
 #include "sysemu/iothread.h"
 #include "sysemu/replay.h"
 #include "sysemu/tcg.h"
+
+#ifdef TOFU_PER_TARGET
+#include "accel/tcg/tcg-accel-ops.h"
+#include "softmmu/timers-state.h"
+
+#define tcg_cpu_exec tcg_cpus_exec
+#define cpu_env(cpu) ((CPUArchState *)(cpu)->env_ptr)
+#define tofu_icount_decr(cpu) (&cpu_neg(cpu)->icount_decr)
+
+/* There, the end is the first that is spared. */
+static inline void tofu_tb_invalidate(ram_addr_t start, ram_addr_t last)
+{
+    tb_invalidate_phys_range(start, last + 1);
+}
+#define tb_invalidate_phys_range tofu_tb_invalidate
+#endif
 
 #define bql_lock()   qemu_mutex_lock_iothread()
 #define bql_unlock() qemu_mutex_unlock_iothread()

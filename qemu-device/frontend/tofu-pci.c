@@ -614,6 +614,7 @@ static const Property tofu_pci_properties[] = {
     DEFINE_PROP_ON_OFF_AUTO("armw", TofuPCIState, armw, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_STRING("machine", TofuPCIState, machine_name),
     DEFINE_PROP_UINT32("quiet-ns", TofuPCIState, quiet_ns, TOFU_QUIET_NS),
+    DEFINE_PROP_BOOL("ahead", TofuPCIState, time.may_ahead, true),
     DEFINE_PROP_STRING("trace", TofuPCIState, trace_file),
     DEFINE_PROP_LINK("iothread", TofuPCIState, io.thread, TYPE_IOTHREAD,
                      IOThread *),
@@ -637,6 +638,8 @@ static void tofu_pci_describe_properties(ObjectClass *klass)
         "in virtual time: whose times everything takes");
     object_class_property_set_description(klass, "quiet-ns",
         "with machine: how long the first CQ or gate takes until it acts");
+    object_class_property_set_description(klass, "ahead",
+        "with machine: while it waits, a processor finds out what it will do");
     object_class_property_set_description(klass, "trace",
         "with machine: a file that says what happened when");
     object_class_property_set_description(klass, "iothread",

@@ -10,6 +10,7 @@
 #include "hw/boards.h"
 #include "hw/core/cpu.h"
 #include "compat.h"
+#include "tofu-ahead.h"
 #include "tofu-time.h"
 #include "trace.h"
 
@@ -17,6 +18,11 @@
 #define TOFU_TIME_TURNS_LOCKED 16
 /* How long to wait before other work is let through */
 #define TOFU_TIME_PATIENT_US (30 * G_USEC_PER_SEC)
+/* How far a processor runs ahead, ns: the least that pays, and the most */
+#define TOFU_TIME_STRIDE_MIN 1000
+#define TOFU_TIME_STRIDE_MAX 64000
+/* Waits that are left out when it did not pay */
+#define TOFU_TIME_PAUSE 16
 /* How long to wait for a processor to leave the horizon */
 #define TOFU_TIME_LEAVE_US 100
 
@@ -54,12 +60,12 @@ static bool tofu_time_halted(void)
 }
 
 /* The earliest time at which the processor may act by itself */
-static uint64_t tofu_time_busy_from(uint64_t now)
+static uint64_t tofu_time_busy_from(const TofuTime *time, uint64_t now)
 {
     int64_t left;
 
     if (!tofu_time_halted()) {
-        return now;
+        return now + time->ahead;
     }
     left = timerlist_deadline_ns(main_loop_tlg.tl[QEMU_CLOCK_VIRTUAL]);
     return left < 0 ? UINT64_MAX : now + left;
@@ -76,7 +82,13 @@ static uint64_t tofu_time_look(TofuTime *time, uint64_t now)
         time->joining = false;
     }
     if (!time->joining) {
-        next = tofu_node_run(time->node, tofu_time_busy_from(now));
+        uint64_t busy_from = tofu_time_busy_from(time, now);
+
+        next = time->ahead ? tofu_node_run_ahead(time->node, busy_from) :
+                             tofu_node_run(time->node, busy_from);
+        if (tofu_node_handled(time->node) != time->handled) {
+            time->ahead = 0;
+        }
     }
     tofu_node_unlock(time->node);
     time->deliver(time->owner);
@@ -107,6 +119,62 @@ static void tofu_time_wait(TofuTime *time, unsigned int turn)
     bql_lock();
 }
 
+/*
+ * What the program does next is worth to know if it goes far without an event:
+ * so the stride grows with each that could be kept, and short ones are left out.
+ */
+static uint64_t tofu_time_go_ahead(TofuTime *time, uint64_t now)
+{
+    int64_t timer = timerlist_deadline_ns(main_loop_tlg.tl[QEMU_CLOCK_VIRTUAL]);
+    uint64_t due = tofu_node_due(time->node), limit = time->stride;
+
+    if (!time->may_ahead || tofu_time_halted() || time->joining || time->closed) {
+        return now;
+    }
+    if (time->pause) {
+        time->pause--;
+        return now;
+    }
+    if (timer >= 0) {
+        limit = MIN(limit, timer);
+    }
+    if (due != UINT64_MAX) {
+        limit = due <= now ? 0 : MIN(limit, due - now);
+    }
+    if (limit < TOFU_TIME_STRIDE_MIN) {
+        return now;
+    }
+    time->handled = tofu_node_handled(time->node);
+    time->ahead = tofu_ahead_run(first_cpu, limit);
+    time->tried = time->ahead != 0;
+    if (time->ahead < TOFU_TIME_STRIDE_MIN) {
+        time->pause = TOFU_TIME_PAUSE;
+    }
+    return time->ahead ? tofu_time_look(time, now) : now;
+}
+
+static void tofu_time_end_ahead(TofuTime *time, uint64_t now, uint64_t next)
+{
+    uint64_t ahead = time->ahead;
+
+    if (!time->tried) {
+        return;
+    }
+    time->tried = false;
+    time->ahead = 0;
+    if (ahead && next >= now + ahead) {
+        tofu_ahead_keep(first_cpu);
+        time->stride = MIN(2 * time->stride, TOFU_TIME_STRIDE_MAX);
+    } else {
+        tofu_ahead_drop(first_cpu);
+        time->stride /= 2;
+        if (time->stride < TOFU_TIME_STRIDE_MIN) {
+            time->stride = TOFU_TIME_STRIDE_MIN;
+            time->pause = TOFU_TIME_PAUSE;
+        }
+    }
+}
+
 /* Wait at the horizon until it has moved. */
 static void tofu_time_wait_horizon(TofuTime *time)
 {
@@ -115,13 +183,18 @@ static void tofu_time_wait_horizon(TofuTime *time)
     int64_t since = g_get_monotonic_time();
     unsigned int turn = 0;
 
+    if (next <= now) {
+        next = tofu_time_go_ahead(time, now);
+    }
     while (next <= now && !tofu_time_leave(time, since)) {
         tofu_time_wait(time, turn++);
         if (time->closed) {
+            tofu_time_end_ahead(time, now, now);
             return;
         }
         next = tofu_time_look(time, now);
     }
+    tofu_time_end_ahead(time, now, next);
     trace_tofu_time_stop(tofu_time_node(time), now, next, turn);
     tofu_time_arm(time, next);
 }
@@ -200,6 +273,7 @@ void tofu_time_init(TofuTime *time, struct tofu_node *node,
     time->deliver = deliver;
     time->owner = owner;
     time->closed = false;
+    time->stride = TOFU_TIME_STRIDE_MIN;
     time->lists.tl[QEMU_CLOCK_VIRTUAL] = timerlist_new(QEMU_CLOCK_VIRTUAL,
                                                        tofu_time_notify, time);
     timer_init_full(&time->horizon, &time->lists, QEMU_CLOCK_VIRTUAL, SCALE_NS,

@@ -22,6 +22,12 @@
  * @owner: argument of @deliver
  * @lists: has a list for the virtual clock only, which holds @horizon alone
  * @horizon: due where the processor has to stop
+ * @may_ahead: the processor may run ahead
+ * @ahead: how far the processor has run ahead of its time, ns, or 0
+ * @stride: how far it may run ahead next
+ * @handled: the node's events before it did
+ * @pause: waits until it may again
+ * @tried: it has, since it came to the horizon
  * @joining: the guest has begun to use the controller, some others have not
  * @stopping: a processor is stopped at the horizon
  * @closed: no more calls into the node
@@ -34,6 +40,12 @@ typedef struct TofuTime {
     void *owner;
     QEMUTimerListGroup lists;
     QEMUTimer horizon;
+    uint64_t ahead;
+    uint64_t stride;
+    uint64_t handled;
+    unsigned int pause;
+    bool may_ahead;
+    bool tried;
     bool joining;
     bool stopping;
     bool closed;

@@ -216,6 +216,18 @@ def exact_quiet(tap):
             compare(tap, first, second, f"{what}, nodes in step when they use their controllers")
 
 
+def exact_ahead(tap):
+    """four nodes whose processors wait idly, or find out meanwhile what they will do"""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = []
+        for options in ((*VIRTUAL, "--node-arg", "ahead=off"), VIRTUAL):
+            with Cluster("ahead", 4, "2x2", memory=256, options=options) as cluster:
+                runs += [Traced(cluster, folder, HALO), Traced(cluster, folder, BARRIER)]
+        for first, second, what in zip(runs[:2], runs[2:], ("tofu-halo", "barriers"), strict=True):
+            tap.point(first.good(), f"{what}, processors that wait idly", str(first))
+            compare(tap, first, second, f"{what}, processors that run ahead")
+
+
 # No other test has it, so that the saved boot is this one's
 ODD_MIB = 301
 
@@ -451,6 +463,7 @@ TESTS = {
     "exact-four": exact_four,
     "exact-boots": exact_boots,
     "exact-quiet": exact_quiet,
+    "exact-ahead": exact_ahead,
     "saved-boots": saved_boots,
     "main-loop": main_loop,
     "planned-four": planned_four,
