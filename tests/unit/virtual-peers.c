@@ -124,83 +124,87 @@ static void run_alone(struct runner *r)
 
 /* ---- One that knows what its software will do ---- */
 
-TEST(who_has_gone_ahead_stops_for_events_only)
-{
-	const uint64_t store =
-		tofu_preset_store_ns(tofu_preset_find(pair.machine));
-	struct runner *r = calloc(2, sizeof(*r));
-	struct seen_log *log = share_log();
-	char path[32];
-	int fd = machine_of("2", path);
-	uint8_t *base = machine_map(fd, 2);
-	uint64_t now;
+static const struct scenario putting = { .shape = "2", .machine = "fugaku",
+					 .commands = 10, .burst = 1,
+					 .length = 64, .poll = 100,
+					 .seed = 3 };
 
+FIXTURE(ahead)
+{
+	int fd;
+	char path[32];
+	uint8_t *base;
+	struct runner *r;
+	struct seen_log *log;
+	struct tofu_node *node;
+	const struct tofu_clock_words *words;
+	uint64_t store;
+};
+
+/* Two nodes in common time; the first one is at its horizon. */
+FIXTURE_SETUP(ahead)
+{
+	self->fd = machine_of("2", self->path);
+	self->base = machine_map(self->fd, 2);
+	self->log = share_log();
+	self->r = calloc(2, sizeof(*self->r));
 	for (uint32_t n = 0; n < 2; n++)
-		ASSERT_TRUE(runner_open(&r[n], &pair, path, n, NULL, &log[n]));
-	tofu_node_join(r[0].home.node);
-	ASSERT_TRUE(runner_join(&r[1]));
-	ASSERT_TRUE(runner_join(&r[0]));
-	now = tofu_node_run(r[0].home.node, r[0].clock);
-	r[0].clock = now;
-	/* It promises so much, and waits although the other goes on a bit. */
-	EXPECT_EQ(now, tofu_node_run_ahead(r[0].home.node, now + 100000));
-	EXPECT_EQ(now - r[0].origin + 100000 + store,
-		  clock_of(base, 2, 0)->words.promise);
-	tofu_node_run(r[1].home.node, r[1].clock + 20000);
-	EXPECT_EQ(now, tofu_node_run_ahead(r[0].home.node, now + 100000));
-	/* All is known up to there. */
-	tofu_node_run(r[1].home.node, r[1].clock + 200000);
-	EXPECT_LE(now + 100000,
-		  tofu_node_run_ahead(r[0].home.node, now + 100000));
-	runner_close(&r[0]);
-	runner_close(&r[1]);
-	munmap(base, tofu_shm_size(2));
-	drop_log(log);
-	close(fd);
-	free(r);
+		ASSERT_TRUE(runner_open(&self->r[n], &putting, self->path, n,
+					NULL, &self->log[n]));
+	self->node = self->r[0].home.node;
+	self->words = &clock_of(self->base, 2, 0)->words;
+	self->store = tofu_preset_store_ns(tofu_preset_find(putting.machine));
+	tofu_node_join(self->node);
+	ASSERT_TRUE(runner_join(&self->r[1]));
+	ASSERT_TRUE(runner_join(&self->r[0]));
+	self->r[0].clock = tofu_node_run(self->node, self->r[0].clock);
 }
 
-TEST(who_has_gone_ahead_acts_again_after_an_event)
+FIXTURE_TEARDOWN(ahead)
 {
-	static const struct scenario put = { .shape = "2",
-					     .machine = "fugaku",
-					     .commands = 10, .burst = 1,
-					     .length = 64, .poll = 100,
-					     .seed = 3 };
-	const uint64_t store =
-		tofu_preset_store_ns(tofu_preset_find(put.machine));
-	struct runner *r = calloc(2, sizeof(*r));
-	struct seen_log *log = share_log();
-	char path[32];
-	int fd = machine_of("2", path);
-	uint8_t *base = machine_map(fd, 2);
+	runner_close(&self->r[0]);
+	runner_close(&self->r[1]);
+	munmap(self->base, tofu_shm_size(2));
+	drop_log(self->log);
+	close(self->fd);
+	free(self->r);
+}
+
+TEST_F(ahead, it_stops_for_events_only)
+{
+	struct runner *other = &self->r[1];
+	const uint64_t now = self->r[0].clock;
+
+	/* It promises so much, and waits although the other goes on a bit. */
+	EXPECT_EQ(now, tofu_node_run_ahead(self->node, now + 100000));
+	EXPECT_EQ(now - self->r[0].origin + 100000 + self->store,
+		  self->words->promise);
+	tofu_node_run(other->home.node, other->clock + 20000);
+	EXPECT_EQ(now, tofu_node_run_ahead(self->node, now + 100000));
+	/* All is known up to there. */
+	tofu_node_run(other->home.node, other->clock + 200000);
+	EXPECT_LE(now + 100000,
+		  tofu_node_run_ahead(self->node, now + 100000));
+}
+
+TEST_F(ahead, an_event_makes_it_uncertain_again)
+{
+	const uint64_t now = self->r[0].clock;
 	uint64_t stop = 0;
 
-	for (uint32_t n = 0; n < 2; n++)
-		ASSERT_TRUE(runner_open(&r[n], &put, path, n, NULL, &log[n]));
-	tofu_node_join(r[0].home.node);
-	ASSERT_TRUE(runner_join(&r[1]));
-	ASSERT_TRUE(runner_join(&r[0]));
-	/* The first node promises to do nothing, and the other one sends. */
-	for (unsigned int i = 0; i < 1000 && stop <= r[0].clock; i++) {
-		stop = tofu_node_run_ahead(r[0].home.node,
-					   r[0].clock + 1000000);
-		run_alone(&r[1]);
+	/* It promises to do nothing, and the other one sends. */
+	for (unsigned int i = 0; i < 1000 && stop <= now; i++) {
+		stop = tofu_node_run_ahead(self->node, now + 1000000);
+		run_alone(&self->r[1]);
 	}
-	EXPECT_GT(r[0].clock + 1000000, stop);
-	EXPECT_EQ(stop, tofu_node_due(r[0].home.node));
-	EXPECT_EQ(0, tofu_node_handled(r[0].home.node));
-	r[0].clock = stop;
-	tofu_node_run_ahead(r[0].home.node, stop + 1000000);
-	EXPECT_LT(0, tofu_node_handled(r[0].home.node));
-	EXPECT_GE(stop - r[0].origin + store,
-		  clock_of(base, 2, 0)->words.promise);
-	runner_close(&r[0]);
-	runner_close(&r[1]);
-	munmap(base, tofu_shm_size(2));
-	drop_log(log);
-	close(fd);
-	free(r);
+	EXPECT_GT(now + 1000000, stop);
+	EXPECT_EQ(stop, tofu_node_due(self->node));
+	EXPECT_EQ(0, tofu_node_handled(self->node));
+	self->r[0].clock = stop;
+	tofu_node_run_ahead(self->node, stop + 1000000);
+	EXPECT_LT(0, tofu_node_handled(self->node));
+	EXPECT_GE(stop - self->r[0].origin + self->store,
+		  self->words->promise);
 }
 
 TEST(a_node_that_finds_no_room_does_not_wait_in_the_controller)
