@@ -216,16 +216,35 @@ def exact_quiet(tap):
             compare(tap, first, second, f"{what}, nodes in step when they use their controllers")
 
 
+IDLE = ("--node-arg", "ahead=off")
+POLL_2_MS = ("/usr/libexec/tofu/spin", "2")
+
+
+def _stops(folder, options):
+    """How often four nodes that poll stand at their horizons."""
+    with tempfile.TemporaryDirectory(dir=folder) as logs:
+        words = (*VIRTUAL[:2], *options, "--qemu-args", f"-trace tofu_time_stop -D {logs}/%d")
+        with Cluster("stops", 4, "2x2", memory=256, options=words) as cluster:
+            polled = cluster.run(*POLL_2_MS)
+        if polled.status:
+            raise TestFailure(polled.everything())
+        return sum(log.read_text("utf-8").count("tofu_time_stop")
+                   for log in pathlib.Path(logs).iterdir())
+
+
 def exact_ahead(tap):
     """four nodes whose processors wait idly, or find out meanwhile what they will do"""
     with tempfile.TemporaryDirectory() as folder:
         runs = []
-        for options in ((*VIRTUAL, "--node-arg", "ahead=off"), VIRTUAL):
+        for options in ((*VIRTUAL, *IDLE), VIRTUAL):
             with Cluster("ahead", 4, "2x2", memory=256, options=options) as cluster:
                 runs += [Traced(cluster, folder, HALO), Traced(cluster, folder, BARRIER)]
         for first, second, what in zip(runs[:2], runs[2:], ("tofu-halo", "barriers"), strict=True):
             tap.point(first.good(), f"{what}, processors that wait idly", str(first))
             compare(tap, first, second, f"{what}, processors that run ahead")
+        idle, ahead = (_stops(folder, options) for options in (IDLE, ()))
+        tap.point(0 < 2 * ahead < idle, "nodes that poll and run ahead stop half as often, or less",
+                  f"{idle} stops, {ahead} when they run ahead")
 
 
 # No other test has it, so that the saved boot is this one's
