@@ -24,6 +24,7 @@
 #include "system/replay.h"
 #include "system/tcg.h"
 
+/* For tofu-ahead.c, which is compiled for one kind of processor */
 #ifdef TOFU_PER_TARGET
 #include "accel/tcg/tcg-accel-ops.h"
 #include "system/cpu-timers-internal.h"

@@ -33,13 +33,22 @@ typedef struct AheadPage {
     uint8_t after[TARGET_PAGE_SIZE];
 } AheadPage;
 
+/*
+ * One processor runs ahead at a time
+ * @before, @after: its registers
+ * @done: instructions that it executed
+ * @known: @after is its state between two instructions
+ * @left: it ran until it was told to stop
+ * @valid: what it did can be kept
+ * @pages, @slots, @page: the pages that it changed, and their numbers + 1 by
+ *                        address
+ */
 static struct {
     CPUArchState before;
     CPUArchState after;
     uint64_t done;
     bool known;
     bool left;
-    bool kernel;
     bool valid;
     unsigned int pages;
     uint16_t slots[AHEAD_SLOTS];
@@ -81,15 +90,9 @@ static void ahead_store(CPUState *cpu, ram_addr_t ram_addr, bool code,
     memcpy(page->before, page->host, TARGET_PAGE_SIZE);
 }
 
-static void ahead_kernel(CPUState *cpu)
-{
-    ahead.kernel = true;
-}
-
 static const TCGAhead ahead_hooks = {
     .store = ahead_store,
     .leave = ahead_leave,
-    .kernel = ahead_kernel,
 };
 
 /* Code that was translated from a page is not that of its other contents. */
@@ -125,6 +128,7 @@ uint64_t tofu_ahead_run(CPUState *cpu, uint64_t limit)
     CPUArchState *env = cpu_env(cpu);
     const int64_t icount = timers_state.qemu_icount;
     const uint32_t left = MIN(limit, 0xffff);
+    int why;
 
     ahead.valid = false;
     if (!limit || !ahead_can(cpu)) {
@@ -134,7 +138,6 @@ uint64_t tofu_ahead_run(CPUState *cpu, uint64_t limit)
     ahead.pages = 0;
     ahead.known = true;
     ahead.left = false;
-    ahead.kernel = (env->hflags & HF_CPL_MASK) != 3;
     memset(ahead.slots, 0, sizeof(ahead.slots));
     tlb_reset_dirty(cpu, 0, -1);
     tofu_icount_decr(cpu)->u16.low = left;
@@ -143,8 +146,9 @@ uint64_t tofu_ahead_run(CPUState *cpu, uint64_t limit)
     tcg_ahead = &ahead_hooks;
     bql_unlock();
     do {
-        tcg_cpu_exec(cpu);
-    } while (!ahead.left && !cpu->exit_request && !cpu->interrupt_request &&
+        why = tcg_cpu_exec(cpu);
+    } while (why == EXCP_INTERRUPT && !ahead.left &&
+             !cpu->exit_request && !cpu->interrupt_request &&
              tofu_icount_decr(cpu)->u16.low + cpu->icount_extra);
     tcg_ahead = NULL;
     icount_update(cpu);
@@ -168,6 +172,9 @@ uint64_t tofu_ahead_run(CPUState *cpu, uint64_t limit)
     }
     cpu->exception_index = -1;
     cpu->cflags_next_tb = -1;
+    if (why != EXCP_INTERRUPT) {
+        ahead.known = false;
+    }
     if (!ahead.known) {
         ahead.done = ahead.done > AHEAD_BLOCK ? ahead.done - AHEAD_BLOCK : 0;
     }
@@ -180,10 +187,8 @@ uint64_t tofu_ahead_run(CPUState *cpu, uint64_t limit)
 
 void tofu_ahead_drop(CPUState *cpu)
 {
-    if (ahead.kernel) {
-        tlb_flush(cpu);
-    }
-    ahead.kernel = false;
+    /* Its entries may follow from page tables and keys that were put back. */
+    tlb_flush(cpu);
     ahead.valid = false;
 }
 
