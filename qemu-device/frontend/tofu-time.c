@@ -21,10 +21,14 @@
 /* How far a processor runs ahead, ns: the least that pays, and the most */
 #define TOFU_TIME_STRIDE_MIN 1000
 #define TOFU_TIME_STRIDE_MAX 64000
-/* Waits that are left out when it did not pay */
-#define TOFU_TIME_PAUSE 16
+/* Waits that are left out when it did not pay: at first, and at most */
+#define TOFU_TIME_PAUSE_MIN 16
+#define TOFU_TIME_PAUSE_MAX 256
 /* How long to wait for a processor to leave the horizon */
 #define TOFU_TIME_LEAVE_US 100
+
+/* Controllers with a horizon; none knows the events of another. */
+static unsigned int tofu_times;
 
 uint64_t tofu_time_now(void)
 {
@@ -121,14 +125,22 @@ static void tofu_time_wait(TofuTime *time, unsigned int turn)
 
 /*
  * What the program does next is worth to know if it goes far without an event:
- * so the stride grows with each that could be kept, and short ones are left out.
+ * so the stride grows with each that could be kept, short ones are left out, and
+ * those that are in vain become seldom.
  */
+static void tofu_time_pause(TofuTime *time)
+{
+    time->pause = time->pauses;
+    time->pauses = MIN(2 * time->pauses, TOFU_TIME_PAUSE_MAX);
+}
+
 static uint64_t tofu_time_go_ahead(TofuTime *time, uint64_t now)
 {
     int64_t timer = timerlist_deadline_ns(main_loop_tlg.tl[QEMU_CLOCK_VIRTUAL]);
     uint64_t due = tofu_node_due(time->node), limit = time->stride;
 
-    if (!time->may_ahead || tofu_time_halted() || time->joining || time->closed) {
+    if (!time->may_ahead || tofu_times > 1 || tofu_time_halted() ||
+        time->joining || time->closed) {
         return now;
     }
     if (time->pause) {
@@ -148,7 +160,7 @@ static uint64_t tofu_time_go_ahead(TofuTime *time, uint64_t now)
     time->ahead = tofu_ahead_run(first_cpu, limit);
     time->tried = time->ahead != 0;
     if (time->ahead < TOFU_TIME_STRIDE_MIN) {
-        time->pause = TOFU_TIME_PAUSE;
+        tofu_time_pause(time);
     }
     return time->ahead ? tofu_time_look(time, now) : now;
 }
@@ -165,13 +177,13 @@ static void tofu_time_end_ahead(TofuTime *time, uint64_t now, uint64_t next)
     if (ahead && next >= now + ahead) {
         tofu_ahead_keep(first_cpu);
         time->stride = MIN(2 * time->stride, TOFU_TIME_STRIDE_MAX);
+        if (ahead >= TOFU_TIME_STRIDE_MIN) {
+            time->pauses = TOFU_TIME_PAUSE_MIN;
+        }
     } else {
         tofu_ahead_drop(first_cpu);
-        time->stride /= 2;
-        if (time->stride < TOFU_TIME_STRIDE_MIN) {
-            time->stride = TOFU_TIME_STRIDE_MIN;
-            time->pause = TOFU_TIME_PAUSE;
-        }
+        time->stride = MAX(time->stride / 4, TOFU_TIME_STRIDE_MIN);
+        tofu_time_pause(time);
     }
 }
 
@@ -274,6 +286,8 @@ void tofu_time_init(TofuTime *time, struct tofu_node *node,
     time->owner = owner;
     time->closed = false;
     time->stride = TOFU_TIME_STRIDE_MIN;
+    time->pauses = TOFU_TIME_PAUSE_MIN;
+    tofu_times++;
     time->lists.tl[QEMU_CLOCK_VIRTUAL] = timerlist_new(QEMU_CLOCK_VIRTUAL,
                                                        tofu_time_notify, time);
     timer_init_full(&time->horizon, &time->lists, QEMU_CLOCK_VIRTUAL, SCALE_NS,
@@ -290,6 +304,7 @@ void tofu_time_cleanup(TofuTime *time)
     }
     timer_del(&time->horizon);
     timer_deinit(&time->horizon);
+    tofu_times--;
     timerlist_free(time->lists.tl[QEMU_CLOCK_VIRTUAL]);
 }
 

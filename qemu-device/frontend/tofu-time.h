@@ -26,7 +26,7 @@
  * @ahead: how far the processor has run ahead of its time, ns, or 0
  * @stride: how far it may run ahead next
  * @handled: the node's events before it did
- * @pause: waits until it may again
+ * @pause, @pauses: waits until it may again; how many the next time
  * @tried: it has, since it came to the horizon
  * @joining: the guest has begun to use the controller, some others have not
  * @stopping: a processor is stopped at the horizon
@@ -44,6 +44,7 @@ typedef struct TofuTime {
     uint64_t stride;
     uint64_t handled;
     unsigned int pause;
+    unsigned int pauses;
     bool may_ahead;
     bool tried;
     bool joining;
