@@ -342,11 +342,16 @@ void icc_credit(struct icc *icc, unsigned int tni, uint64_t time)
 		e->room = room;
 	}
 	e->returning[e->returns++] = due;
-	if (e->starved)
+	if (icc->time->starved & 1U << tni % TOFU_TNIS_MAX)
 		icc_engine_kick(icc, tni, due);
 	/* Answers without data never collect their credits: bound the list. */
 	if (e->returns > 4 * icc->machine->credits)
 		have_credit(e, icc_now(icc));
+}
+
+bool icc_starved(const struct icc *icc)
+{
+	return icc->time->starved;
 }
 
 void icc_engine_committed(struct icc *icc, unsigned int tni)
@@ -469,7 +474,7 @@ void icc_engine_send(struct icc *icc, unsigned int tni)
 	uint64_t start;
 
 	e->send_at = UINT64_MAX;
-	e->starved = false;
+	icc->time->starved &= ~(1U << tni);
 	if (!choice.x)
 		return;
 	start = max64(choice.ready * PS, send_free(icc, e));
@@ -478,7 +483,7 @@ void icc_engine_send(struct icc *icc, unsigned int tni)
 		return;
 	}
 	if (!have_credit(e, now)) {
-		e->starved = true;
+		icc->time->starved |= 1U << tni;
 		if (e->returns)
 			icc_engine_kick(icc, tni, next_credit(e));
 		return;
@@ -526,8 +531,8 @@ void icc_engine_stop(struct icc *icc, struct icc_cq *cq)
 
 /* ---- Receiving ---- */
 
-static uint64_t receive_latency(const struct tofu_preset *m,
-				const struct tofu_packet *pkt)
+uint64_t icc_receive_ns(const struct tofu_preset *m,
+			const struct tofu_packet *pkt)
 {
 	switch (pkt->type) {
 	case TOFU_PKT_GET:
@@ -594,7 +599,7 @@ void icc_engine_receive(struct icc *icc, const struct icc_entry *entry)
 	pop(&e->arrivals);
 	icc_time_arrival(icc, held,
 			 to_ns(start) +
-				 receive_latency(icc->machine, held->pkt));
+				 icc_receive_ns(icc->machine, held->pkt));
 	if (e->arrivals.first)
 		receive_kick(icc, entry->tni,
 			     max64(to_ns(receive_free(icc, e)), icc_now(icc)));

@@ -296,7 +296,7 @@ int icc_signal_post(struct icc *icc, uint32_t peer, struct tofu_packet *pkt,
 	pkt->src = icc->node;
 	pkt->payload = TOFU_SIGNAL_BYTES;
 	pkt->type = TOFU_PKT_SIGNAL;
-	pkt->time = icc->time ? icc_now(icc) + icc->machine->send_ns : 0;
+	pkt->time = icc->time ? icc_now(icc) + tofu_preset_send_ns(icc->machine) : 0;
 	*to = *pkt;
 	memcpy(to + 1, word, TOFU_SIGNAL_BYTES);
 	icc->ops->tx_commit(icc->host);

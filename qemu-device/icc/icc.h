@@ -275,6 +275,30 @@ bool icc_next_visible(const struct icc *icc);
  */
 void icc_credit(struct icc *icc, unsigned int tni, uint64_t time);
 
+/*
+ * icc_starved - whether an engine waits for a credit. Else the next credits may
+ * be returned late, but before anything that comes after them.
+ */
+bool icc_starved(const struct icc *icc);
+
+/**
+ * icc_sends_from - when the controller puts its next packet into the network
+ * @limit: the result is no later, ns
+ *
+ * At the earliest, as far as it knows: software stores nothing more, and no
+ * further packet, credit or loss of a peer becomes known to it.
+ */
+uint64_t icc_sends_from(const struct icc *icc, uint64_t limit);
+
+/**
+ * icc_answer_ns - from receiving a packet until what follows from it
+ * @pkt: for this node; all its fields can be any
+ *
+ * If it is received at t, neither the controller nor software that it wakes puts
+ * a packet into the network for it before t + that.
+ */
+uint64_t icc_answer_ns(const struct icc *icc, const struct tofu_packet *pkt);
+
 /**
  * icc_takes_effect - when software's next store can start something
  * @time: from when on software may store, ns

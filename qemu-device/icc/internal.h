@@ -325,7 +325,7 @@ static inline bool icc_cq_enabled(const struct icc_cq *cq)
 }
 
 /* icc_cq_at - the CQ with these numbers; NULL: none, or never touched */
-static inline struct icc_cq *icc_cq_at(struct icc *icc, unsigned int tni,
+static inline struct icc_cq *icc_cq_at(const struct icc *icc, unsigned int tni,
 				       unsigned int cq)
 {
 	if (tni >= icc->tnis || cq >= TOFU_CQS_PER_TNI)

@@ -288,8 +288,16 @@ static uint64_t response_time(const struct icc *icc, bool with_data)
 {
 	if (!icc->time)
 		return 0;
-	return icc_now(icc) + icc->machine->send_ns +
+	return icc_now(icc) + tofu_preset_send_ns(icc->machine) +
 	       (with_data ? icc->machine->read_ns : icc->machine->reply_ns);
+}
+
+uint64_t icc_answer_wire_ns(const struct icc *icc)
+{
+	const struct tofu_preset *m = icc->machine;
+
+	return tofu_preset_send_ns(m) +
+	       (m->read_ns < m->reply_ns ? m->read_ns : m->reply_ns);
 }
 
 /* The last packet that answers the request. */

@@ -88,7 +88,6 @@ struct icc_held_list {
  * @answers:  GETs that are being answered
  * @credits:  packets that may still be sent; negative where answers without
  *            data, which do not wait for a credit, took more
- * @starved:  the engine waits for a credit
  * @returning: times at which credits return
  * @returns, @room: count and capacity of @returning
  *
@@ -104,7 +103,6 @@ struct icc_engine {
 	uint32_t returns;
 	uint32_t room;
 	uint8_t turn;
-	bool starved;
 	uint64_t receive_free;
 	uint64_t receive_at;
 	struct icc_held_list arrivals;
@@ -132,6 +130,7 @@ struct icc_service {
  *             when none was
  * @unused_entry: free list
  * @read_free, @write_free: when the host interface is free again, each way; ps
+ * @starved:   engines that wait for a credit, a bit each
  * @service:   of the last packet, since the next one often has the same size
  * @engine:    by TNI
  */
@@ -142,6 +141,7 @@ struct icc_time {
 	struct icc_entry *unused_entry;
 	uint64_t read_free;
 	uint64_t write_free;
+	uint32_t starved;
 	struct icc_service service;
 	struct icc_engine engine[TOFU_TNIS_MAX];
 };
@@ -228,7 +228,20 @@ void icc_engine_arrive(struct icc *icc, struct icc_held *held);
 /* icc_engine_receive - receive the next packet, if the engine is free */
 void icc_engine_receive(struct icc *icc, const struct icc_entry *entry);
 
+/* icc_receive_ns - from taking a packet until it has its effect */
+uint64_t icc_receive_ns(const struct tofu_preset *m,
+			const struct tofu_packet *pkt);
+
 /* icc_engine_stop - begin no further command of the CQ */
 void icc_engine_stop(struct icc *icc, struct icc_cq *cq);
+
+/* ---- xfer.c, serve.c ---- */
+
+/* icc_command_wire_ns - from sending a command's packet until the first link */
+uint64_t icc_command_wire_ns(const struct icc *icc,
+			     const struct icc_command *c);
+
+/* icc_answer_wire_ns - the same, at least, of an answer to a GET */
+uint64_t icc_answer_wire_ns(const struct icc *icc);
 
 #endif /* ICC_TIME_H */

@@ -477,20 +477,26 @@ static uint8_t packet_flags(const struct icc_xfer *x,
 }
 
 /*
- * Payload from memory is ready later than payload in the descriptor. Packets of
- * a CQ stay in order, so later ones wait for it.
+ * Payload from memory is ready later than payload in the descriptor, and that it
+ * cannot be read is known as late.
  */
+uint64_t icc_command_wire_ns(const struct icc *icc, const struct icc_command *c)
+{
+	const bool memory = kind_of(c) == TOFU_CMD_PUT && c->length;
+
+	return tofu_preset_send_ns(icc->machine) +
+	       (memory ? icc->machine->read_ns : 0);
+}
+
+/* Packets of a CQ stay in order, so later ones wait for payload, too. */
 static uint64_t wire_time(const struct icc *icc, const struct icc_xfer *x)
 {
-	const struct icc_command *c = &x->command;
-	const bool memory = kind_of(c) == TOFU_CMD_PUT && c->part;
 	const uint64_t last = x->cq->stamp[TOFU_CQ_TX_WIRE];
 	uint64_t time;
 
 	if (!icc->time)
 		return 0;
-	time = icc_now(icc) + icc->machine->send_ns +
-	       (memory ? icc->machine->read_ns : 0);
+	time = icc_now(icc) + icc_command_wire_ns(icc, &x->command);
 	return time > last ? time : last;
 }
 

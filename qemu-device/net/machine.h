@@ -108,11 +108,17 @@ const struct tofu_preset *tofu_preset_find(const char *name);
 
 /*
  * The lookahead of conservative synchronisation. A store at time t puts no
- * packet into the network before t + tofu_preset_store_ns(). A packet that
+ * packet into the network before t + tofu_preset_store_ns(), and what the
+ * controller does at t none before t + tofu_preset_send_ns(). A packet that
  * enters the network at t is not received before t + tofu_preset_flight_ns().
- * The answer to a packet received at t does not enter the network before
+ * Of a packet received at t nothing follows in the network before
  * t + tofu_preset_answer_ns().
  */
+static inline uint64_t tofu_preset_send_ns(const struct tofu_preset *m)
+{
+	return m->send_ns;
+}
+
 static inline uint64_t tofu_preset_store_ns(const struct tofu_preset *m)
 {
 	return (uint64_t)m->doorbell_ns + m->send_ns;
@@ -123,10 +129,7 @@ static inline uint64_t tofu_preset_flight_ns(const struct tofu_preset *m)
 	return (uint64_t)m->hop_ns + m->receive_ns;
 }
 
-static inline uint64_t tofu_preset_answer_ns(const struct tofu_preset *m)
-{
-	return m->send_ns;
-}
+uint64_t tofu_preset_answer_ns(const struct tofu_preset *m);
 
 /* tofu_preset_ps - picoseconds that @bytes take at @mbs MB/s */
 static inline uint64_t tofu_preset_ps(uint64_t bytes, uint32_t mbs)

@@ -17,7 +17,11 @@
  *	counted K	this node knows all packets of all nodes before K
  *
  * C can decrease, when the node learns of a packet that it has to answer. K
- * never decreases.
+ * never decreases. "Answer" stands for all that follows from a packet at its
+ * receiver: a response, the next command that has room now, and what software
+ * stores that it wakes. How long that takes at least depends on the packet
+ * (icc_answer_ns()); what is said of packets that the receiver may not know is
+ * true of all (tofu_preset_answer_ns()).
  *
  * From them a node computes its bound S, a lower bound on time stamps: no
  * packet that it does not know of enters the network before S. S is the least

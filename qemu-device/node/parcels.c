@@ -166,8 +166,6 @@ void tofu_parcel_own(struct tofu_virtual *v, uint64_t number,
 	if (!parcel)
 		return;
 	put(v, &v->leaving, entry->time, parcel);
-	if (++v->owed[entry->tni] == v->machine->credits)
-		v->starved++;
 	if (entry->dst == self)
 		expect(v, parcel);
 }
@@ -246,6 +244,48 @@ uint64_t tofu_parcel_coming(struct tofu_virtual *v)
 			  v->settled);
 }
 
+/*
+ * A response is answered by a command that waits for room. Doorbells of later
+ * commands are known on their own, and end no sooner.
+ */
+static uint64_t answer_at(const struct tofu_virtual *v,
+			  const struct tofu_parcel *parcel, uint64_t received,
+			  uint64_t limit)
+{
+	return tofu_min64(limit, tofu_clock_add(received,
+						icc_answer_ns(v->node->icc,
+							      parcel->packet)));
+}
+
+/* Of those below @i in a heap that have, or have not, arrived. */
+static uint64_t answers(const struct tofu_virtual *v,
+			const struct tofu_heap *heap, size_t i, uint64_t limit)
+{
+	const bool coming = heap == &v->coming;
+	uint64_t received;
+
+	if (i >= heap->count)
+		return limit;
+	received = heap->item[i].time;
+	if (coming)
+		received = tofu_max64(received + v->machine->hop_ns,
+				      v->settled) +
+			   v->machine->receive_ns;
+	if (received + tofu_preset_answer_ns(v->machine) >= limit)
+		return limit;
+	if (!coming || !((struct tofu_parcel *)heap->item[i].what)->arrived)
+		limit = answer_at(v, heap->item[i].what, received, limit);
+	limit = answers(v, heap, 2 * i + 1, limit);
+	return answers(v, heap, 2 * i + 2, limit);
+}
+
+uint64_t tofu_parcel_answers(struct tofu_virtual *v, uint64_t limit)
+{
+	if (!one_is_left(v, &v->coming))
+		return answers(v, &v->due, 0, limit);
+	return answers(v, &v->coming, 0, answers(v, &v->due, 0, limit));
+}
+
 uint64_t tofu_parcel_leaving(struct tofu_virtual *v)
 {
 	if (!one_is_left(v, &v->leaving))
@@ -269,8 +309,6 @@ void tofu_parcel_credit(struct tofu_virtual *v)
 	const uint64_t time = tofu_heap_time(&v->credits) - flight;
 	struct tofu_parcel *parcel = tofu_heap_pop(&v->credits);
 
-	if (v->owed[parcel->entry.tni]-- == v->machine->credits)
-		v->starved--;
 	icc_credit(v->node->icc, parcel->entry.tni, time);
 	let_go(v, parcel);
 }

@@ -13,6 +13,7 @@
 #include "node/virtual.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 /* Turns of waiting between two checks whether peers live. */
@@ -132,6 +133,12 @@ static void host_tx_commit(void *host)
 		.taker = pkt->dst_tni % TOFU_TNIS_MAX,
 	};
 
+	/* An error of the model, by which others would see other times. */
+	if (pkt->time < v->promised)
+		tofu_node_misuse(node,
+				 "a packet enters the network at %" PRIu64
+				 " ns, before the promise of %" PRIu64 " ns",
+				 pkt->time, v->promised);
 	memcpy(v->record, pkt, sizeof(*pkt) + entry.payload);
 	tofu_fabric_tx_commit(node->fabric);
 	tofu_parcel_own(v, tofu_clock_append(&v->clock, &entry), &entry);

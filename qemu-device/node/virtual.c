@@ -27,32 +27,43 @@
 
 /* ---- What this node promises ---- */
 
+/* The earliest time at which a credit of a packet in the network is back. */
+static uint64_t first_leaving(struct tofu_virtual *v)
+{
+	return tofu_clock_add(tofu_parcel_leaving(v),
+			      tofu_preset_flight_ns(v->machine));
+}
+
 /*
  * The earliest time at which a packet that is in the network is here, or its
- * credit. Credits matter only where an engine may wait for one.
+ * credit. Credits matter only where an engine waits for one: an engine that has
+ * something to send later finds those that are back by then, since departures are
+ * known up to the horizon less a packet's flight.
  */
 static uint64_t first_moving(struct tofu_virtual *v)
 {
 	const uint64_t time = tofu_clock_add(tofu_parcel_coming(v),
 					     v->machine->receive_ns);
 
-	if (!v->starved)
-		return time;
-	return tofu_min64(time,
-			  tofu_clock_add(tofu_parcel_leaving(v),
-					 tofu_preset_flight_ns(v->machine)));
+	return icc_starved(v->node->icc) ? tofu_min64(time, first_leaving(v)) :
+					   time;
 }
 
-/* The next known event. A credit that no engine waits for needs no stop of its
- * own.
- */
+/* When an engine that waits for a credit has one. */
+static uint64_t first_credit(struct tofu_virtual *v)
+{
+	return tofu_min64(first_leaving(v), tofu_heap_time(&v->credits));
+}
+
+/* The next known event. A credit that nobody waits for needs no stop of its own. */
 static uint64_t next_due(const struct tofu_virtual *v)
 {
 	uint64_t next = tofu_min64(icc_next_time(v->node->icc),
 			      tofu_heap_time(&v->due));
 
-	return v->starved ? tofu_min64(next, tofu_heap_time(&v->credits)) :
-			    next;
+	return icc_starved(v->node->icc) ?
+		       tofu_min64(next, tofu_heap_time(&v->credits)) :
+		       next;
 }
 
 /*
@@ -62,13 +73,16 @@ static uint64_t next_due(const struct tofu_virtual *v)
  */
 static uint64_t promise(struct tofu_virtual *v)
 {
-	const uint64_t answer = tofu_preset_answer_ns(v->machine);
-	const uint64_t next = tofu_min64(first_moving(v), next_due(v));
-	uint64_t busy;
+	const struct icc *icc = v->node->icc;
+	uint64_t limit;
 
-	busy = tofu_clock_add(icc_takes_effect(v->node->icc, v->busy),
-			      tofu_preset_store_ns(v->machine));
-	return tofu_min64(busy, tofu_clock_add(next, answer));
+	limit = tofu_clock_add(icc_takes_effect(icc, v->busy),
+			       tofu_preset_store_ns(v->machine));
+	if (icc_starved(icc))
+		limit = tofu_min64(limit,
+				   tofu_clock_add(first_credit(v),
+						  tofu_preset_send_ns(v->machine)));
+	return tofu_parcel_answers(v, icc_sends_from(icc, limit));
 }
 
 /*
@@ -140,6 +154,18 @@ static bool do_all(struct tofu_virtual *v, uint64_t now)
 	return work;
 }
 
+/*
+ * What is due and known already: the others' words are looked at afterwards, when
+ * what this node sends is in its log.
+ */
+static void do_known(struct tofu_virtual *v, uint64_t now)
+{
+	if (now >= v->horizon)
+		return;
+	advance(v, now);
+	do_all(v, now);
+}
+
 static void peer_down(void *ctx, uint32_t peer)
 {
 	struct tofu_virtual *v = ctx;
@@ -182,6 +208,7 @@ static uint64_t run(struct tofu_node *node, uint64_t busy_from, bool ahead)
 	v->busy = busy_from;
 	if (busy_from != UINT64_MAX)
 		v->busy = tofu_max64(busy_from, home) - v->epoch;
+	do_known(v, now);
 	do {
 		look(v, now);
 	} while (do_all(v, now));
@@ -189,7 +216,8 @@ static uint64_t run(struct tofu_node *node, uint64_t busy_from, bool ahead)
 	if (ahead && v->handled != v->known)
 		v->busy = now;
 	v->known = v->handled;
-	tofu_clock_publish(&v->clock, promise(v));
+	v->promised = promise(v);
+	tofu_clock_publish(&v->clock, v->promised);
 	stop = tofu_min64(v->horizon, next_due(v));
 	if (ahead && stop < v->busy && next_due(v) >= v->horizon)
 		stop = now;

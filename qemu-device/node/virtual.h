@@ -82,8 +82,7 @@ struct tofu_links {
  * @leaving: packets of this node that have not left their first link, by the
  *          time when they entered it
  * @credits: returning credits, by time
- * @owed:   by engine: packets whose credit has not returned
- * @starved: count of engines that may wait for a credit
+ * @promised: the last promise
  * @full:   by class, a bit for each node: its ring had no room for another
  *          packet of this node
  * @held_up: the controller waits for room
@@ -106,6 +105,7 @@ struct tofu_virtual {
 	uint64_t settled;
 	uint64_t horizon;
 	uint64_t wanted;
+	uint64_t promised;
 	bool inside;
 	unsigned int cpus;
 	struct tofu_net *net;
@@ -114,8 +114,6 @@ struct tofu_virtual {
 	struct tofu_heap due;
 	struct tofu_heap leaving;
 	struct tofu_heap credits;
-	uint32_t owed[TOFU_TNIS_MAX];
-	unsigned int starved;
 	struct tofu_parcel *unused;
 	struct tofu_links links;
 	struct tofu_trace *trace;
@@ -185,8 +183,13 @@ void tofu_parcel_settle(struct tofu_virtual *v, uint64_t own);
  */
 uint64_t tofu_parcel_coming(struct tofu_virtual *v);
 
-/* tofu_parcel_leaving - the same for those of this node to begin with their
- * first link
+/* tofu_parcel_answers - when what packets to this node make it send enters the
+ * network, at the earliest; the result is no later than @limit
+ */
+uint64_t tofu_parcel_answers(struct tofu_virtual *v, uint64_t limit);
+
+/* tofu_parcel_leaving - the earliest time at which one of this node begins with
+ * its first link; UINT64_MAX: there is none
  */
 uint64_t tofu_parcel_leaving(struct tofu_virtual *v);
 

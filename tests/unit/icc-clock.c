@@ -47,7 +47,11 @@ struct arrival {
 	struct net_packet *packet;
 };
 
-/* struct net_clock - the clock of a machine; arrivals are sorted by time */
+/**
+ * struct net_clock - the clock of a machine
+ * @arrival: by time
+ * @promised: by node: it sends nothing before that, as far as it knew
+ */
 struct net_clock {
 	uint64_t now;
 	const struct tofu_preset *machine;
@@ -57,6 +61,7 @@ struct net_clock {
 	uint32_t to[NET_NODES];
 	struct arrival *arrival;
 	size_t first, end;
+	uint64_t promised[NET_NODES];
 	struct icc_trace seen[NET_NODES][KINDS];
 	uint64_t hash;
 };
@@ -105,7 +110,8 @@ static void host_tx_commit(void *host)
 	};
 
 	/* The lookahead that synchronisation between nodes relies on. */
-	if (pkt->time < clock->now + tofu_preset_answer_ns(clock->machine) ||
+	if (pkt->time < clock->now + tofu_preset_send_ns(clock->machine) ||
+	    pkt->time < clock->promised[node->number] ||
 	    tofu_net_send(clock->links, &packet))
 		abort();
 	node->tx = NULL;
@@ -128,6 +134,48 @@ static void host_trace(void *host, const struct icc_trace *trace)
 		clock->hash = (clock->hash ^ byte[i]) * 0x100000001b3ULL;
 }
 
+/* ---- Promises ---- */
+
+static uint64_t min64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t promise(const struct net *net, uint32_t number)
+{
+	const struct net_clock *clock = net->clock;
+	const struct icc *icc = net->node[number].icc;
+	uint64_t time = icc_sends_from(icc, UINT64_MAX);
+
+	for (size_t i = clock->first; i != clock->end; i++) {
+		const struct arrival *a = &clock->arrival[i];
+
+		if (a->to == number)
+			time = min64(time, a->time + icc_answer_ns(icc, &a->packet->pkt));
+	}
+	return time;
+}
+
+/* What a node knows now lets it promise more than before. */
+static void promise_more(struct net *net)
+{
+	for (uint32_t i = 0; i < net->nodes; i++) {
+		uint64_t *promised = &net->clock->promised[i];
+		const uint64_t more = promise(net, i);
+
+		if (!net->node[i].down && more > *promised)
+			*promised = more;
+	}
+}
+
+/* A node has learnt of something. */
+static void promise_less(struct net *net, uint32_t number)
+{
+	uint64_t *promised = &net->clock->promised[number];
+
+	*promised = min64(*promised, promise(net, number));
+}
+
 /* ---- Time ---- */
 
 static void departs(void *ctx, const struct tofu_net_packet *packet,
@@ -137,6 +185,7 @@ static void departs(void *ctx, const struct tofu_net_packet *packet,
 	struct net *net = ctx;
 
 	icc_credit(net->node[packet->src].icc, p->pkt.src_tni, time);
+	promise_less(net, packet->src);
 }
 
 static bool before(const struct arrival *a, const struct arrival *b)
@@ -176,6 +225,7 @@ static void arrives(void *ctx, const struct tofu_net_packet *packet,
 			      .seq = packet->seq,
 			      .packet = packet->cookie,
 		      });
+	promise_less(ctx, packet->dst);
 }
 
 void clock_send(struct net *net, uint32_t to, struct net_packet *packet)
@@ -230,11 +280,11 @@ static void receive(struct net *net)
 static void look_ahead(struct net *net, uint64_t next)
 {
 	struct net_clock *clock = net->clock;
-	const uint64_t answer = tofu_preset_answer_ns(clock->machine);
+	const uint64_t send = tofu_preset_send_ns(clock->machine);
 
-	if (next > UINT64_MAX - answer)
-		next = UINT64_MAX - answer;
-	tofu_net_advance(clock->links, next + answer, &links_ops, net);
+	if (next > UINT64_MAX - send)
+		next = UINT64_MAX - send;
+	tofu_net_advance(clock->links, next + send, &links_ops, net);
 }
 
 /*
@@ -254,6 +304,7 @@ static void run_step(struct net *net, uint64_t time)
 		next = next_time(net);
 		if (next > time)
 			break;
+		promise_more(net);
 		clock->now = next;
 		receive(net);
 		for (unsigned int i = 0; i < net->nodes; i++) {
@@ -268,6 +319,8 @@ void clock_run_until(struct net *net, uint64_t time)
 {
 	const uint64_t most = net->clock->machine->receive_ns;
 
+	/* Software may have stored. */
+	memset(net->clock->promised, 0, sizeof(net->clock->promised));
 	do {
 		const uint64_t left = time - net->clock->now;
 
