@@ -151,6 +151,8 @@ struct tofu_own_rings {
  * @gen:    generation of this process
  * @epoch:  of the header, when peers were last checked
  * @polls:  count of polls, for work that is done every few polls
+ * @alone:  nobody has roused this node in virtual time: the next poll looks
+ *          whether the others live
  * @stale:  a peer is lost or broken
  * @lack:   0; or of the last attempt to connect, the error that tofu_fabric_lack()
  *          explains
@@ -187,6 +189,7 @@ struct tofu_shm {
 	uint32_t gen;
 	uint64_t epoch;
 	uint64_t polls;
+	bool alone;
 	bool stale;
 	int lack;
 	int epoll;

@@ -255,8 +255,9 @@ static bool peers_changed(struct tofu_shm *shm)
 	uint64_t epoch = tofu_load_acquire(&tofu_shm_header(shm)->epoch);
 	bool changed;
 
-	if (!(++shm->polls % POLLS_A_WATCH))
+	if (!(++shm->polls % POLLS_A_WATCH) || shm->alone)
 		tofu_peer_watch(shm, false);
+	shm->alone = false;
 	changed = shm->stale || epoch != shm->epoch;
 	shm->epoch = epoch;
 	return changed;

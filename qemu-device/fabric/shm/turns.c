@@ -10,11 +10,13 @@
  * another processor is seen by the one that is awake there, and no wake-up
  * crosses processors, which takes longer than a turn. A node that is asleep
  * although it is its turn, because the one that should have seen it has ended
- * or been halted, wakes by itself after a while.
+ * or been halted, wakes by itself after a turn at most, and looks whether the
+ * others live.
  */
 #define _GNU_SOURCE
 #include "fabric/shm/internal.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -95,15 +97,17 @@ static void fall_asleep(struct tofu_shm_clock *own)
 }
 
 /* Unless it has been roused since it fell asleep. */
-static void be_asleep(struct tofu_shm_clock *own, long ns)
+static void be_asleep(struct tofu_shm *shm, struct tofu_shm_clock *own, long ns)
 {
 	const struct timespec limit = { .tv_nsec = ns };
 
-	syscall(SYS_futex, &own->asleep, FUTEX_WAIT, 1, &limit, NULL, 0);
+	if (syscall(SYS_futex, &own->asleep, FUTEX_WAIT, 1, &limit, NULL, 0) &&
+	    errno == ETIMEDOUT)
+		shm->alone = true;
 }
 
 /* Each node has a processor: who moves its words wakes this one. */
-static void sleep_alone(const struct tofu_shm *shm, uint32_t node)
+static void sleep_alone(struct tofu_shm *shm, uint32_t node)
 {
 	struct tofu_shm_clock *other = tofu_shm_clock_of(shm, node);
 	struct tofu_shm_clock *own = own_clock(shm);
@@ -113,7 +117,7 @@ static void sleep_alone(const struct tofu_shm *shm, uint32_t node)
 	fall_asleep(own);
 	__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 	if (!reached(own, &other->words) && !tofu_clock_news(shm))
-		be_asleep(own, SLEEP_NS);
+		be_asleep(shm, own, SLEEP_NS);
 	tofu_store(&own->asleep, 0);
 	__atomic_fetch_and(word, ~bit, __ATOMIC_SEQ_CST);
 }
@@ -196,7 +200,7 @@ static struct others look(const struct tofu_shm *shm)
 }
 
 /* Whether this node has slept: never all of a processor's at once. */
-static bool hand_over(const struct tofu_shm *shm, struct tofu_shm_clock *own)
+static bool hand_over(struct tofu_shm *shm, struct tofu_shm_clock *own)
 {
 	struct others others = look(shm);
 
@@ -209,7 +213,7 @@ static bool hand_over(const struct tofu_shm *shm, struct tofu_shm_clock *own)
 	if (others.next)
 		rouse(others.next);
 	if (others.next || others.awake)
-		be_asleep(own, TURN_NS);
+		be_asleep(shm, own, TURN_NS);
 	tofu_store(&own->asleep, 0);
 	return others.next || others.awake;
 }
@@ -221,11 +225,11 @@ static bool my_turn(const struct tofu_shm *shm,
 }
 
 /* Some node stands still: look now and then. */
-static void nap(const struct tofu_shm *shm, struct tofu_shm_clock *own)
+static void nap(struct tofu_shm *shm, struct tofu_shm_clock *own)
 {
 	fall_asleep(own);
 	if (!my_turn(shm, own))
-		be_asleep(own, SLEEP_NS);
+		be_asleep(shm, own, SLEEP_NS);
 	tofu_store(&own->asleep, 0);
 }
 
