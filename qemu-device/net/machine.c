@@ -148,26 +148,6 @@ const struct tofu_preset *tofu_preset_at(size_t index)
 	return &machines[index];
 }
 
-static uint64_t min64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-/*
- * A request has its effect, then it is answered; or software sees it and stores.
- * A response makes room for the next command, which may be there.
- */
-uint64_t tofu_preset_answer_ns(const struct tofu_preset *m)
-{
-	const uint64_t send = tofu_preset_send_ns(m);
-	const uint64_t write = min64(m->write_ns, m->inject_ns);
-	const uint64_t reply = min64(m->reply_ns + send, tofu_preset_store_ns(m));
-	const uint64_t get = m->reply_ns + send + min64(m->read_ns, m->reply_ns);
-
-	return min64(min64(min64(write, m->atomic_ns) + reply, get),
-		     min64(m->gate_ns, write) + send);
-}
-
 const struct tofu_preset *tofu_preset_find(const char *name)
 {
 	const struct tofu_preset *m;

@@ -129,7 +129,26 @@ static inline uint64_t tofu_preset_flight_ns(const struct tofu_preset *m)
 	return (uint64_t)m->hop_ns + m->receive_ns;
 }
 
-uint64_t tofu_preset_answer_ns(const struct tofu_preset *m);
+static inline uint32_t tofu_preset_min(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * A request has its effect, then it is answered; or software sees it and stores.
+ * A response makes room for the next command, which may be there.
+ */
+static inline uint64_t tofu_preset_answer_ns(const struct tofu_preset *m)
+{
+	const uint32_t write = tofu_preset_min(m->write_ns, m->inject_ns);
+	const uint32_t reply = tofu_preset_min(m->reply_ns, m->doorbell_ns);
+	const uint32_t get = tofu_preset_min(m->read_ns, reply);
+	const uint32_t put = tofu_preset_min(write, m->atomic_ns) + reply;
+	const uint32_t others = tofu_preset_min(m->gate_ns, write);
+
+	return tofu_preset_send_ns(m) +
+	       tofu_preset_min(tofu_preset_min(put, m->reply_ns + get), others);
+}
 
 /* tofu_preset_ps - picoseconds that @bytes take at @mbs MB/s */
 static inline uint64_t tofu_preset_ps(uint64_t bytes, uint32_t mbs)

@@ -271,7 +271,7 @@ static uint64_t answers(const struct tofu_virtual *v,
 		received = tofu_max64(received + v->machine->hop_ns,
 				      v->settled) +
 			   v->machine->receive_ns;
-	if (received + tofu_preset_answer_ns(v->machine) >= limit)
+	if (received + v->answer >= limit)
 		return limit;
 	if (!coming || !((struct tofu_parcel *)heap->item[i].what)->arrived)
 		limit = answer_at(v, heap->item[i].what, received, limit);

@@ -363,6 +363,7 @@ int tofu_virtual_create(struct tofu_node *node,
 	}
 	v->node = node;
 	v->machine = params->machine;
+	v->answer = tofu_preset_answer_ns(v->machine);
 	v->cpus = tofu_wait_cpus();
 	err = tofu_clock_create(fabric, v->machine, &clock_ops, v, &v->clock);
 	if (err)

@@ -82,6 +82,7 @@ struct tofu_links {
  * @leaving: packets of this node that have not left their first link, by the
  *          time when they entered it
  * @credits: returning credits, by time
+ * @answer: nothing follows sooner from a packet that is received
  * @promised: the last promise
  * @full:   by class, a bit for each node: its ring had no room for another
  *          packet of this node
@@ -105,6 +106,7 @@ struct tofu_virtual {
 	uint64_t settled;
 	uint64_t horizon;
 	uint64_t wanted;
+	uint64_t answer;
 	uint64_t promised;
 	bool inside;
 	unsigned int cpus;
