@@ -295,7 +295,8 @@ uint64_t icc_sends_from(const struct icc *icc, uint64_t limit);
  * @pkt: for this node; all its fields can be any
  *
  * If it is received at t, neither the controller nor software that it wakes puts
- * a packet into the network for it before t + that.
+ * a packet into the network for it before t + that. A command that comes to wait
+ * for room later than now does not count: icc_sends_from() tells of it.
  */
 uint64_t icc_answer_ns(const struct icc *icc, const struct tofu_packet *pkt);
 

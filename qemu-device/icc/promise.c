@@ -31,8 +31,7 @@ static uint64_t send_ns(const struct icc *icc)
 static uint64_t fetch_ns(const struct icc *icc, const struct icc_cq *cq)
 {
 	/* Blocks are there, and so are commands that came with their doorbell. */
-	if (icc_cq_blocks_left(cq) ||
-	    cq->direct_tail > cq->toq.pos)
+	if (icc_cq_blocks_left(cq) || cq->direct_tail > cq->toq.pos)
 		return send_ns(icc);
 	return icc->machine->fetch_ns + send_ns(icc);
 }

@@ -245,8 +245,9 @@ uint64_t tofu_parcel_coming(struct tofu_virtual *v)
 }
 
 /*
- * A response is answered by a command that waits for room. Doorbells of later
- * commands are known on their own, and end no sooner.
+ * A response makes room for a command that waits now. Of one that comes to wait
+ * later the fetch is planned, or software has yet to store: both are known, and
+ * what follows from them is in the network no later than what follows from room.
  */
 static uint64_t answer_at(const struct tofu_virtual *v,
 			  const struct tofu_parcel *parcel, uint64_t received,
