@@ -171,6 +171,8 @@ static void peer_down(void *ctx, uint32_t peer)
 	struct tofu_virtual *v = ctx;
 
 	v->handled++;
+	/* Nobody could know of that. */
+	v->promised = 0;
 	tofu_clock_leave(&v->clock, peer);
 	icc_peer_down(v->node->icc, peer);
 }
