@@ -120,9 +120,10 @@ static uint64_t arrivals_ns(const struct icc *icc, unsigned int tni)
 	return ns;
 }
 
+/* Of an arrival the engine can be any number: it is the sender's. */
 static uint64_t entry_ns(const struct icc *icc, const struct icc_entry *entry)
 {
-	const struct icc_engine *e = &icc->time->engine[entry->tni];
+	const struct icc_engine *engine = icc->time->engine;
 	const struct icc_cq *cq;
 
 	switch (entry->due) {
@@ -131,10 +132,11 @@ static uint64_t entry_ns(const struct icc *icc, const struct icc_entry *entry)
 		cq = icc->tni[entry->tni].cq[entry->cq];
 		return cq ? fetch_ns(icc, cq) : UINT64_MAX;
 	case ICC_DUE_SEND:
-		return e->send_at == entry->time ? engine_ns(icc, entry->tni) :
-						   UINT64_MAX;
+		return engine[entry->tni].send_at == entry->time ?
+			       engine_ns(icc, entry->tni) :
+			       UINT64_MAX;
 	case ICC_DUE_RECEIVE:
-		return e->receive_at == entry->time ?
+		return engine[entry->tni].receive_at == entry->time ?
 			       arrivals_ns(icc, entry->tni) :
 			       UINT64_MAX;
 	case ICC_DUE_ARRIVAL:

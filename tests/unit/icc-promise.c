@@ -3,6 +3,8 @@
  * Controllers in virtual time: what they know of packets that they have not sent
  * yet. That no packet is earlier is checked by all tests of icc-clock.h.
  */
+#include <stdlib.h>
+
 #include "harness.h"
 
 #include "icc-clock.h"
@@ -177,6 +179,19 @@ TEST_F(promise, a_packet_that_is_none_is_answered_as_soon_as_any)
 	bad.type = TOFU_PKT_DONE;
 	EXPECT_EQ(toy.write_ns + STORE + toy.send_ns,
 		  icc_answer_ns(self->icc, &bad));
+}
+
+TEST_F(promise, a_hostile_packet_has_no_engine)
+{
+	struct net_packet *bad = calloc(1, sizeof(*bad));
+
+	bad->pkt = packet_of(self->a, TOFU_PKT_PUT);
+	bad->pkt.src = 1;
+	bad->pkt.dst_tni = 255;
+	clock_send(self->net, 0, bad);
+	clock_run_until(self->net, START + toy.write_ns - 1);
+	EXPECT_EQ(START + toy.write_ns + toy.reply_ns + toy.send_ns,
+		  sends_from(self->icc));
 }
 
 /* What nodes rely on that do not know the packet */
